@@ -1,0 +1,50 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
+
+help: ## list what make can do
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@scripts/make-venv "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+setup: $(READY) ## create .venv with everything that the project needs
+
+demo: $(READY) ## see what it does, in a minute
+	@$(BIN)/python -m indextables.demo
+
+test: $(READY) ## every test: unit, laws, doctests, README, Spark
+	@$(JAVA) $(BIN)/python -m pytest
+
+unit: $(READY) ## the tests that need no JVM
+	@$(BIN)/python -m pytest -m "not spark"
+
+laws: $(READY) ## the laws with 20,000 examples each
+	@HYPOTHESIS_PROFILE=full $(JAVA) $(BIN)/python -m pytest tests/laws
+
+torture: $(READY) ## many processes, hundreds of SIGKILLs, the final state checked each time
+	@$(BIN)/python -m tests.torture
+
+check: $(READY) ## ruff, ruff format, mypy strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY) ## let ruff format and mend the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(READY) ## the benchmarks, with the peers beside them
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	@$(BIN)/python -m benchmarks
+
+clean: ## remove what the other commands made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help setup demo test unit laws torture check format bench clean

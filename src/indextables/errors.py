@@ -1,0 +1,161 @@
+"""Every error that indextables raises on purpose.
+
+```
+IndexTablesError
+├── ConfigError                     an option's name or value
+├── SchemaError                     a column's name or type
+├── LayoutError                     a partition layout that cannot be
+├── PredicateError                  a condition that cannot be read or used
+│   ├── InvalidPredicateError
+│   ├── UnsupportedOperatorError
+│   ├── PartitionColumnNotFoundError
+│   ├── TypeMismatchError
+│   └── NonPartitionedTableError
+├── StorageError                    bytes that could not be read or written
+│   ├── NotFoundError
+│   ├── AlreadyExistsError
+│   ├── AccessDeniedError
+│   └── UnsafePathError             a path that would leave the table
+├── TableNotFoundError              no table at this path
+├── TableExistsError                a table where none was expected
+├── LogError
+│   ├── CorruptLogError             a gap, a broken line, a damaged checkpoint
+│   ├── UnsupportedProtocolError    a table written for a newer release
+│   └── VersionNotFoundError        a version that never was, or is no more
+└── ConflictError                   another writer was first, and it matters
+    └── CommitRetriesExhaustedError another writer was first, again and again
+```
+
+The message says what happened, to what, and what to do about it. The facts in it are attributes too, named in the
+annotations of each class, so that a program need not read prose:
+
+>>> error = VersionNotFoundError("version 9 does not exist", version=9, earliest=0, latest=4)
+>>> error.latest
+4
+"""
+
+from collections.abc import Sequence
+from inspect import get_annotations
+
+
+class IndexTablesError(Exception):
+    """The root: catch this to catch everything that the package raises on purpose."""
+
+    def __init__(self, message: str, **facts: object) -> None:
+        super().__init__(message)
+        unknown = facts.keys() - _declared_facts(type(self))
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no fact named {', '.join(sorted(unknown))}")
+        self.__dict__.update(facts)
+
+
+def _declared_facts(error: type) -> set[str]:
+    return {name for base in error.__mro__ for name in get_annotations(base)}
+
+
+class ConfigError(IndexTablesError):
+    key: str
+    value: str | None
+
+
+class SchemaError(IndexTablesError):
+    column: str | None
+
+
+class LayoutError(IndexTablesError):
+    field: str | None
+
+
+class PredicateError(IndexTablesError):
+    """`position` counts characters of `predicate` from zero; `columns` are the names that exist."""
+
+    predicate: str
+    reason: str
+    position: int | None
+    columns: Sequence[str]
+
+
+class InvalidPredicateError(PredicateError):
+    pass
+
+
+class UnsupportedOperatorError(PredicateError):
+    operator: str
+
+
+class PartitionColumnNotFoundError(PredicateError):
+    column: str
+    available_columns: Sequence[str]
+
+
+class TypeMismatchError(PredicateError):
+    column: str
+    expected_type: str
+    actual_type: str
+
+
+class NonPartitionedTableError(PredicateError):
+    table: str
+
+
+class StorageError(IndexTablesError):
+    path: str
+
+
+class NotFoundError(StorageError):
+    pass
+
+
+class AlreadyExistsError(StorageError):
+    pass
+
+
+class AccessDeniedError(StorageError):
+    pass
+
+
+class UnsafePathError(StorageError):
+    pass
+
+
+class TableNotFoundError(IndexTablesError):
+    table: str
+
+
+class TableExistsError(IndexTablesError):
+    table: str
+
+
+class LogError(IndexTablesError):
+    table: str
+    version: int | None
+
+
+class CorruptLogError(LogError):
+    pass
+
+
+class UnsupportedProtocolError(LogError):
+    required: int
+    supported: int
+
+
+class VersionNotFoundError(LogError):
+    """`earliest` and `latest` are the versions that can be read."""
+
+    earliest: int
+    latest: int
+
+
+class ConflictError(IndexTablesError):
+    """`version` and `operation` name the commit that was there first; `paths` the splits that both touched."""
+
+    table: str
+    version: int
+    operation: str
+    reason: str
+    paths: Sequence[str]
+
+
+class CommitRetriesExhaustedError(ConflictError):
+    attempts: int

@@ -1,0 +1,130 @@
+"""Column types: which ones a table may have, and their names in the transaction log.
+
+The log writes a schema the way Spark does (`StructType.json()`), so that it can be read by eye and by other tools:
+
+>>> schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us", "UTC"))])
+>>> [field["type"] for field in to_json(schema)["fields"]]
+['long', 'timestamp']
+>>> from_json(to_json(schema)).equals(schema)
+True
+"""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+
+_ARROW_BY_NAME = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_NAME_BY_ARROW = {arrow: name for name, arrow in _ARROW_BY_NAME.items()}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+MAX_DECIMAL_PRECISION = 38
+
+# Arrow types that hold the same values as a table type in another shape.
+_SAME_VALUES = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.date64(): pa.date32(),
+}
+
+
+def type_name(arrow: pa.DataType) -> str:
+    """The log's name of a table type.
+
+    >>> type_name(pa.decimal128(10, 2))
+    'decimal(10,2)'
+    """
+    if pa.types.is_decimal128(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
+    return _NAME_BY_ARROW[arrow]
+
+
+def type_named(name: str) -> pa.DataType:
+    """The table type of a name in the log; KeyError where there is none."""
+    decimal = _DECIMAL.fullmatch(name)
+    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _ARROW_BY_NAME[name]
+
+
+def normalize(schema: pa.Schema) -> pa.Schema:
+    """The same columns in table types, or a SchemaError that names the column that cannot be stored.
+
+    >>> normalize(pa.schema({"name": pa.large_string(), "at": pa.timestamp("ms", "Europe/Berlin")})).types
+    [DataType(string), TimestampType(timestamp[us, tz=UTC])]
+    >>> normalize(pa.schema({"tags": pa.list_(pa.string())}))
+    Traceback (most recent call last):
+    indextables.errors.SchemaError: column 'tags' has type list<item: string>, which a table cannot hold; ...
+    """
+    _refuse_ambiguous_names(schema.names)
+    return pa.schema([pa.field(f.name, _table_type(f.name, f.type), nullable=f.nullable) for f in schema])
+
+
+def to_json(schema: pa.Schema) -> dict[str, Any]:
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": f.name, "type": type_name(f.type), "nullable": f.nullable, "metadata": {}}
+            for f in normalize(schema)
+        ],
+    }
+
+
+def from_json(value: dict[str, Any]) -> pa.Schema:
+    return pa.schema([_field_from_json(field) for field in value["fields"]])
+
+
+def _field_from_json(field: dict[str, Any]) -> pa.Field:
+    name, kind = field["name"], field["type"]
+    try:
+        arrow = type_named(kind)
+    except (KeyError, TypeError):
+        raise SchemaError(f"column {name!r} has type {kind!r}, which this release does not know", column=name) from None
+    return pa.field(name, arrow, nullable=field.get("nullable", True))
+
+
+def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
+    arrow = _SAME_VALUES.get(arrow, arrow)
+    if arrow in _NAME_BY_ARROW:
+        return arrow
+    if pa.types.is_dictionary(arrow):
+        return _table_type(column, arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return pa.timestamp("us", "UTC" if arrow.tz else None)
+    if pa.types.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_PRECISION:
+        return pa.decimal128(arrow.precision, arrow.scale)
+    raise SchemaError(
+        f"column {column!r} has type {arrow}, which a table cannot hold; "
+        f"cast it to one of {', '.join(_ARROW_BY_NAME)} or decimal(p,s), or leave it out",
+        column=column,
+    )
+
+
+def _refuse_ambiguous_names(names: list[str]) -> None:
+    twice = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
+    if twice:
+        same = [name for name in names if name.lower() == twice[0]]
+        raise SchemaError(
+            f"columns {', '.join(map(repr, same))} have the same name but for case; rename all but one", column=same[0]
+        )
+    if "" in names:
+        raise SchemaError("a column has an empty name; give it one", column="")
