@@ -10,6 +10,7 @@ IndexTablesError
 │   ├── UnsupportedOperatorError
 │   ├── PartitionColumnNotFoundError
 │   ├── TypeMismatchError
+│   ├── CastInvalidInputError       a row's value that cannot be converted, found while rows are compared
 │   └── NonPartitionedTableError
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -92,6 +93,11 @@ class TypeMismatchError(PredicateError):
     column: str
     expected_type: str
     actual_type: str
+
+
+class CastInvalidInputError(PredicateError):
+    value: str
+    expected_type: str
 
 
 class NonPartitionedTableError(PredicateError):

@@ -1,0 +1,69 @@
+"""Conditions on rows: how they are written, what they mean, and what they say of files whose bounds are known."""
+
+from indextables.predicate.bind import bind
+from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage
+from indextables.predicate.evaluate import evaluate
+from indextables.predicate.nodes import (
+    And,
+    Cast,
+    Column,
+    Comparison,
+    Contains,
+    EndsWith,
+    In,
+    IndexQuery,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+    columns,
+    conjunction,
+    disjunction,
+    index_queries,
+)
+from indextables.predicate.normal import push_negations
+from indextables.predicate.python import col
+from indextables.predicate.reading import parse, read
+from indextables.predicate.render import to_sql
+from indextables.predicate.verdict import Verdict, judge
+
+__all__ = [
+    "And",
+    "Bounds",
+    "Cast",
+    "Column",
+    "ColumnBounds",
+    "ColumnImage",
+    "Comparison",
+    "Contains",
+    "EndsWith",
+    "In",
+    "IndexQuery",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Not",
+    "NullSafeEqual",
+    "Op",
+    "Or",
+    "Predicate",
+    "StartsWith",
+    "Verdict",
+    "bind",
+    "col",
+    "columns",
+    "conjunction",
+    "disjunction",
+    "evaluate",
+    "index_queries",
+    "judge",
+    "parse",
+    "push_negations",
+    "read",
+    "to_sql",
+]

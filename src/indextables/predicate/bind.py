@@ -1,0 +1,208 @@
+"""From what was written to what is compared: names of the table, values of the column's type.
+
+>>> from indextables.predicate.python import col
+>>> schema = pa.schema({"year": pa.int16(), "name": pa.string()})
+>>> bind(col("YEAR") == "2024", schema) == Comparison(Column("year"), Op.EQ, pa.scalar(2024, pa.int16()))
+True
+>>> bind(col("yaer") == 2024, schema)
+Traceback (most recent call last):
+indextables.errors.InvalidPredicateError: there is no column 'yaer'; the table has year, name
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import assert_never
+
+import pyarrow as pa
+
+from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
+from indextables.predicate import nodes
+from indextables.predicate.cast import cast_scalar, zone_name
+from indextables.predicate.coerce import Place, common_type, place
+from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
+from indextables.predicate.nodes import (
+    Cast,
+    Column,
+    Comparison,
+    Contains,
+    EndsWith,
+    In,
+    IndexQuery,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Op,
+    Operand,
+    Predicate,
+    StartsWith,
+    conjunction,
+    disjunction,
+)
+from indextables.predicate.normal import push_negations
+from indextables.predicate.patterns import simplest
+from indextables.predicate.render import value_sql
+from indextables.schema import normalize, type_name
+
+
+def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", case_sensitive: bool = False) -> Predicate:
+    """The predicate in the names and types of the schema, equal to what Spark would make of it.
+
+    Raises InvalidPredicateError for a name that does not exist and TypeMismatchError for a comparison that cannot be.
+    """
+    return _Binder(normalize(schema), time_zone, case_sensitive).bind(predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    schema: pa.Schema
+    time_zone: str
+    case_sensitive: bool
+
+    def bind(self, predicate: Predicate) -> Predicate:  # noqa: C901, PLR0911  (one line per kind of node)
+        match predicate:
+            case nodes.And(terms):
+                return conjunction(*map(self.bind, terms))
+            case nodes.Or(terms):
+                return disjunction(*map(self.bind, terms))
+            case Not(term):
+                return Not(self.bind(term))
+            case Comparison(operand, op, value):
+                return self.comparison(self.field(operand), op, literal(value))
+            case NullSafeEqual(operand, value):
+                return self.null_safe_equal(self.field(operand), literal(value))
+            case In(operand, values):
+                return self.membership(self.field(operand), tuple(map(literal, values)))
+            case IsNull(operand):
+                return IsNull(Column(self.field(operand).name))
+            case StartsWith(operand, text) | EndsWith(operand, text) | Contains(operand, text):
+                return type(predicate)(self.text_operand(operand), text)
+            case Like(operand, pattern, escape):
+                return simplest(self.text_operand(operand), pattern, escape)
+            case IndexQuery(field, query):
+                return IndexQuery(field and self.field(Column(field)).name, query)
+            case Literal():
+                return predicate
+            case _:
+                assert_never(predicate)
+
+    def field(self, operand: Operand) -> pa.Field:
+        found = [field for field in self.schema if self.same_name(field.name, operand.name)]
+        if found:
+            return found[0]
+        reason = f"there is no column {operand.name!r}"
+        names = self.schema.names
+        raise InvalidPredicateError(
+            f"{reason}; the table has {', '.join(names)}", predicate=operand.name, reason=reason, columns=names
+        )
+
+    def same_name(self, one: str, other: str) -> bool:
+        return one == other if self.case_sensitive else one.lower() == other.lower()
+
+    def comparison(self, field: pa.Field, op: Op, value: pa.Scalar) -> Predicate:
+        return self.compared(field, op, value, self.common(field, [value])) if value.is_valid else nodes.UNKNOWN
+
+    def null_safe_equal(self, field: pa.Field, value: pa.Scalar) -> Predicate:
+        column = Column(field.name)
+        if not value.is_valid:
+            return IsNull(column)
+        match self.comparison(field, Op.EQ, value):
+            case Comparison(operand, Op.EQ, exact):
+                return NullSafeEqual(operand, exact)
+            case equal:
+                return conjunction(equal, Not(IsNull(column)))
+
+    def membership(self, field: pa.Field, values: Sequence[pa.Scalar]) -> Predicate:
+        """One common type for the column and all values, as Spark has it; a null among them leaves misses unknown."""
+        present = [value for value in values if value.is_valid]
+        if not values:
+            return nodes.FALSE
+        if not present:
+            return nodes.UNKNOWN
+        common = self.common(field, present)
+        equal = _any_equal([self.compared(field, Op.EQ, value, common) for value in present])
+        return equal if len(present) == len(values) else disjunction(equal, nodes.UNKNOWN)
+
+    def compared(self, field: pa.Field, op: Op, value: pa.Scalar, common: pa.DataType) -> Predicate:
+        column = Column(field.name)
+        try:
+            if field.type == common:
+                return Comparison(column, op, cast_scalar(value, common, time_zone=self.time_zone))
+            if pa.types.is_string(field.type) or pa.types.is_timestamp(field.type):
+                cast = Cast(field.name, common, self.time_zone)
+                return Comparison(cast, op, cast_scalar(value, common, time_zone=self.time_zone))
+            return _placed(column, op, place(field.type, value, common, time_zone=self.time_zone))
+        except CastInvalidInputError as error:
+            raise self.mismatch(field, value, error.reason) from None
+
+    def common(self, field: pa.Field, values: Sequence[pa.Scalar]) -> pa.DataType:
+        # Spark folds texts first, so that `s IN (2.5, 'x')` compares what `s IN ('x', 2.5)` compares.
+        kinds = sorted((field.type, *(value.type for value in values)), key=lambda kind: not pa.types.is_string(kind))
+        common = reduce(lambda one, other: one and common_type(one, other), kinds)
+        if common is None:
+            odd = next(value for value in values if common_type(field.type, value.type) is None)
+            raise self.mismatch(field, odd, "Spark compares these types with neither cast to the other")
+        if field.type == TIMESTAMP_NTZ and common == TIMESTAMP and zone_name(self.time_zone) == "UTC":
+            return TIMESTAMP_NTZ  # the same order, and no row needs a cast
+        return common
+
+    def text_operand(self, operand: Operand) -> Operand:
+        field = self.field(operand)
+        if pa.types.is_string(field.type):
+            return Column(field.name)
+        if pa.types.is_integer(field.type) or pa.types.is_boolean(field.type) or pa.types.is_date(field.type):
+            return Cast(field.name, pa.string())
+        raise self.mismatch(field, pa.scalar(""), "a text pattern needs a column of texts, whole numbers or dates")
+
+    def mismatch(self, field: pa.Field, value: pa.Scalar, reason: str) -> TypeMismatchError:
+        expected, shown = type_name(field.type), value_sql(value)
+        return TypeMismatchError(
+            f"column {field.name!r} of type {expected} cannot be compared with {shown}: {reason}",
+            predicate=shown,
+            reason=reason,
+            column=field.name,
+            expected_type=expected,
+            actual_type=type_name(value.type),
+        )
+
+
+def _any_equal(parts: Sequence[Predicate]) -> Predicate:
+    """`x = 1 OR x = 2 OR ...` with the equalities gathered into one IN."""
+    exact = [part for part in parts if isinstance(part, Comparison)]
+    others = [part for part in dict.fromkeys(parts) if not isinstance(part, Comparison)]
+    if len(exact) <= 1:
+        return disjunction(*exact, *others)
+    values = dict.fromkeys(part.value for part in exact)
+    return disjunction(In(exact[0].operand, tuple(values)), *others)
+
+
+def _placed(column: Column, op: Op, at: Place) -> Predicate:
+    """A comparison with a literal of another type, as one with values of the column's own."""
+    if at.exact is not None:
+        return Comparison(column, op, at.exact)
+    match op:
+        case Op.GE:
+            return _at_least(column, at.first_reaching, at.lowest)
+        case Op.GT:
+            return _at_least(column, at.first_above, at.lowest)
+        case Op.EQ if at.first_reaching == at.first_above:
+            return _never(column)
+        case Op.EQ:
+            return conjunction(_placed(column, Op.GE, at), _placed(column, Op.LE, at))
+        case Op.LT | Op.LE | Op.NE:
+            return push_negations(Not(_placed(column, op.negated, at)))
+        case _:
+            assert_never(op)
+
+
+def _at_least(column: Column, first: pa.Scalar | None, lowest: pa.Scalar) -> Predicate:
+    if first is None:
+        return _never(column)
+    return Comparison(column, Op.GE, first) if first != lowest else push_negations(Not(_never(column)))
+
+
+def _never(column: Column) -> Predicate:
+    """False for every value, and unknown where there is none."""
+    return conjunction(IsNull(column), nodes.UNKNOWN)

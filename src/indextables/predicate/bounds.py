@@ -1,0 +1,63 @@
+"""What is known of the rows of many files, column by column, one array element per file.
+
+>>> prices = ColumnBounds(lower=pa.array([1, 10]), upper=pa.array([5, 20]), may_be_null=False)
+>>> Bounds(2, {"price": (prices,)}).facts("price") == (prices,)
+True
+
+A fact must be true of every row, and may be as weak as it likes: null means not known. Several facts about a column
+hold at once (its statistics, and each partition value that was computed from it).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+Flag: TypeAlias = bool | pa.BooleanArray
+"""One answer for all files, or one for each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnBounds:
+    """Every value of the column lies from `lower` to `upper`; null or NaN in a bound means that there is none.
+
+    Arrays may be dictionary-encoded: repeated texts are then compared once. `upper_inclusive=False` says that `upper`
+    itself is out: all texts that start with 'he' are from 'he' to before 'hf'.
+
+    Null rows are outside of the bounds: `may_be_null` is false where no row is null, `may_be_value` is false where all
+    are. NaN rows are outside of the bounds too, because statistics leave them out: `may_be_nan` is false where none is.
+    """
+
+    lower: pa.Array | pa.ChunkedArray
+    upper: pa.Array | pa.ChunkedArray
+    upper_inclusive: Flag = True
+    may_be_null: Flag = True
+    may_be_value: Flag = True
+    may_be_nan: Flag = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnImage:
+    """Every row of the file has the same image under `apply`: its bucket. It tells rows apart, but not their order.
+
+    `apply` maps an array of the column's values to an array of images, and null to null: a null in `values` says that
+    all rows are null, any other value that none is. Where `known` is false, nothing is known of the file.
+    """
+
+    apply: Callable[[pa.Array], pa.Array]
+    values: pa.Array | pa.ChunkedArray
+    known: Flag = True
+
+
+Fact = ColumnBounds | ColumnImage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    files: int
+    columns: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
+
+    def facts(self, column: str) -> tuple[Fact, ...]:
+        """All that is known of a column; nothing where it is not there."""
+        return self.columns.get(column, ())

@@ -1,0 +1,198 @@
+"""Values in another type, by the rules of Spark's CAST with ANSI mode on.
+
+>>> cast_array(pa.array([" 42 ", None]), pa.int64()).to_pylist()
+[42, None]
+>>> cast_array(pa.array(["42", "abc"]), pa.int64())
+Traceback (most recent call last):
+indextables.errors.CastInvalidInputError: [CAST_INVALID_INPUT] the value 'abc' of type string cannot be cast to ...
+"""
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import CastInvalidInputError, InvalidPredicateError
+from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ
+from indextables.schema import type_name
+
+# What Spark trims from a text before it reads a value from it.
+_BLANK = "".join(map(chr, range(0x21))) + "\x7f"
+_WHOLE_NUMBER = r"^[+-]?[0-9]+$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_DOUBLE = r"(?i)^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?[df]?|[+-]?inf(inity)?|[+-]?nan)$"
+_TRUE_WORDS = pa.array(["t", "true", "y", "yes", "1"])
+_FALSE_WORDS = pa.array(["f", "false", "n", "no", "0"])
+_CALENDAR = r"^\+?(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
+_DATE = _CALENDAR + r"(?:[ T].*)?)?)?$"
+_TIMESTAMP = (
+    _CALENDAR
+    + r"(?:[ T](?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?)?)?"
+    + r" *(?P<zone>[A-Za-z][A-Za-z0-9_/+:-]*|[+-][0-9:]+)?)?)?)?$"
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?")
+
+
+def cast_array(array: pa.Array, kind: pa.DataType, *, time_zone: str = "UTC") -> pa.Array:
+    """Every value in type `kind`; a text that does not spell one is a CastInvalidInputError that shows it."""
+    if pa.types.is_string(array.type) and kind != pa.string():
+        return _from_text(array, kind, time_zone)
+    if kind == TIMESTAMP and array.type != TIMESTAMP:
+        return _instants(array.cast(TIMESTAMP_NTZ), time_zone)
+    return array.cast(kind, safe=False)
+
+
+def cast_scalar(value: pa.Scalar, kind: pa.DataType, *, time_zone: str = "UTC") -> pa.Scalar:
+    """One value in type `kind`.
+
+    >>> cast_scalar(pa.scalar("2024-07-01"), TIMESTAMP, time_zone="Europe/Berlin").as_py().isoformat()
+    '2024-06-30T22:00:00+00:00'
+    """
+    if pa.types.is_decimal(value.type) and pa.types.is_floating(kind):
+        return pa.scalar(float(value.as_py()), kind)  # Arrow rounds more than once on this way
+    if pa.types.is_decimal(value.type) and pa.types.is_decimal(kind):
+        return pa.scalar(rescaled(value.as_py(), kind.scale), kind)
+    if pa.types.is_integer(value.type) and pa.types.is_decimal(kind):
+        return pa.scalar(Decimal(value.as_py()), kind)
+    return cast_array(pa.array([value]), kind, time_zone=time_zone)[0]
+
+
+def rescaled(value: Decimal, scale: int) -> Decimal:
+    with localcontext(prec=100, rounding=ROUND_HALF_UP) as context:
+        return value.quantize(Decimal(1).scaleb(-scale, context), context=context)
+
+
+def zone_name(time_zone: str) -> str:
+    """A time zone's name in the form that Arrow knows.
+
+    >>> zone_name("GMT+8"), zone_name("Z"), zone_name("Europe/Berlin")
+    ('+08:00', 'UTC', 'Europe/Berlin')
+    """
+    offset = _OFFSET.fullmatch(time_zone)
+    if offset:
+        return f"{offset[1]}{int(offset[2]):02d}:{int(offset[3] or 0):02d}"
+    return "UTC" if time_zone in {"Z", "z", "GMT", "UT"} else time_zone
+
+
+def _from_text(array: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
+    trimmed = pc.utf8_trim(array, characters=_BLANK)
+    try:
+        read = _read_text(trimmed, kind, time_zone)
+    except pa.ArrowInvalid:  # well formed and yet no value: month 13, a number too large
+        raise _malformed(_offender(trimmed, lambda one: _read_text(one, kind, time_zone)), kind) from None
+    if read.null_count > array.null_count:
+        raise _malformed(array.filter(pc.and_(pc.is_null(read), pc.is_valid(array)))[0].as_py(), kind)
+    return read
+
+
+def _read_text(texts: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
+    """The values that the texts spell; null where a text has not even the form of one."""
+    if kind == TIMESTAMP:
+        return _timestamps(texts, time_zone)
+    if kind == TIMESTAMP_NTZ:
+        return _wall_clock(pc.extract_regex(texts, _TIMESTAMP))
+    if pa.types.is_decimal(kind):
+        exact = _matching(texts, _NUMBER).cast(pa.decimal256(76, 38))
+        return pc.round(exact, kind.scale, round_mode="half_towards_infinity").cast(kind)
+    return _READERS[kind](texts)
+
+
+def _whole_numbers(texts: pa.Array) -> pa.Array:
+    return pc.utf8_ltrim(_matching(texts, _WHOLE_NUMBER), characters="+").cast(pa.int64())
+
+
+def _doubles(texts: pa.Array) -> pa.Array:
+    plain = pc.replace_substring_regex(_matching(texts, _DOUBLE), r"(?i)([0-9.])[df]$", r"\1")
+    return pc.replace_substring_regex(plain, r"(?i)^[+-]?nan$", "nan").cast(pa.float64())
+
+
+def _booleans(texts: pa.Array) -> pa.Array:
+    words = pc.utf8_lower(texts)
+    true, false = pc.is_in(words, _TRUE_WORDS), pc.is_in(words, _FALSE_WORDS)
+    return pc.if_else(pc.or_(true, false), true, None)
+
+
+def _dates(texts: pa.Array) -> pa.Array:
+    return _calendar(pc.extract_regex(texts, _DATE)).cast(pa.date32())
+
+
+_READERS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
+    pa.int64(): _whole_numbers,
+    pa.float64(): _doubles,
+    pa.bool_(): _booleans,
+    pa.date32(): _dates,
+    pa.binary(): lambda texts: texts.cast(pa.binary()),
+}
+
+
+def _matching(texts: pa.Array, pattern: str) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
+
+
+def _calendar(fields: pa.StructArray) -> pa.Array:
+    return pc.binary_join_element_wise(
+        _field(fields, "year"), _two(fields, "month", "01"), _two(fields, "day", "01"), "-"
+    )
+
+
+def _wall_clock(fields: pa.StructArray) -> pa.Array:
+    time = pc.binary_join_element_wise(*(_two(fields, name, "00") for name in ("hour", "minute", "second")), ":")
+    micros = pc.utf8_slice_codeunits(pc.utf8_rpad(_field(fields, "fraction"), 6, padding="0"), 0, 6)
+    return pc.binary_join_element_wise(pc.binary_join_element_wise(_calendar(fields), time, " "), micros, ".").cast(
+        TIMESTAMP_NTZ
+    )
+
+
+def _timestamps(texts: pa.Array, time_zone: str) -> pa.Array:
+    fields = pc.extract_regex(texts, _TIMESTAMP)
+    local, zones = _wall_clock(fields), _field(fields, "zone")
+    instants = _instants(local, time_zone)
+    for zone in pc.drop_null(zones.unique()).to_pylist():  # few, whatever the number of rows
+        if zone:
+            instants = pc.if_else(pc.equal(zones, zone), _instants(local, zone), instants)
+    return instants
+
+
+def _field(fields: pa.StructArray, name: str) -> pa.Array:
+    return pc.struct_field(fields, name)
+
+
+def _two(fields: pa.StructArray, name: str, default: str) -> pa.Array:
+    digits = _field(fields, name)
+    return pc.if_else(pc.equal(digits, ""), default, pc.utf8_lpad(digits, 2, padding="0"))
+
+
+def _instants(local: pa.Array, time_zone: str) -> pa.Array:
+    """Wall-clock times as instants: the earlier one where clocks go back, an hour on where they skip it, as in Java."""
+    zone = zone_name(time_zone)
+    if zone == "UTC":
+        return local.cast(TIMESTAMP)
+    try:
+        near = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
+    except pa.ArrowInvalid:
+        reason = f"there is no time zone {time_zone!r}"
+        raise InvalidPredicateError(reason, predicate=time_zone, reason=reason) from None
+    offset = pc.subtract(pc.local_timestamp(near), near.cast(TIMESTAMP).cast(TIMESTAMP_NTZ))
+    return pc.subtract(local, offset).cast(TIMESTAMP)
+
+
+def _offender(texts: pa.Array, read: Callable[[pa.Array], pa.Array]) -> str:
+    for text in pc.drop_null(texts.unique()):
+        try:
+            read(pa.array([text]))
+        except pa.ArrowInvalid:
+            return str(text.as_py())
+    return ""
+
+
+def _malformed(text: str, kind: pa.DataType) -> CastInvalidInputError:
+    reason = f"the value {text!r} of type string cannot be cast to {type_name(kind)}, because it does not spell one"
+    return CastInvalidInputError(
+        f"[CAST_INVALID_INPUT] {reason}; compare the column with a text, or correct the value",
+        predicate=text,
+        reason=reason,
+        value=text,
+        expected_type=type_name(kind),
+    )

@@ -1,0 +1,138 @@
+"""Which rows satisfy a predicate: true, false or unknown for each, as Spark would say.
+
+>>> from indextables.predicate import bind, col
+>>> rows = pa.record_batch({"x": [1, 5, None]})
+>>> evaluate(bind(col("x") > 2, rows.schema), rows).to_pylist()
+[False, True, None]
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import TypeAlias, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import UnsupportedOperatorError
+from indextables.predicate.cast import cast_array
+from indextables.predicate.nodes import (
+    And,
+    Cast,
+    ColumnLeaf,
+    Comparison,
+    Contains,
+    EndsWith,
+    In,
+    IndexQuery,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Op,
+    Operand,
+    Or,
+    Predicate,
+    StartsWith,
+)
+from indextables.predicate.patterns import like_regex
+from indextables.predicate.render import to_sql
+
+Rows: TypeAlias = pa.RecordBatch | pa.Table
+Answers: TypeAlias = pa.BooleanArray | pa.ChunkedArray
+
+_KERNELS: dict[Op, Callable[[pa.Array, pa.Scalar], Answers]] = {
+    Op.EQ: pc.equal,
+    Op.NE: pc.not_equal,
+    Op.LT: pc.less,
+    Op.LE: pc.less_equal,
+    Op.GT: pc.greater,
+    Op.GE: pc.greater_equal,
+}
+
+
+def evaluate(predicate: Predicate, rows: Rows, *, index_hits: Mapping[IndexQuery, Answers] | None = None) -> Answers:
+    """One answer per row of a batch or table, for a predicate that is bound to its schema.
+
+    `index_hits` answers each index query of the predicate: only a search index can.
+    """
+    match predicate:
+        case And(terms):
+            return reduce(pc.and_kleene, (evaluate(term, rows, index_hits=index_hits) for term in terms))
+        case Or(terms):
+            return reduce(pc.or_kleene, (evaluate(term, rows, index_hits=index_hits) for term in terms))
+        case Not(term):
+            return pc.invert(evaluate(term, rows, index_hits=index_hits))
+        case Literal(value):
+            return pa.repeat(pa.scalar(value, pa.bool_()), rows.num_rows)
+        case IndexQuery():
+            return _hits(predicate, index_hits or {})
+        case _:
+            return evaluate_leaf(predicate, _values(predicate.operand, rows))
+
+
+def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Answers:  # noqa: PLR0911  (one per leaf)
+    """The answers of one leaf for the values of its operand."""
+    match leaf:
+        case Comparison(_, op, value):
+            return _compare(values, op, value)
+        case NullSafeEqual(_, value):
+            return pc.fill_null(_compare(values, Op.EQ, value), fill_value=False)
+        case In(_, listed):
+            return _is_among(values, pa.array(listed, values.type))
+        case IsNull():
+            return pc.is_null(values)
+        case StartsWith(_, text):
+            return pc.starts_with(values, text)
+        case EndsWith(_, text):
+            return pc.ends_with(values, text)
+        case Contains(_, text):
+            return pc.match_substring(values, text)
+        case Like(_, pattern, escape):
+            return pc.match_substring_regex(values, like_regex(pattern, escape))
+        case _:
+            assert_never(leaf)
+
+
+def _values(operand: Operand, rows: Rows) -> pa.Array | pa.ChunkedArray:
+    values = rows.column(operand.name)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not isinstance(operand, Cast):
+        return values
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return cast_array(values, operand.type, time_zone=operand.time_zone)
+
+
+def _compare(values: pa.Array, op: Op, value: pa.Scalar) -> Answers:
+    answers = _KERNELS[op](values, value)
+    return _with_nan(answers, values, op, value) if pa.types.is_floating(values.type) else answers
+
+
+def _with_nan(answers: Answers, values: pa.Array, op: Op, value: pa.Scalar) -> Answers:
+    """Spark's order, where NaN equals itself and is above everything; Arrow's answers for it are IEEE's."""
+    if math.isnan(value.as_py()):
+        return _KERNELS[op](pc.is_nan(values), pa.scalar(value=True))
+    return pc.or_kleene(answers, pc.is_nan(values)) if op in {Op.GT, Op.GE} else answers
+
+
+def _is_among(values: pa.Array, listed: pa.Array) -> Answers:
+    if pa.types.is_floating(values.type):  # is_in tells -0.0 from 0.0, which are equal
+        zero = pa.scalar(0, values.type)
+        values, listed = pc.add(values, zero), pc.add(listed, zero)
+    found = pc.is_in(values, listed)
+    return pc.if_else(pc.is_valid(values), found, None) if values.null_count else found
+
+
+def _hits(query: IndexQuery, index_hits: Mapping[IndexQuery, Answers]) -> Answers:
+    if query in index_hits:
+        return index_hits[query]
+    reason = "only a search index can answer it, and none was asked"
+    raise UnsupportedOperatorError(
+        f"{to_sql(query)} cannot be decided from the rows alone: {reason}; use it as a filter of a table scan",
+        predicate=to_sql(query),
+        reason=reason,
+        operator="INDEXQUERY",
+    )

@@ -1,0 +1,218 @@
+"""What a condition on rows is: one small closed family, where nodes only *are* and all doing is elsewhere.
+
+A predicate is written (`col`, `parse`) in the words of its author, then *bound* to a schema: names become the table's
+own, and literals become values of the column's type. Written and bound predicates are made of the same nodes. A row
+satisfies a predicate, or not, or it is unknown (SQL's null): every function of this package keeps the three apart.
+
+>>> Comparison(Column("year"), Op.EQ, pa.scalar(2024)) == Comparison(Column("year"), Op.EQ, pa.scalar(2024))
+True
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from typing import cast
+
+import pyarrow as pa
+
+
+class Op(Enum):
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+    @property
+    def negated(self) -> "Op":
+        """The operator that is true where this one is false: `<` and `>=`."""
+        return _NEGATED[self]
+
+    @property
+    def flipped(self) -> "Op":
+        """The operator with its sides exchanged: `5 < x` is `x > 5`."""
+        return _FLIPPED[self]
+
+
+_NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
+_FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A column converted row by row, where Spark converts the column and not the literal: `name = 1` on strings.
+
+    Only binding makes these. A value that cannot be converted is an error at run time, as it is in Spark.
+    """
+
+    name: str
+    type: pa.DataType
+    time_zone: str = "UTC"
+
+
+Operand = Column | Cast
+
+
+class _Combining:
+    """`&`, `|` and `~`, as on Spark's columns."""
+
+    __slots__ = ()
+
+    def __and__(self, other: "Predicate") -> "Predicate":
+        return conjunction(cast("Predicate", self), other)
+
+    def __or__(self, other: "Predicate") -> "Predicate":
+        return disjunction(cast("Predicate", self), other)
+
+    def __invert__(self) -> "Predicate":
+        return Not(cast("Predicate", self))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a predicate has no truth value of its own; combine predicates with & | ~, not with and or not")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(_Combining):
+    operand: Operand
+    op: Op
+    value: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class NullSafeEqual(_Combining):
+    """`<=>`: null equals null, and the answer is never unknown."""
+
+    operand: Operand
+    value: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class In(_Combining):
+    operand: Operand
+    values: tuple[pa.Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(_Combining):
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(_Combining):
+    operand: Operand
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndsWith(_Combining):
+    operand: Operand
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(_Combining):
+    operand: Operand
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Like(_Combining):
+    """`%` is any text, `_` one character, and `escape` takes the meaning from the character after it."""
+
+    operand: Operand
+    pattern: str
+    escape: str = "\\"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexQuery(_Combining):
+    """A full-text query on one field, or on all of them where `field` is None. Only a search index can answer it."""
+
+    field: str | None
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(_Combining):
+    """The same answer for every row: true, false or unknown (None)."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Combining):
+    terms: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Combining):
+    terms: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(_Combining):
+    term: "Predicate"
+
+
+ColumnLeaf = Comparison | NullSafeEqual | In | IsNull | StartsWith | EndsWith | Contains | Like
+Leaf = ColumnLeaf | IndexQuery | Literal
+Predicate = Leaf | And | Or | Not
+
+TRUE, FALSE, UNKNOWN = Literal(True), Literal(False), Literal(None)  # noqa: FBT003  (the value is the meaning)
+
+
+def conjunction(*terms: Predicate) -> Predicate:
+    """All of the terms, without nesting: the AND of nothing is true.
+
+    >>> conjunction(TRUE, conjunction(FALSE, UNKNOWN)) == And((TRUE, FALSE, UNKNOWN))
+    True
+    """
+    return _flat(And, terms, empty=TRUE)
+
+
+def disjunction(*terms: Predicate) -> Predicate:
+    """Any of the terms, without nesting: the OR of nothing is false."""
+    return _flat(Or, terms, empty=FALSE)
+
+
+def leaves(predicate: Predicate) -> Iterator[Leaf]:
+    """Every leaf, from left to right."""
+    match predicate:
+        case And(terms) | Or(terms):
+            yield from chain.from_iterable(map(leaves, terms))
+        case Not(term):
+            yield from leaves(term)
+        case _:
+            yield predicate
+
+
+def columns(predicate: Predicate) -> set[str]:
+    """The columns whose values decide; the field of an index query is not among them.
+
+    >>> sorted(columns(And((IsNull(Column("a")), StartsWith(Column("b"), "x"), IndexQuery("c", "y")))))
+    ['a', 'b']
+    """
+    return {leaf.operand.name for leaf in leaves(predicate) if not isinstance(leaf, IndexQuery | Literal)}
+
+
+def index_queries(predicate: Predicate) -> list[IndexQuery]:
+    """The index queries, each once, from left to right."""
+    return list(dict.fromkeys(leaf for leaf in leaves(predicate) if isinstance(leaf, IndexQuery)))
+
+
+def _flat(family: type[And] | type[Or], terms: tuple[Predicate, ...], *, empty: Literal) -> Predicate:
+    flat = tuple(chain.from_iterable(term.terms if isinstance(term, family) else (term,) for term in terms))
+    match flat:
+        case ():
+            return empty
+        case (only,):
+            return only
+        case _:
+            return family(flat)
