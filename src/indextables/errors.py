@@ -72,8 +72,8 @@ class PredicateError(IndexTablesError):
 
     predicate: str
     reason: str
-    position: int | None
-    columns: Sequence[str]
+    position: int | None = None
+    columns: Sequence[str] = ()
 
 
 class InvalidPredicateError(PredicateError):

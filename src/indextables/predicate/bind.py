@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
 from indextables.predicate import nodes
-from indextables.predicate.cast import cast_scalar, zone_name
+from indextables.predicate.cast import cast_scalar
 from indextables.predicate.coerce import Place, common_type, place
-from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
+from indextables.predicate.literals import TIMESTAMP_NTZ, literal
 from indextables.predicate.nodes import (
     Cast,
     Column,
@@ -126,16 +126,26 @@ class _Binder:
         return equal if len(present) == len(values) else disjunction(equal, nodes.UNKNOWN)
 
     def compared(self, field: pa.Field, op: Op, value: pa.Scalar, common: pa.DataType) -> Predicate:
-        column = Column(field.name)
         try:
             if field.type == common:
-                return Comparison(column, op, cast_scalar(value, common, time_zone=self.time_zone))
-            if pa.types.is_string(field.type) or pa.types.is_timestamp(field.type):
-                cast = Cast(field.name, common, self.time_zone)
-                return Comparison(cast, op, cast_scalar(value, common, time_zone=self.time_zone))
-            return _placed(column, op, place(field.type, value, common, time_zone=self.time_zone))
+                return Comparison(Column(field.name), op, self.convert(value, common))
+            if pa.types.is_string(field.type):
+                return Comparison(Cast(field.name, common, self.time_zone), op, self.convert(value, common))
+            if field.type == TIMESTAMP_NTZ:
+                return self.wall_clock(field.name, op, self.convert(value, common))
+            return _placed(Column(field.name), op, place(field.type, value, common, time_zone=self.time_zone))
         except CastInvalidInputError as error:
             raise self.mismatch(field, value, error.reason) from None
+
+    def convert(self, value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+        return cast_scalar(value, kind, time_zone=self.time_zone)
+
+    def wall_clock(self, column: str, op: Op, instant: pa.Scalar) -> Predicate:
+        """An instant against wall-clock times: converted, as Spark does, unless clocks were put back over it."""
+        local = self.convert(instant, TIMESTAMP_NTZ)
+        if self.convert(local, instant.type) == instant:
+            return Comparison(Column(column), op, local)
+        return Comparison(Cast(column, instant.type, self.time_zone), op, instant)
 
     def common(self, field: pa.Field, values: Sequence[pa.Scalar]) -> pa.DataType:
         # Spark folds texts first, so that `s IN (2.5, 'x')` compares what `s IN ('x', 2.5)` compares.
@@ -144,8 +154,6 @@ class _Binder:
         if common is None:
             odd = next(value for value in values if common_type(field.type, value.type) is None)
             raise self.mismatch(field, odd, "Spark compares these types with neither cast to the other")
-        if field.type == TIMESTAMP_NTZ and common == TIMESTAMP and zone_name(self.time_zone) == "UTC":
-            return TIMESTAMP_NTZ  # the same order, and no row needs a cast
         return common
 
     def text_operand(self, operand: Operand) -> Operand:

@@ -41,6 +41,8 @@ def cast_array(array: pa.Array, kind: pa.DataType, *, time_zone: str = "UTC") ->
         return _from_text(array, kind, time_zone)
     if kind == TIMESTAMP and array.type != TIMESTAMP:
         return _instants(array.cast(TIMESTAMP_NTZ), time_zone)
+    if kind == TIMESTAMP_NTZ and array.type == TIMESTAMP:
+        return pc.local_timestamp(array.cast(pa.timestamp("us", zone_name(time_zone))))
     return array.cast(kind, safe=False)
 
 
@@ -77,6 +79,8 @@ def zone_name(time_zone: str) -> str:
 
 
 def _from_text(array: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
+    if pa.types.is_binary(kind):
+        return array.cast(kind)
     trimmed = pc.utf8_trim(array, characters=_BLANK)
     try:
         read = _read_text(trimmed, kind, time_zone)
@@ -123,7 +127,6 @@ _READERS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
     pa.float64(): _doubles,
     pa.bool_(): _booleans,
     pa.date32(): _dates,
-    pa.binary(): lambda texts: texts.cast(pa.binary()),
 }
 
 

@@ -15,17 +15,18 @@ from typing import cast
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, PredicateError, UnsupportedOperatorError
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_scalar
+from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal
 from indextables.predicate.nodes import Column, Comparison, IndexQuery, Literal, Op, Predicate
 
 MAX_LENGTH = 250_000
-MAX_DEPTH = 100
+MAX_DEPTH = 25  # sqlglot takes up to 30 frames a level, and Python has 1,000
 UNDERSTOOD = (
     "=, <>, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS [NOT] NULL, startswith(), endswith(), contains(), INDEXQUERY, "
     "AND, OR and NOT between columns and literals"
@@ -80,6 +81,10 @@ def _syntax_tree(text: str) -> exp.Expr:
         raise
     except ParseError as error:
         raise _invalid(text, *_first_complaint(text, error)) from None
+    except TokenError:
+        raise _invalid(text, "a quote or a comment is not closed") from None
+    except RecursionError:
+        raise _invalid(text, "it is nested too deep") from None
     except Exception as error:  # whatever odd text makes of sqlglot, it is the text that is at fault
         raise _invalid(text, "it cannot be parsed as SQL") from error
     match trees:
@@ -114,7 +119,16 @@ def _first_complaint(text: str, error: ParseError) -> tuple[str, int | None]:
     if facts is None:
         return "it is not a condition", None
     lines = text.splitlines(keepends=True)[: facts["line"] - 1]
-    return f"{facts['description'].rstrip('.')} near {facts['highlight']!r}", sum(map(len, lines)) + facts["col"] - 1
+    return _complaint(facts["description"], facts["highlight"]), sum(map(len, lines)) + facts["col"] - 1
+
+
+def _complaint(description: str, near: str) -> str:
+    """Sqlglot's words without the names of its classes."""
+    if description.startswith("Required keyword"):
+        return f"something is missing after {near!r}"
+    if "Unexpected token" in description:
+        return f"{near!r} is not expected here"
+    return f"{description.rstrip('.')} near {near!r}"
 
 
 def _invalid(text: str, reason: str, position: int | None = None) -> InvalidPredicateError:
@@ -173,9 +187,9 @@ class _Reader:
             case exp.Contains():
                 return nodes.Contains(self.column(node.this), self.string(node.expression))
             case exp.Like():
-                return nodes.Like(self.column(node.this), self.string(node.expression))
+                return self.like(node)
             case exp.Escape(this=exp.Like() as like):
-                return self.escaped(like, node)
+                return self.like(like, self.escape(node.expression))
             case exp.Glob():
                 return IndexQuery(self.field(node.this), self.string(node.expression))
             case exp.Anonymous() if node.name.lower() == "indexquery":
@@ -188,6 +202,9 @@ class _Reader:
             return Comparison(self.column(node.this), op, self.value(node.expression))
         if _is_column(node.expression):
             return Comparison(self.column(node.expression), op.flipped, self.value(node.this))
+        left, right = self.value(node.this), self.value(node.expression)
+        if left.type == right.type:  # `1 = 1`, as programs write it
+            return Literal(evaluate_leaf(Comparison(Column(""), op, right), pa.array([left]))[0].as_py())
         raise self.unsupported(node, "it compares no column with a literal")
 
     def null_safe_equal(self, node: exp.Expr) -> Predicate:
@@ -208,11 +225,15 @@ class _Reader:
             case _:
                 raise self.unsupported(node)
 
-    def escaped(self, like: exp.Like, node: exp.Escape) -> Predicate:
-        escape = self.string(node.expression)
+    def like(self, node: exp.Like, escape: str = "\\") -> Predicate:
+        like = nodes.Like(self.column(node.this), self.string(node.expression), escape)
+        return nodes.Not(like) if node.args.get("negate") else like
+
+    def escape(self, node: exp.Expr) -> str:
+        escape = self.string(node)
         if len(escape) != 1:
             raise _invalid(self.text, f"the escape {escape!r} is not one character", _position(node))
-        return nodes.Like(self.column(like.this), self.string(like.expression), escape)
+        return escape
 
     def search(self, node: exp.Anonymous) -> Predicate:
         match node.expressions:
@@ -281,7 +302,7 @@ class _Reader:
                     return pa.scalar(float(sign + digits.name), _FRACTIONS[node.to.this])
                 case exp.Cast(this=exp.Literal(is_string=True) as digits) if node.to.this == exp.DType.DECIMAL:
                     return decimal(Decimal(sign + digits.name))
-        except (ValueError, ArithmeticError, pa.ArrowException):
+        except (ValueError, ArithmeticError, pa.ArrowException, InvalidPredicateError):
             raise _invalid(
                 self.text, f"{sign}{node.sql('spark')} is not a number of that type", _position(node)
             ) from None
