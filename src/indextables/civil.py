@@ -1,0 +1,82 @@
+"""Calendar arithmetic on Arrow arrays: days since 1970-01-01 and year, month, day (proleptic Gregorian, UTC).
+
+Arrow's own calendar kernels hold a year in 16 bits; a date reaches year 5,881,580 and a timestamp year 294,247. These
+functions are exact for every date and every timestamp.
+
+>>> days = days_from_date(pa.array([1969, 2024]), pa.array([12, 2]), pa.array([31, 29]))
+>>> days.to_pylist()
+[-1, 19782]
+>>> [part.to_pylist() for part in date_from_days(days)]
+[[1969, 2024], [12, 2], [31, 29]]
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+
+# The algorithms count years from 1 March 0000, so that a leap day ends its year; 400 years are one era.
+_DAYS_BEFORE_1970 = 719_468
+_DAYS_OF_ERA = 146_097
+
+
+def floor_divide(dividend: pa.Array, divisor: int) -> pa.Array:
+    """The quotient rounded down, where Arrow rounds toward zero.
+
+    >>> floor_divide(pa.array([-1, 0, 7]), 4).to_pylist()
+    [-1, 0, 1]
+    """
+    quotient = pc.divide(dividend, divisor)
+    short = pc.less(dividend, pc.multiply(quotient, divisor))
+    return pc.subtract(quotient, pc.cast(short, dividend.type))
+
+
+def date_from_days(days: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Year, month and day of month."""
+    shifted = pc.cast(days, pa.int64()) + _DAYS_BEFORE_1970
+    era = floor_divide(shifted, _DAYS_OF_ERA)
+    day_of_era = shifted - era * _DAYS_OF_ERA
+    leaps = day_of_era / 1460 - day_of_era / 36_524 + day_of_era / 146_096
+    year_of_era = (day_of_era - leaps) / 365
+    day_of_year = day_of_era - (year_of_era * 365 + year_of_era / 4 - year_of_era / 100)
+    march_month = (day_of_year * 5 + 2) / 153
+    day = day_of_year - (march_month * 153 + 2) / 5 + 1
+    next_year = pc.greater_equal(march_month, 10)
+    month = pc.if_else(next_year, march_month - 9, march_month + 3)
+    return era * 400 + year_of_era + pc.cast(next_year, pa.int64()), month, day
+
+
+def days_from_date(year: pa.Array, month: pa.Array, day: pa.Array) -> pa.Array:
+    """The days since 1970-01-01 of dates that exist; of others (month 13, 30 February), some other day."""
+    early = pc.less_equal(month, 2)
+    march_year = year - pc.cast(early, pa.int64())
+    march_month = pc.if_else(early, month + 9, month - 3)
+    era = floor_divide(march_year, 400)
+    year_of_era = march_year - era * 400
+    day_of_year = (march_month * 153 + 2) / 5 + day - 1
+    day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year
+    return era * _DAYS_OF_ERA + day_of_era - _DAYS_BEFORE_1970
+
+
+def days_from_month(month: pa.Array) -> pa.Array:
+    """The first day of a month that is counted from January 1970.
+
+    >>> days_from_month(pa.array([-1, 0, 1])).to_pylist()
+    [-31, 0, 31]
+    """
+    month = pc.cast(month, pa.int64())
+    year = floor_divide(month, 12)
+    one = pc.add(pc.multiply(year, 0), 1)
+    return days_from_date(year + 1970, month - year * 12 + 1, one)
+
+
+def month_from_days(days: pa.Array) -> pa.Array:
+    """The month of a day, counted from January 1970.
+
+    >>> month_from_days(pa.array([-1, 0, 31])).to_pylist()
+    [-1, 0, 1]
+    """
+    year, month, _ = date_from_days(days)
+    return (year - 1970) * 12 + month - 1
