@@ -8,29 +8,28 @@ functions are exact for every date and every timestamp.
 [-1, 19782]
 >>> [part.to_pylist() for part in date_from_days(days)]
 [[1969, 2024], [12, 2], [31, 29]]
+
+A date is written as ISO 8601 has it, with a sign where four digits are not enough for the year:
+
+>>> text_from_days(pa.array([19_782, 2_932_897, -719_529])).to_pylist()
+['2024-02-29', '+10000-01-01', '-0001-12-31']
 """
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import floor_divide, join, number, where
+
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
 
+YEAR_PATTERN = "(?P<year>[+-]?[0-9]{4,10})"
+DATE_PATTERN = YEAR_PATTERN + "-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
+
 # The algorithms count years from 1 March 0000, so that a leap day ends its year; 400 years are one era.
 _DAYS_BEFORE_1970 = 719_468
 _DAYS_OF_ERA = 146_097
-
-
-def floor_divide(dividend: pa.Array, divisor: int) -> pa.Array:
-    """The quotient rounded down, where Arrow rounds toward zero.
-
-    >>> floor_divide(pa.array([-1, 0, 7]), 4).to_pylist()
-    [-1, 0, 1]
-    """
-    quotient = pc.divide(dividend, divisor)
-    short = pc.less(dividend, pc.multiply(quotient, divisor))
-    return pc.subtract(quotient, pc.cast(short, dividend.type))
 
 
 def date_from_days(days: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -80,3 +79,40 @@ def month_from_days(days: pa.Array) -> pa.Array:
     """
     year, month, _ = date_from_days(days)
     return (year - 1970) * 12 + month - 1
+
+
+def text_from_year(year: pa.Array) -> pa.Array:
+    """Four digits, or a sign and as many as it takes.
+
+    >>> text_from_year(pa.array([33, 2024, 12024, -44])).to_pylist()
+    ['0033', '2024', '+12024', '-0044']
+    """
+    sign = pc.case_when(pc.make_struct(pc.less(year, 0), pc.greater(year, 9999)), "-", "+", "")
+    return join(sign, padded(pc.abs(year), 4))
+
+
+def text_from_days(days: pa.Array) -> pa.Array:
+    year, month, day = date_from_days(days)
+    return join(text_from_year(year), "-", padded(month), "-", padded(day))
+
+
+def days_from_groups(groups: pa.StructArray) -> pa.Array:
+    """Days since 1970-01-01 of the groups of `DATE_PATTERN`; null where there is no such date.
+
+    >>> from indextables.kernels import extract
+    >>> days_from_groups(extract(pa.array(["2024-02-29", "2023-02-29"]), DATE_PATTERN)).to_pylist()
+    [19782, None]
+    """
+    date = number(groups, "year"), number(groups, "month"), number(groups, "day")
+    days = days_from_date(*date)
+    same_year, same_month, same_day = map(pc.equal, date_from_days(days), date)
+    return where(pc.and_(same_year, pc.and_(same_month, same_day)), days)
+
+
+def padded(array: pa.Array, width: int = 2) -> pa.Array:
+    """The text of numbers that are not negative, with leading zeros.
+
+    >>> padded(pa.array([7, 12])).to_pylist()
+    ['07', '12']
+    """
+    return pc.utf8_lpad(array.cast(pa.string()), width, "0")

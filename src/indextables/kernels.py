@@ -1,0 +1,85 @@
+"""The few functions on Arrow arrays that `pyarrow.compute` does not have."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def over_distinct(function: Callable[[pa.Array], pa.Array], array: pa.Array) -> pa.Array:
+    """`function(array)`, where each distinct value is worked on once.
+
+    >>> over_distinct(pc.utf8_upper, pa.array(["a", None, "a"])).to_pylist()
+    ['A', None, 'A']
+    """
+    encoded = array.dictionary_encode()
+    return function(encoded.dictionary).take(encoded.indices)
+
+
+def where(condition: pa.Array, array: pa.Array) -> pa.Array:
+    """The values for which the condition holds; null elsewhere.
+
+    >>> where(pa.array([True, False, None]), pa.array([1, 2, 3])).to_pylist()
+    [1, None, None]
+    """
+    return pc.if_else(condition, array, pa.scalar(None, array.type))
+
+
+def within(array: pa.Array, lowest: int, highest: int) -> pa.Array:
+    """The numbers between two limits, which belong to them; null elsewhere.
+
+    >>> within(pa.array([-129, -128, 127, 128]), -128, 127).to_pylist()
+    [None, -128, 127, None]
+    """
+    low, high = pa.scalar(lowest, array.type), pa.scalar(highest, array.type)
+    return where(pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high)), array)
+
+
+def clamp(array: pa.Array, lowest: int, highest: int) -> pa.Array:
+    """The numbers, or the limit that they exceed.
+
+    >>> clamp(pa.array([-129, 0, 128, None]), -128, 127).to_pylist()
+    [-128, 0, 127, None]
+    """
+    low, high = pa.scalar(lowest, array.type), pa.scalar(highest, array.type)
+    return pc.min_element_wise(pc.max_element_wise(array, low, skip_nulls=False), high, skip_nulls=False)
+
+
+def floor_divide(dividend: pa.Array, divisor: int) -> pa.Array:
+    """The quotient rounded down, where Arrow rounds toward zero.
+
+    >>> floor_divide(pa.array([-1, 0, 7]), 4).to_pylist()
+    [-1, 0, 1]
+    """
+    quotient = pc.divide(dividend, divisor)
+    short = pc.less(dividend, pc.multiply(quotient, divisor))
+    return pc.subtract(quotient, pc.cast(short, dividend.type))
+
+
+def join(*pieces: pa.Array | str) -> pa.Array:
+    """Texts put together, row by row.
+
+    >>> join(pa.array(["a", "b"]), "-", pa.array(["1", "2"])).to_pylist()
+    ['a-1', 'b-2']
+    """
+    return pc.binary_join_element_wise(*pieces, "")
+
+
+def extract(text: pa.Array, pattern: str) -> pa.StructArray:
+    r"""The named groups of a pattern that matches all of a text; null where it does not, '' for a group left out.
+
+    >>> extract(pa.array(["1-2", "1", "1\n"]), r"(?P<a>[0-9])(?:-(?P<b>[0-9]))?").to_pylist()
+    [{'a': '1', 'b': '2'}, {'a': '1', 'b': ''}, None]
+    """
+    return pc.extract_regex(text, rf"\A(?:{pattern})\z")
+
+
+def group(groups: pa.StructArray, name: str) -> pa.Array:
+    """One group of an extracted pattern, null where nothing matched."""
+    return pc.struct_field(groups, name)
+
+
+def number(groups: pa.StructArray, name: str) -> pa.Array:
+    """One group of an extracted pattern as 64-bit integers; a group left out is zero."""
+    text = pc.utf8_ltrim(group(groups, name), "+")
+    return pc.if_else(pc.equal(text, ""), "0", text).cast(pa.int64())
