@@ -1,0 +1,239 @@
+"""A layout: the partition fields of a table, in order.
+
+It is written the way it is said, and prints the way it is written:
+
+>>> layout = Layout.parse("region, day(ts), bucket(16, user_id) AS shard")
+>>> layout.names
+('region', 'ts_day', 'shard')
+>>> print(layout)
+region, day(ts), bucket(16, user_id) AS shard
+
+Whether it suits a table is another question, which `bind` answers:
+
+>>> layout.bind(pa.schema({"region": pa.string(), "ts": pa.date32()}))
+Traceback (most recent call last):
+indextables.errors.LayoutError: bucket(16, user_id) names a column that is not there; the table has region, ts
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.errors import LayoutError
+from indextables.layout.transforms import Calendar, Identity, Transform
+
+_COLUMN = r"(?:`(?:[^`]|``)+`|[^\s,()`]+)"
+_SIZE_FIRST, _SIZE_LAST = r"(?:(?P<first>-?[0-9]+)\s*,\s*)?", r"(?:\s*,\s*(?P<last>-?[0-9]+))?"
+_CALL = rf"(?P<function>\w+)\s*\(\s*{_SIZE_FIRST}(?P<argument>{_COLUMN}){_SIZE_LAST}\s*\)"
+_TERM = re.compile(
+    rf"\s*(?:{_CALL}|(?P<column>{_COLUMN}))(?:\s+AS\s+(?P<name>{_COLUMN}))?\s*(?P<end>,|\Z)", re.IGNORECASE
+)
+_NEEDS_NO_QUOTES = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One column, what is computed from it, and the name of the result.
+
+    >>> PartitionField("ts", Calendar("day"))
+    PartitionField(source='ts', transform=Calendar(unit='day'), name='ts_day')
+    """
+
+    source: str
+    transform: Transform = Identity()  # noqa: RUF009 - frozen
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self._default_name)
+
+    @property
+    def _default_name(self) -> str:
+        return self.source + self.transform.suffix
+
+    @property
+    def term(self) -> str:
+        """The field without its name: `day(ts)`."""
+        return self.transform.over(_quoted(self.source))
+
+    @property
+    def is_identity(self) -> bool:
+        return self.transform == Identity()
+
+    def of_column(self, column: str) -> "PartitionField":
+        """The same field of another column; a name that was given stays."""
+        name = "" if self.name == self._default_name else self.name
+        return replace(self, source=column, name=name)
+
+    def __str__(self) -> str:
+        return self.term if self.name == self._default_name else f"{self.term} AS {_quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Partition fields, outermost first; none means that the table is not partitioned."""
+
+    fields: tuple[PartitionField, ...] = ()
+
+    @staticmethod
+    def parse(text: str) -> "Layout":
+        """The layout of a text such as `region, day(ts), bucket(16, user_id) AS shard`.
+
+        Names that are not plain words go in backquotes. The empty text means no partitioning.
+
+        >>> Layout.parse("`event date`").fields
+        (PartitionField(source='event date', transform=Identity(), name='event date'),)
+        """
+        return Layout(tuple(_parse_terms(text)) if text.strip() else ())
+
+    @staticmethod
+    def of(*terms: "str | PartitionField") -> "Layout":
+        """The layout of several terms.
+
+        >>> print(Layout.of("day(ts)", PartitionField("event date")))
+        day(ts), `event date`
+        """
+        parsed = ((term,) if isinstance(term, PartitionField) else Layout.parse(term).fields for term in terms)
+        return Layout(tuple(field for fields in parsed for field in fields))
+
+    @staticmethod
+    def from_json(value: Sequence[dict[str, Any]]) -> "Layout":
+        try:
+            return Layout(tuple(_field_from_json(field) for field in value))
+        except (KeyError, TypeError) as error:
+            raise LayoutError(
+                f"{value!r} is not a layout; every field has source, transform and name", field=None
+            ) from error
+
+    def to_json(self) -> list[dict[str, str]]:
+        """The layout as the log holds it.
+
+        >>> Layout.parse("bucket(16, id)").to_json()
+        [{'source': 'id', 'transform': 'bucket[16]', 'name': 'id_bucket'}]
+        """
+        return [{"source": f.source, "transform": str(f.transform), "name": f.name} for f in self.fields]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(field.source for field in self.fields)
+
+    def bind(self, schema: pa.Schema, *, case_sensitive: bool = False) -> "Layout":
+        """The layout with the schema's spelling of its columns, or a LayoutError that says why it does not suit."""
+        bound = Layout(tuple(_bound(field, schema, case_sensitive=case_sensitive) for field in self.fields))
+        for check in (_refuse_types, _refuse_twins, _refuse_nested_time, _refuse_taken_names, _refuse_all_columns):
+            check(bound, schema)
+        return bound
+
+    def types(self, schema: pa.Schema) -> tuple[pa.DataType, ...]:
+        """The types of the partition values of a table with this schema.
+
+        >>> Layout.parse("region, day(ts)").types(pa.schema({"region": pa.string(), "ts": pa.timestamp("us")}))
+        (DataType(string), DataType(int32))
+        """
+        return tuple(field.transform.result_type(schema.field(field.source).type) for field in self.fields)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.fields))
+
+
+def _parse_terms(text: str) -> Iterable[PartitionField]:
+    position, more = 0, True
+    while more:
+        term = _TERM.match(text, position)
+        if not term:
+            raise LayoutError(
+                f"cannot read the layout {text!r} from {text[position:].strip()!r} on; "
+                "write terms such as region, day(ts) or bucket(16, user_id), with odd names in backquotes",
+                field=text[position:].strip(),
+            )
+        yield _field_from_term(term)
+        position, more = term.end(), term["end"] == ","
+
+
+def _field_from_term(term: re.Match[str]) -> PartitionField:
+    name = _unquoted(term["name"] or "")
+    if term["column"]:
+        return PartitionField(_unquoted(term["column"]), name=name)
+    sizes = [size for size in (term["first"], term["last"]) if size]
+    notation = "".join([term["function"], *(f"[{size}]" for size in sizes)])
+    return PartitionField(_unquoted(term["argument"]), Transform.parse(notation), name)
+
+
+def _field_from_json(field: dict[str, Any]) -> PartitionField:
+    return PartitionField(field["source"], Transform.parse(field["transform"]), field["name"])
+
+
+def _quoted(name: str) -> str:
+    return name if _NEEDS_NO_QUOTES.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def _bound(field: PartitionField, schema: pa.Schema, *, case_sensitive: bool) -> PartitionField:
+    fold: Callable[[str], str] = str if case_sensitive else str.lower
+    same = [column for column in schema.names if fold(column) == fold(field.source)]
+    if not same:
+        raise LayoutError(
+            f"{field.term} names a column that is not there; the table has {', '.join(schema.names)}", field=field.name
+        )
+    return field.of_column(same[0])
+
+
+def _refuse_types(layout: Layout, schema: pa.Schema) -> None:
+    for field in layout.fields:
+        arrow = schema.field(field.source).type
+        if not (Identity().accepts(arrow) and field.transform.accepts(arrow)):
+            raise LayoutError(
+                f"{field.term} is not possible, because column {field.source!r} has type {arrow}; "
+                "choose another column or another transform",
+                field=field.name,
+            )
+
+
+def _refuse_twins(layout: Layout, _: pa.Schema) -> None:
+    term, times = Counter(field.term for field in layout.fields).most_common(1)[0] if layout.fields else ("", 0)
+    if times > 1:
+        raise LayoutError(f"{term} is there {times} times; once is enough", field=term)
+
+
+def _refuse_nested_time(layout: Layout, _: pa.Schema) -> None:
+    seen: dict[str, PartitionField] = {}
+    for field in layout.fields:
+        if isinstance(field.transform, Calendar):
+            other = seen.setdefault(field.source, field)
+            if other is not field:
+                raise LayoutError(
+                    f"{other.term} and {field.term} say the same in two sizes; keep the finer one", field=field.name
+                )
+
+
+def _refuse_taken_names(layout: Layout, schema: pa.Schema) -> None:
+    taken = {column.lower(): f"column {column!r}" for column in schema.names}
+    for field in layout.fields:
+        key = field.name.lower()
+        owner = taken.get(key)
+        if owner and not (field.is_identity and key == field.source.lower()):
+            raise LayoutError(
+                f"{field.term} would be named {field.name!r}, which is the name of {owner}; "
+                f"give it another: {field.term} AS ...",
+                field=field.name,
+            )
+        taken[key] = field.term
+
+
+def _refuse_all_columns(layout: Layout, schema: pa.Schema) -> None:
+    partitioned = {field.source for field in layout.fields if field.is_identity}
+    if partitioned and partitioned == set(schema.names):
+        raise LayoutError(
+            f"the layout {layout} takes every column of the table; leave at least one out", field=layout.fields[-1].name
+        )
