@@ -18,7 +18,7 @@ A date is written as ISO 8601 has it, with a sign where four digits are not enou
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.kernels import floor_divide, join, number, where
+from indextables.kernels import captured_number, floor_divide, join, where
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -96,14 +96,14 @@ def text_from_days(days: pa.Array) -> pa.Array:
     return join(text_from_year(year), "-", padded(month), "-", padded(day))
 
 
-def days_from_groups(groups: pa.StructArray) -> pa.Array:
+def days_from_captures(captures: pa.StructArray) -> pa.Array:
     """Days since 1970-01-01 of the groups of `DATE_PATTERN`; null where there is no such date.
 
     >>> from indextables.kernels import extract
-    >>> days_from_groups(extract(pa.array(["2024-02-29", "2023-02-29"]), DATE_PATTERN)).to_pylist()
+    >>> days_from_captures(extract(pa.array(["2024-02-29", "2023-02-29"]), DATE_PATTERN)).to_pylist()
     [19782, None]
     """
-    date = number(groups, "year"), number(groups, "month"), number(groups, "day")
+    date = captured_number(captures, "year"), captured_number(captures, "month"), captured_number(captures, "day")
     days = days_from_date(*date)
     same_year, same_month, same_day = map(pc.equal, date_from_days(days), date)
     return where(pc.and_(same_year, pc.and_(same_month, same_day)), days)

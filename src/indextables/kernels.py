@@ -74,12 +74,12 @@ def extract(text: pa.Array, pattern: str) -> pa.StructArray:
     return pc.extract_regex(text, rf"\A(?:{pattern})\z")
 
 
-def group(groups: pa.StructArray, name: str) -> pa.Array:
+def captured(captures: pa.StructArray, name: str) -> pa.Array:
     """One group of an extracted pattern, null where nothing matched."""
-    return pc.struct_field(groups, name)
+    return pc.struct_field(captures, name)
 
 
-def number(groups: pa.StructArray, name: str) -> pa.Array:
+def captured_number(captures: pa.StructArray, name: str) -> pa.Array:
     """One group of an extracted pattern as 64-bit integers; a group left out is zero."""
-    text = pc.utf8_ltrim(group(groups, name), "+")
+    text = pc.utf8_ltrim(captured(captures, name), "+")
     return pc.if_else(pc.equal(text, ""), "0", text).cast(pa.int64())

@@ -31,9 +31,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.civil import DATE_PATTERN, DAY, HOUR, SECOND, days_from_groups, padded, text_from_days
+from indextables.civil import DATE_PATTERN, DAY, HOUR, SECOND, days_from_captures, padded, text_from_days
 from indextables.errors import SchemaError
-from indextables.kernels import extract, floor_divide, group, join, number, over_distinct, where, within
+from indextables.kernels import captured, captured_number, extract, floor_divide, join, over_distinct, where, within
 from indextables.schema import MAX_DECIMAL_PRECISION, normalize, type_name
 
 _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
@@ -135,12 +135,12 @@ def _encode_decimal(array: pa.Array) -> pa.Array:
 
 
 def _decode_decimal(text: pa.Array, decimal: pa.DataType) -> pa.Array:
-    groups = extract(text, r"(?P<sign>[+-]?)0*(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]*?)0*)?")
-    fraction = pc.utf8_rpad(group(groups, "fraction"), decimal.scale, "0")
-    digits = join(group(groups, "whole"), fraction)
+    captures = extract(text, r"(?P<sign>[+-]?)0*(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]*?)0*)?")
+    fraction = pc.utf8_rpad(captured(captures, "fraction"), decimal.scale, "0")
+    digits = join(captured(captures, "whole"), fraction)
     exact = pc.equal(pc.utf8_length(fraction), decimal.scale)
     fits = pc.less_equal(pc.utf8_length(pc.utf8_ltrim(digits, "0")), decimal.precision)
-    unscaled = join(group(groups, "sign"), where(pc.and_(exact, fits), digits))
+    unscaled = join(captured(captures, "sign"), where(pc.and_(exact, fits), digits))
     return unscaled.cast(_WIDEST).view(decimal)
 
 
@@ -149,7 +149,7 @@ def _encode_date(array: pa.Array) -> pa.Array:
 
 
 def _decode_date(text: pa.Array, date: pa.DataType) -> pa.Array:
-    days = days_from_groups(extract(text, DATE_PATTERN))
+    days = days_from_captures(extract(text, DATE_PATTERN))
     return within(days, -(2**31), 2**31 - 1).cast(pa.int32()).view(date)
 
 
@@ -174,19 +174,23 @@ _ZONE = "Z|(?P<zone_sign>[+-])(?P<zone_hour>[01][0-9])(?::?(?P<zone_minute>[0-5]
 
 def _decode_timestamp(text: pa.Array, timestamp: pa.DataType) -> pa.Array:
     zone = f"(?:{_ZONE})?" if timestamp.tz else ""
-    groups = extract(text, f"{DATE_PATTERN}(?:[T ]{_CLOCK}(?:{_SECONDS})?{zone})?")
-    minutes = days_from_groups(groups) * 1440 + number(groups, "hour") * 60 + number(groups, "minute")
+    captures = extract(text, f"{DATE_PATTERN}(?:[T ]{_CLOCK}(?:{_SECONDS})?{zone})?")
+    minutes = (
+        days_from_captures(captures) * 1440
+        + captured_number(captures, "hour") * 60
+        + captured_number(captures, "minute")
+    )
     if timestamp.tz:
-        minutes = minutes - _zone_minutes(groups)
-    seconds = minutes * 60 + number(groups, "second")
-    fraction = pc.utf8_rpad(group(groups, "fraction"), 6, "0").cast(pa.int64())
+        minutes = minutes - _zone_minutes(captures)
+    seconds = minutes * 60 + captured_number(captures, "second")
+    fraction = pc.utf8_rpad(captured(captures, "fraction"), 6, "0").cast(pa.int64())
     instant = pc.add(pc.multiply(seconds, SECOND), fraction)  # wraps beyond the limits, which the next line notices
     return where(pc.equal(floor_divide(instant, SECOND), seconds), instant).view(timestamp)
 
 
-def _zone_minutes(groups: pa.StructArray) -> pa.Array:
-    ahead = number(groups, "zone_hour") * 60 + number(groups, "zone_minute")
-    return pc.if_else(pc.equal(group(groups, "zone_sign"), "-"), -ahead, ahead)
+def _zone_minutes(captures: pa.StructArray) -> pa.Array:
+    ahead = captured_number(captures, "zone_hour") * 60 + captured_number(captures, "zone_minute")
+    return pc.if_else(pc.equal(captured(captures, "zone_sign"), "-"), -ahead, ahead)
 
 
 def _matching(text: pa.Array, pattern: str) -> pa.Array:

@@ -30,7 +30,7 @@ from indextables.civil import (
     HOUR,
     YEAR_PATTERN,
     date_from_days,
-    days_from_groups,
+    days_from_captures,
     days_from_month,
     month_from_days,
     padded,
@@ -38,7 +38,7 @@ from indextables.civil import (
     text_from_year,
 )
 from indextables.errors import LayoutError, SchemaError
-from indextables.kernels import clamp, extract, floor_divide, join, number, over_distinct, where, within
+from indextables.kernels import captured_number, clamp, extract, floor_divide, join, over_distinct, where, within
 from indextables.schema import MAX_DECIMAL_PRECISION
 
 MAX_SIZE = 2**31 - 1
@@ -241,16 +241,16 @@ class Calendar(Transform):
                 assert_never(self.unit)
 
     def _ordinal(self, text: pa.Array) -> pa.Array:
-        groups = extract(text, _CALENDAR_PATTERNS[self.unit])
+        captures = extract(text, _CALENDAR_PATTERNS[self.unit])
         match self.unit:
             case "year":
-                ordinal = number(groups, "year") - 1970
+                ordinal = captured_number(captures, "year") - 1970
             case "month":
-                ordinal = (number(groups, "year") - 1970) * 12 + number(groups, "month") - 1
+                ordinal = (captured_number(captures, "year") - 1970) * 12 + captured_number(captures, "month") - 1
             case "day":
-                ordinal = days_from_groups(groups)
+                ordinal = days_from_captures(captures)
             case "hour":
-                ordinal = days_from_groups(groups) * 24 + number(groups, "hour")
+                ordinal = days_from_captures(captures) * 24 + captured_number(captures, "hour")
             case _:
                 assert_never(self.unit)
         return within(ordinal, _LOWEST[32], _HIGHEST[32]).cast(pa.int32())
