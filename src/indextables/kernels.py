@@ -6,6 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
+def flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values in one piece."""
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
 def over_distinct(function: Callable[[pa.Array], pa.Array], array: pa.Array) -> pa.Array:
     """`function(array)`, where each distinct value is worked on once.
 

@@ -33,7 +33,17 @@ import pyarrow.compute as pc
 
 from indextables.civil import DATE_PATTERN, DAY, HOUR, SECOND, days_from_captures, padded, text_from_days
 from indextables.errors import SchemaError
-from indextables.kernels import captured, captured_number, extract, floor_divide, join, over_distinct, where, within
+from indextables.kernels import (
+    captured,
+    captured_number,
+    extract,
+    flat,
+    floor_divide,
+    join,
+    over_distinct,
+    where,
+    within,
+)
 from indextables.schema import MAX_DECIMAL_PRECISION, normalize, type_name
 
 _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
@@ -57,13 +67,12 @@ def decode(text: pa.Array | pa.ChunkedArray, type: pa.DataType) -> pa.Array:  # 
     """
     type = table_type(type)  # noqa: A001
     codec = _codec(type)
-    return over_distinct(lambda distinct: codec.decode(distinct, type), in_table_type(text))
+    return over_distinct(lambda distinct: codec.decode(distinct, type), flat(text).cast(pa.string()))
 
 
 def in_table_type(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The same values as one array of a table type (see `indextables.schema`), numbers in canonical form."""
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return canonical(array.cast(table_type(array.type)))
+    return canonical(flat(array).cast(table_type(array.type)))
 
 
 def canonical(array: pa.Array) -> pa.Array:

@@ -317,3 +317,21 @@ def test_only_void_makes_null_of_a_value() -> None:
     assert [t for t in (Identity(), Calendar("day"), Bucket(4), Truncate(4), Void()) if not t.preserves_null] == [
         Void()
     ]
+
+
+@pytest.mark.parametrize("text", ["identity", "day", "bucket[4]"])
+def test_columns_in_chunks_are_read_like_others(text: str) -> None:
+    transform = Transform.parse(text)
+    array = pa.array([0, 1, None], pa.date32())
+    chunks = pa.chunked_array([array.slice(0, 1), array.slice(1)])
+    results = transform.apply(array)
+    assert transform.apply(chunks).equals(results)
+    chunked = pa.chunked_array([results.slice(0, 2), results.slice(2)])
+    assert transform.to_text(chunked).equals(transform.to_text(results))
+    assert transform.from_text(pa.chunked_array([transform.to_text(results)]), array.type).equals(results)
+    assert transform.preimage(chunked, array.type).upper.equals(transform.preimage(results, array.type).upper)
+
+
+@pytest.mark.parametrize("text", ["identity", "day", "bucket[4]", "void"])
+def test_text_that_is_all_null_needs_no_type(text: str) -> None:
+    assert Transform.parse(text).from_text(pa.nulls(2), pa.date32()).to_pylist() == [None, None]

@@ -15,6 +15,7 @@ a plain partition value is a range of one, so that whoever prunes need know noth
 """
 
 import re
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, assert_never, get_args
@@ -38,7 +39,7 @@ from indextables.civil import (
     text_from_year,
 )
 from indextables.errors import LayoutError, SchemaError
-from indextables.kernels import captured_number, clamp, extract, floor_divide, join, over_distinct, where, within
+from indextables.kernels import captured_number, clamp, extract, flat, floor_divide, join, over_distinct, where, within
 from indextables.schema import MAX_DECIMAL_PRECISION
 
 MAX_SIZE = 2**31 - 1
@@ -100,7 +101,7 @@ class Transform(ABC):
         self._refuse_unless_accepted(source_type)
         return self._result_type(source_type)
 
-    def preimage(self, results: pa.Array, source_type: pa.DataType) -> Preimage:
+    def preimage(self, results: pa.Array | pa.ChunkedArray, source_type: pa.DataType) -> Preimage:
         """The source values that each result stands for, as a range in the source type.
 
         >>> range_ = Transform.parse("truncate[2]").preimage(pa.array(["he", "h"]), pa.string())
@@ -109,13 +110,13 @@ class Transform(ABC):
         """
         source_type = values.table_type(source_type)
         self._refuse_unless_accepted(source_type)
-        return self._preimage(results, source_type)
+        return self._preimage(flat(results), source_type)
 
-    def to_text(self, results: pa.Array) -> pa.Array:
+    def to_text(self, results: pa.Array | pa.ChunkedArray) -> pa.Array:
         """The results as the log writes them."""
         return values.encode(results)
 
-    def from_text(self, text: pa.Array, source_type: pa.DataType) -> pa.Array:
+    def from_text(self, text: pa.Array | pa.ChunkedArray, source_type: pa.DataType) -> pa.Array:
         """The results of such texts; null where a text is null or malformed."""
         return values.decode(text, self.result_type(source_type))
 
@@ -125,8 +126,9 @@ class Transform(ABC):
         >>> Transform.parse("hour").name_for(420042)
         '2017-12-01-18'
         """
-        value = value.as_py() if isinstance(value, pa.NullScalar) else value
-        text = None if value is None else self.to_text(pa.array([value]))[0].as_py()
+        if value is None or value == pa.NULL:
+            return "null"
+        text = self.to_text(pa.array([value]))[0].as_py()
         return "null" if text is None else str(text)
 
     @property
@@ -217,12 +219,12 @@ class Calendar(Transform):
     def word(self) -> str:
         return self.unit
 
-    def to_text(self, results: pa.Array) -> pa.Array:
-        return over_distinct(self._name, results)
+    def to_text(self, results: pa.Array | pa.ChunkedArray) -> pa.Array:
+        return over_distinct(self._name, flat(results))
 
-    def from_text(self, text: pa.Array, source_type: pa.DataType) -> pa.Array:
+    def from_text(self, text: pa.Array | pa.ChunkedArray, source_type: pa.DataType) -> pa.Array:
         self._refuse_unless_accepted(values.table_type(source_type))
-        return over_distinct(self._ordinal, text)
+        return over_distinct(self._ordinal, flat(text).cast(pa.string()))
 
     def _name(self, results: pa.Array) -> pa.Array:
         ordinal = results.cast(pa.int32()).cast(pa.int64())
@@ -402,9 +404,8 @@ class Truncate(Transform):
 
     def _strings(self, results: pa.Array) -> Preimage:
         whole = pc.less(pc.utf8_length(results), self.width)
-        after = over_distinct(lambda prefixes: pa.array(map(_after, prefixes.to_pylist()), pa.string()), results)
-        inclusive = pc.fill_null(whole, fill_value=True)
-        return Preimage(results, pc.if_else(whole, results, after), inclusive)
+        upper = pc.if_else(whole, results, _after(results))
+        return Preimage(results, upper, pc.fill_null(whole, fill_value=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,13 +460,18 @@ def _widest(decimal: pa.DataType) -> pa.DataType:
     return pa.decimal128(MAX_DECIMAL_PRECISION, decimal.scale)
 
 
-def _after(prefix: str | None) -> str | None:
-    """The first string after all those that start with the prefix, by code points; None if there is none."""
-    stem = (prefix or "").rstrip("\U0010ffff")
-    if not stem:
+def _after(prefixes: pa.Array) -> pa.Array:
+    """The first string after all those that start with a prefix, by code points; null where there is none."""
+    stem = pc.utf8_rtrim(prefixes, chr(sys.maxunicode))
+    last = pc.utf8_slice_codeunits(stem, -1)
+    following = over_distinct(lambda letters: pa.array(map(_successor, letters.to_pylist()), pa.string()), last)
+    return join(pc.utf8_slice_codeunits(stem, 0, -1), following)
+
+
+def _successor(letter: str | None) -> str | None:
+    if not letter:
         return None
-    following = ord(stem[-1]) + 1
-    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)  # noqa: PLR2004 - no surrogates in text
+    return "\ue000" if letter == "\ud7ff" else chr(ord(letter) + 1)  # between them are surrogates, which are no text
 
 
 def _closed(lower: pa.Array, upper: pa.Array) -> Preimage:
