@@ -1,0 +1,7 @@
+"""Bytes: one small contract over local disk, memory, S3, Azure and Google Cloud."""
+
+from indextables.storage.location import Location
+from indextables.storage.open import open_store
+from indextables.storage.store import Entry, Store
+
+__all__ = ["Entry", "Location", "Store", "open_store"]

@@ -1,0 +1,48 @@
+"""The one door through which foreign storage errors become ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from obstore import exceptions as foreign
+
+from indextables.errors import AccessDeniedError, AlreadyExistsError, IndexTablesError, NotFoundError, StorageError
+
+# Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) beside its own tree.
+KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
+    foreign.AlreadyExistsError: (AlreadyExistsError, "already exists"),
+    foreign.PreconditionError: (AlreadyExistsError, "already exists"),
+    foreign.NotFoundError: (NotFoundError, "does not exist"),
+    foreign.PermissionDeniedError: (AccessDeniedError, "may not be accessed; check the credentials and their rights"),
+    foreign.UnauthenticatedError: (AccessDeniedError, "needs credentials, and those given were not accepted"),
+    foreign.InvalidPathError: (StorageError, "is not a key that the store accepts"),
+    foreign.NotModifiedError: (StorageError, "has not been modified"),
+    foreign.NotSupportedError: (StorageError, "asks for something that the store does not support"),
+    foreign.UnknownConfigurationKeyError: (StorageError, "was opened with a setting that the store does not know"),
+    foreign.JoinError: (StorageError, "could not be processed: a background task failed"),
+    foreign.GenericError: (StorageError, "could not be processed"),
+    foreign.BaseError: (StorageError, "could not be processed"),
+    FileExistsError: (AlreadyExistsError, "already exists"),
+    FileNotFoundError: (NotFoundError, "does not exist"),
+    NotADirectoryError: (NotFoundError, "does not exist"),
+    PermissionError: (AccessDeniedError, "may not be accessed; check its permissions"),
+    OSError: (StorageError, "could not be processed"),
+    ValueError: (StorageError, "is not a key that the store accepts"),
+}
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Inside, whatever storage raises comes out as a StorageError that names `path`."""
+    try:
+        yield
+    except IndexTablesError:
+        raise
+    except tuple(KINDS) as error:
+        kind, what = next(KINDS[base] for base in type(error).__mro__ if base in KINDS)
+        raise kind(f"{path} {what}{_detail(kind, error)}", path=path) from error
+
+
+def _detail(kind: type[StorageError], error: Exception) -> str:
+    """The first line of what the store said, where our own words do not say it all."""
+    first_line = str(error).partition("\n")[0]
+    return f" ({first_line})" if first_line and kind in {StorageError, AccessDeniedError} else ""

@@ -1,0 +1,78 @@
+"""Local disk: writes that survive a crash.
+
+A file is written under a temporary name, flushed to disk, and then given its name by `link` (which fails if the name is
+taken) or `rename` (which replaces). A reader never sees half a file, and a crash leaves at most a temporary file, which
+starts with `TEMPORARY` and belongs to no table version.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+import pyarrow as pa
+from obstore.store import LocalStore as LocalBackend
+
+from indextables.storage.failures import translated
+from indextables.storage.location import Location
+from indextables.storage.store import Store
+
+TEMPORARY = ".tmp-"
+
+
+class LocalStore(Store):
+    def __init__(self, location: Location) -> None:
+        super().__init__(location, LocalBackend())
+
+    def put(self, key: str, data: bytes | pa.Buffer) -> None:
+        self._write(key, lambda file: file.write(memoryview(data)), os.replace)
+
+    def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
+        self._write(key, lambda file: file.write(memoryview(data)), os.link)
+
+    def put_file(self, key: str, source: Path) -> None:
+        def copy(file: BinaryIO) -> None:
+            with source.open("rb") as original:
+                shutil.copyfileobj(original, file, length=1 << 20)
+
+        self._write(key, copy, os.replace)
+
+    def _write(self, key: str, fill: Callable[[BinaryIO], object], give_name: Callable[[Path, Path], object]) -> None:
+        target = Path("/", self._path(key))
+        with translated(self.name_of(key)):
+            _make_directory(target.parent)
+            with _temporary_file(target.parent) as (temporary, file):
+                fill(file)
+                file.flush()
+                os.fsync(file.fileno())
+                give_name(temporary, target)
+            _flush_directory(target.parent)
+
+
+@contextmanager
+def _temporary_file(directory: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    path = directory / f"{TEMPORARY}{uuid4().hex}"
+    try:
+        with path.open("xb") as file:
+            yield path, file
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _make_directory(directory: Path) -> None:
+    if directory.is_dir():
+        return
+    _make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    _flush_directory(directory.parent)
+
+
+def _flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

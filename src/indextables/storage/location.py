@@ -1,0 +1,71 @@
+"""Where a table is, and which keys stay inside it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from indextables.errors import StorageError, UnsafePathError
+
+CLOUD_SCHEMES = ("s3", "s3a", "abfs", "abfss", "az", "gs")
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A table's root. `container` is the bucket, or the name of a memory store; empty on local disk.
+
+    >>> Location.parse("s3a://logs/prod/web/")
+    Location(scheme='s3a', container='logs', path='prod/web')
+    >>> Location.parse("file:///data/my%20logs").path
+    '/data/my logs'
+    >>> str(Location.parse("memory://demo/t"))
+    'memory://demo/t'
+    """
+
+    scheme: str
+    container: str
+    path: str
+
+    @classmethod
+    def parse(cls, uri: str | Path) -> Self:
+        text = str(uri)
+        scheme = _SCHEME.match(text)
+        if not scheme:
+            return cls("file", "", str(Path(text).absolute()))
+        parts = urlsplit(text, allow_fragments=False)
+        match parts.scheme:
+            case "file" if parts.netloc in {"", "localhost"}:
+                return cls("file", "", str(Path(unquote(parts.path))))
+            case "memory":
+                return cls("memory", parts.netloc, parts.path.strip("/"))
+            case known if known in CLOUD_SCHEMES and parts.netloc:
+                return cls(known, parts.netloc, parts.path.strip("/"))
+        raise StorageError(
+            f"{text!r} is not a location that indextables knows; "
+            f"use a local path, file://, memory:// or one of {', '.join(f'{s}://' for s in CLOUD_SCHEMES)}",
+            path=text,
+        )
+
+    def __str__(self) -> str:
+        return self.path if self.scheme == "file" else f"{self.scheme}://{self.container}/{self.path}".rstrip("/")
+
+
+def checked_key(key: str, *, root: object = "the table") -> str:
+    """The key itself if it stays inside the table, else an UnsafePathError.
+
+    >>> checked_key("date=2024-01-01/app=%5B%23small%5D/part-00000.split")
+    'date=2024-01-01/app=%5B%23small%5D/part-00000.split'
+    >>> checked_key("../other/table")
+    Traceback (most recent call last):
+    indextables.errors.UnsafePathError: '../other/table' would leave the table; ...
+    """
+    if {"", ".", ".."}.isdisjoint(key.split("/")) and not _SCHEME.match(key) and not _CONTROL.search(key):
+        return key
+    raise UnsafePathError(
+        f"{key!r} would leave {root}; a file of a table is named by its path under the table's root: "
+        "not empty, not absolute, no '..', no scheme, no control characters",
+        path=key,
+    )

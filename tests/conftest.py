@@ -1,0 +1,29 @@
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=200, **slow_is_fine)
+settings.register_profile("full", max_examples=20_000, **slow_is_fine)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one Spark session of a test run; whoever changes a setting sets it back."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the tests without a JVM run without PySpark
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("indextables tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

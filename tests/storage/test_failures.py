@@ -1,0 +1,41 @@
+import pytest
+from obstore import exceptions as foreign
+
+from indextables.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError, UnsafePathError
+from indextables.storage.failures import KINDS, translated
+
+
+def test_every_error_of_the_library_is_mapped() -> None:
+    theirs = {kind for kind in vars(foreign).values() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert theirs <= KINDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (foreign.AlreadyExistsError("x"), AlreadyExistsError),
+        (foreign.PreconditionError("x"), AlreadyExistsError),
+        (FileNotFoundError("x"), NotFoundError),
+        (foreign.UnauthenticatedError("x"), AccessDeniedError),
+        (PermissionError("x"), AccessDeniedError),
+        (foreign.GenericError("server said 500\nDebug source: ..."), StorageError),
+        (TimeoutError("x"), StorageError),
+    ],
+)
+def test_a_foreign_error_becomes_ours(raised: Exception, expected: type[StorageError]) -> None:
+    with pytest.raises(StorageError, match=r"^the/file ") as caught, translated("the/file"):
+        raise raised
+    assert type(caught.value) is expected
+    assert caught.value.path == "the/file"
+    assert caught.value.__cause__ is raised
+    assert "Debug source" not in str(caught.value)
+
+
+def test_our_own_errors_pass_unchanged() -> None:
+    with pytest.raises(UnsafePathError, match="mine"), translated("x"):
+        raise UnsafePathError("mine", path="y")
+
+
+def test_a_mistake_in_our_code_is_not_a_storage_error() -> None:
+    with pytest.raises(KeyError), translated("x"):
+        raise KeyError("bug")
