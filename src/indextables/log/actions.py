@@ -1,0 +1,147 @@
+"""What a commit can say: the actions of the transaction log.
+
+A commit is a file of JSON lines, one action a line, each an object with a single key that names its kind. Fields that this
+release does not know are ignored, and so are actions; fields at their default are not written.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from indextables.schema import from_json
+
+READER_VERSION = 1
+WRITER_VERSION = 1
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A JSON object in the log: camelCase there, snake_case here."""
+
+
+class CommitInfo(Record, frozen=True, kw_only=True):
+    """Who made the commit and why: the first line of every version file. Times are milliseconds since 1970, UTC."""
+
+    timestamp: int | None = None
+    operation: str = "UNKNOWN"
+    operation_parameters: Mapping[str, Any] = {}
+    operation_metrics: Mapping[str, Any] = {}
+    read_version: int | None = None
+    txn_id: str | None = None
+    engine: str | None = None
+
+
+class Protocol(Record, frozen=True, kw_only=True):
+    """The oldest release that may read, and the oldest that may write."""
+
+    min_reader_version: int
+    min_writer_version: int
+
+
+class SpecField(Record, frozen=True, kw_only=True):
+    source: str
+    transform: str
+    name: str
+
+
+class PartitionSpec(Record, frozen=True, kw_only=True):
+    spec_id: int
+    fields: Sequence[SpecField] = ()
+
+
+class FieldMapping(Record, frozen=True, kw_only=True):
+    """How the search index treats a column: `text`, `string` or `none`, and the tokenizer of a text."""
+
+    type: str
+    tokenizer: str | None = None
+
+
+class DocMapping(Record, frozen=True, kw_only=True):
+    doc_mapping_id: int
+    fields: Mapping[str, FieldMapping] = {}
+
+
+class Metadata(Record, frozen=True, kw_only=True):
+    """What the table is. Specs and mappings are never changed, only added to: splits refer to them by id."""
+
+    id: str
+    schema: Mapping[str, Any]
+    partition_specs: Sequence[PartitionSpec] = (PartitionSpec(spec_id=0),)
+    current_spec_id: int = 0
+    doc_mappings: Sequence[DocMapping] = ()
+    current_doc_mapping_id: int | None = None
+    properties: Mapping[str, str] = {}
+    created_time: int | None = None
+
+    def arrow_schema(self) -> pa.Schema:
+        return from_json(dict(self.schema))
+
+
+class LogicalPartitions(Record, frozen=True, kw_only=True):
+    """The partition tuples that share a coalesced split: typed text, and how many rows of each."""
+
+    complete: bool
+    columns: Sequence[str]
+    tuples: Sequence[Sequence[str | None]]
+    counts: Sequence[int] | None = None
+
+
+class Add(Record, frozen=True, kw_only=True):
+    """A split becomes part of the table."""
+
+    path: str
+    partition_values: Mapping[str, str | None] = {}
+    spec_id: int = 0
+    size: int
+    modification_time: int
+    data_change: bool = True
+    num_records: int | None = None
+    min_values: Mapping[str, Any] = {}
+    max_values: Mapping[str, Any] = {}
+    null_counts: Mapping[str, int] = {}
+    footer_start_offset: int | None = None
+    footer_end_offset: int | None = None
+    has_footer_offsets: bool = False
+    index_start_offset: int | None = None
+    index_end_offset: int | None = None
+    time_range_start: int | None = None
+    time_range_end: int | None = None
+    split_tags: Sequence[str] = ()
+    delete_opstamp: int | None = None
+    num_merge_ops: int = 0
+    doc_mapping_id: int | None = None
+    uncompressed_size_bytes: int | None = None
+    logical_partitions: LogicalPartitions | None = None
+    physical_partition: Mapping[str, str | None] | None = None
+
+
+class Remove(Record, frozen=True, kw_only=True):
+    """A split stops being part of the table; its file stays until it is purged."""
+
+    path: str
+    deletion_timestamp: int
+    data_change: bool = True
+    partition_values: Mapping[str, str | None] | None = None
+    spec_id: int | None = None
+    size: int | None = None
+
+
+class ReplaceWhere(Record, frozen=True, kw_only=True):
+    """The removes and adds beside it replaced all rows that satisfy the predicate."""
+
+    predicate: str
+    timestamp: int
+    data_change: bool = True
+    operation_metrics: Mapping[str, Any] = {}
+
+
+class Txn(Record, frozen=True, kw_only=True):
+    """An application's own progress mark: its batches up to `version` are in the table."""
+
+    app_id: str
+    version: int
+    last_updated: int | None = None
+
+
+Action = CommitInfo | Protocol | Metadata | Add | Remove | ReplaceWhere | Txn

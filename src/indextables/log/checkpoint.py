@@ -1,0 +1,114 @@
+"""A snapshot as one Parquet file, so that a table opens without its whole history.
+
+Rows are the live splits, in the columns of `indextables.log.splits`, and after them the tombstones: rows with a
+`deletion_timestamp`, in row groups of their own. What is not a row (version, protocol, metadata, application progress) is
+JSON in the file's key-value metadata, under `indextables.snapshot`.
+"""
+
+import io
+from collections.abc import Sequence
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from indextables.errors import CorruptLogError
+from indextables.log.actions import Metadata, Protocol, Record, Txn
+from indextables.log.files import HINT_KEY, checkpoint_key
+from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
+from indextables.log.splits import splits_schema
+from indextables.storage import Store
+
+_STATE_KEY = b"indextables.snapshot"
+_DELETED = "deletion_timestamp"
+_ROW_GROUP = 131_072
+
+
+class _State(Record, frozen=True, kw_only=True):
+    version: int
+    timestamp: int
+    protocol: Protocol
+    meta_data: Metadata
+    txns: Sequence[Txn] = ()
+    num_splits: int
+    num_tombstones: int = 0
+    split_row_groups: int
+
+
+class _Hint(Record, frozen=True, kw_only=True):
+    version: int
+    num_splits: int
+    size_in_bytes: int
+
+
+def write_checkpoint(store: Store, snapshot: Snapshot, *, tombstones_after: int) -> int:
+    """Writes the checkpoint of a snapshot and points the hint to it; gives its size in bytes.
+
+    Tombstones older than `tombstones_after` (milliseconds since 1970) are left out: their files may have been purged.
+    """
+    unexpired = snapshot.tombstones.filter(pc.field(_DELETED) >= tombstones_after)
+    data = _encoded(snapshot, unexpired)
+    store.put(checkpoint_key(snapshot.version), data)
+    hint = _Hint(version=snapshot.version, num_splits=len(snapshot.splits), size_in_bytes=data.size)
+    store.put(HINT_KEY, msgspec.json.encode(hint))
+    return int(data.size)
+
+
+def read_checkpoint(store: Store, key: str, version: int) -> Snapshot:
+    """The snapshot in a checkpoint, or a CorruptLogError where it is damaged."""
+    try:
+        return _decoded(store.read(key), version)
+    except (pa.ArrowException, msgspec.MsgspecError, KeyError, ValueError, OSError) as error:
+        raise CorruptLogError(
+            f"the checkpoint {store.name_of(key)} is damaged: {error}", table=str(store.location), version=version
+        ) from error
+
+
+def _encoded(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
+    schema = splits_schema(snapshot.metadata).append(pa.field(_DELETED, pa.int64()))
+    state = _State(
+        version=snapshot.version,
+        timestamp=snapshot.timestamp,
+        protocol=snapshot.protocol,
+        meta_data=snapshot.metadata,
+        txns=list(snapshot.txns.values()),
+        num_splits=len(snapshot.splits),
+        num_tombstones=len(tombstones),
+        split_row_groups=-(-len(snapshot.splits) // _ROW_GROUP),
+    )
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink,
+        schema.with_metadata({_STATE_KEY: msgspec.json.encode(state)}),
+        compression="zstd",
+        compression_level=1,
+        write_page_checksum=True,
+        store_schema=True,
+    ) as writer:
+        for rows in (snapshot.splits, tombstones):
+            if len(rows):
+                writer.write_table(_padded(rows, schema), row_group_size=_ROW_GROUP)
+    return pa.py_buffer(sink.getbuffer())
+
+
+def _padded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    have = set(rows.schema.names)
+    return pa.table([rows[f.name] if f.name in have else pa.nulls(len(rows), f.type) for f in schema], schema=schema)
+
+
+def _decoded(data: pa.Buffer, version: int) -> Snapshot:
+    file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+    state = msgspec.json.decode(file.metadata.metadata[_STATE_KEY], type=_State)
+    if state.version != version:
+        raise ValueError(f"it says that it is of version {state.version}")
+    schema = splits_schema(state.meta_data)
+    live, dead = range(state.split_row_groups), range(state.split_row_groups, file.num_row_groups)
+    rows = Rows(
+        file.read_row_groups(live, columns=schema.names).cast(schema) if live else schema.empty_table(),
+        file.read_row_groups(dead, columns=TOMBSTONES.names).cast(TOMBSTONES) if dead else TOMBSTONES.empty_table(),
+    )
+    if (len(rows.splits), len(rows.tombstones)) != (state.num_splits, state.num_tombstones):
+        raise ValueError(f"it holds {len(rows.splits)} splits where {state.num_splits} were written")
+    txns = {txn.app_id: txn for txn in state.txns}
+    return Snapshot(version, state.timestamp, state.protocol, state.meta_data, txns, rows, {})

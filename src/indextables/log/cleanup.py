@@ -1,0 +1,31 @@
+"""Which files of a log nobody needs any more: a pure decision."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from indextables.log.files import LogFiles
+from indextables.log.history import Moment
+from indextables.storage.local import TEMPORARY
+
+_ABANDONED_AFTER = timedelta(days=1)
+
+
+def expired_files(files: LogFiles, moments: Sequence[Moment], *, now: datetime, retention: timedelta) -> list[str]:
+    """The keys to delete, oldest first, so that every state of the table that is no older than `retention` stays readable.
+
+    The state at the beginning of that time is the last version at or before it. It is built from the newest checkpoint
+    that is not younger; what is older than this checkpoint goes. Without such a checkpoint everything stays. What killed
+    writers left behind goes after a day.
+    """
+    limit = (now - retention).timestamp() * 1000
+    oldest_kept = max((m.version for m in moments if m.timestamp <= limit), default=-1)
+    checkpoint = max((number for number in files.checkpoints if number <= oldest_kept), default=-1)
+    before = sorted(
+        (n, e.key) for known in (files.commits, files.checkpoints) for n, e in known.items() if n < checkpoint
+    )
+    abandoned = [
+        entry.key
+        for entry in files.others
+        if entry.key.rpartition("/")[2].startswith(TEMPORARY) and entry.modified < now - _ABANDONED_AFTER
+    ]
+    return [key for _, key in before] + abandoned

@@ -1,0 +1,75 @@
+r"""Commits as bytes: JSON lines, one action each.
+
+>>> data = encode([Txn(app_id="loader", version=7)])
+>>> data
+b'{"txn":{"appId":"loader","version":7}}\n'
+>>> decode(data)
+[Txn(app_id='loader', version=7, last_updated=None)]
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, ReplaceWhere, Txn
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """One line: exactly one of these, or none for an action that this release does not know."""
+
+    add: Add | None = None
+    remove: Remove | None = None
+    txn: Txn | None = None
+    commit_info: CommitInfo | None = None
+    replace_where: ReplaceWhere | None = None
+    protocol: Protocol | None = None
+    meta_data: Metadata | None = None
+
+
+_KEYS: dict[type[Any], str] = {
+    Add: "add",
+    Remove: "remove",
+    Txn: "txn",
+    CommitInfo: "commitInfo",
+    ReplaceWhere: "replaceWhere",
+    Protocol: "protocol",
+    Metadata: "metaData",
+}
+_decoder = msgspec.json.Decoder(_Line)
+_encoder = msgspec.json.Encoder()
+
+
+class BrokenLineError(ValueError):
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line} cannot be read: {reason}")
+
+
+def encode(actions: Iterable[Action]) -> bytes:
+    return _encoder.encode_lines([{_KEYS[type(action)]: action} for action in actions])
+
+
+def decode(data: bytes | pa.Buffer) -> list[Action]:
+    """The actions of a commit; a BrokenLineError says which line, counted from one, is not an action."""
+    lines = memoryview(data)
+    if not lines:
+        raise BrokenLineError(1, "the file is empty")
+    try:
+        decoded = _decoder.decode_lines(lines)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        decoded = [_decode_line(number, line) for number, line in enumerate(bytes(lines).splitlines(), 1) if line]
+    return [action for line in decoded if (action := _action(line)) is not None]
+
+
+def _decode_line(number: int, line: bytes) -> _Line:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BrokenLineError(number, str(error)) from error
+
+
+def _action(line: _Line) -> Action | None:
+    return (
+        line.add or line.remove or line.txn or line.commit_info or line.replace_where or line.protocol or line.meta_data
+    )

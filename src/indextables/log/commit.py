@@ -1,0 +1,168 @@
+"""Committing: the next version file is put where none is yet, and whoever loses the race looks at what won."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from indextables.errors import (
+    CommitRetriesExhaustedError,
+    ConflictError,
+    IndexTablesError,
+    NotFoundError,
+    StorageError,
+)
+from indextables.log.actions import CommitInfo
+from indextables.log.codec import encode
+from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
+from indextables.log.files import LogFiles, commit_key
+from indextables.log.snapshot import Snapshot, initial
+from indextables.log.transaction import Transaction
+from indextables.log.version import Version, parse_version
+from indextables.release import RELEASE
+from indextables.storage import Store
+
+Plan = Callable[[Snapshot], Transaction]
+"""Decides again, on a newer snapshot, what to commit."""
+
+ENGINE = f"indextables/{RELEASE}"
+_FIRST_WAIT = 0.01
+_LONGEST_WAIT = 2.0
+_UNLISTED = LogFiles({}, {}, [])
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """How a commit ended: the snapshot after it, and whether a version was written for it.
+
+    Nothing is written for a transaction that changes nothing, or whose work another commit of the same application did.
+    """
+
+    snapshot: Snapshot
+    written: bool
+    attempts: int
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
+
+
+def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: Plan | None = None) -> Committed:
+    """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
+    reason: IndexTablesError | None = None
+    for attempt, pause in enumerate(_pauses(max_retries), 1):
+        if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
+            return Committed(transaction.snapshot, written=False, attempts=attempt)
+        mine = _as_version(transaction)
+        reason = _put(store, mine)
+        if reason is None:
+            return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
+        time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
+        for winner in _versions_from(store, mine.number):
+            if winner.info.txn_id == transaction.txn_id:
+                return Committed(_after(store, transaction, winner), written=True, attempts=attempt)
+            rebased = _against(store, transaction, winner, replan)
+            if rebased is None:
+                return Committed(_after(store, transaction, winner), written=False, attempts=attempt)
+            transaction, reason = rebased, _exhausted(store, winner, attempt)
+    raise reason or AssertionError("there is at least one attempt")
+
+
+def _pauses(retries: int) -> Iterator[float]:
+    """How long to wait after each failed attempt: longer each time, and random, so that rivals do not stay in step."""
+    for attempt in range(retries):
+        yield random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt))  # noqa: S311 - no secret is made of it
+    yield 0
+
+
+def _nothing_to_do(transaction: Transaction, snapshot: Snapshot) -> bool:
+    done = snapshot.txns.get(transaction.txn.app_id) if transaction.txn else None
+    if done is not None and transaction.txn is not None and done.version >= transaction.txn.version:
+        return True
+    return not transaction.changes_anything
+
+
+def _as_version(transaction: Transaction) -> Version:
+    snapshot = transaction.snapshot
+    read_version, last = (snapshot.version, snapshot.timestamp) if snapshot else (-1, -1)
+    info = CommitInfo(
+        timestamp=max(time.time_ns() // 1_000_000, last + 1),
+        operation=transaction.operation,
+        operation_parameters=transaction.parameters,
+        operation_metrics=transaction.metrics,
+        read_version=None if snapshot is None else read_version,
+        txn_id=transaction.txn_id,
+        engine=ENGINE,
+    )
+    return Version(read_version + 1, [info, *transaction.actions], info.timestamp or 0)
+
+
+def _put(store: Store, mine: Version) -> StorageError | None:
+    """Puts a version file, or gives the reason why that is not known to have happened.
+
+    A failure other than "already exists" may have come after the file was stored, so what is there then decides.
+    """
+    try:
+        store.put_if_absent(commit_key(mine.number), encode(mine.actions))
+    except StorageError as error:
+        return error
+    return None
+
+
+def _versions_from(store: Store, number: int) -> Iterator[Version]:
+    while True:
+        try:
+            content = store.read(commit_key(number))
+        except NotFoundError:
+            return
+        yield parse_version(store, number, content, files=_UNLISTED)
+        number += 1
+
+
+def _after(store: Store, transaction: Transaction, version: Version) -> Snapshot:
+    if transaction.snapshot is None:
+        return initial(str(store.location), [version])
+    return transaction.snapshot.advanced([version])
+
+
+def _against(store: Store, transaction: Transaction, winner: Version, replan: Plan | None) -> Transaction | None:
+    """The transaction to try after the winner; None where the winner has done its work."""
+    resolution = resolve(transaction, winner)
+    match resolution:
+        case Rebase():
+            return resolution.transaction
+        case AlreadyDone():
+            return None
+        case Replan() if replan is not None:
+            return replan(_after(store, transaction, winner))
+        case Replan() | Conflict():
+            raise _conflict(store, winner, resolution)
+        case _:
+            assert_never(resolution)
+
+
+def _conflict(store: Store, winner: Version, found: Replan | Conflict) -> ConflictError:
+    paths = found.paths if isinstance(found, Conflict) else ()
+    return ConflictError(
+        f"version {winner.number} of {store.location} was taken by {winner.info.operation}: {found.reason}"
+        f"{f' ({len(paths)} splits, {paths[0]} among them)' if paths else ''}; read the table again and retry",
+        table=str(store.location),
+        version=winner.number,
+        operation=winner.info.operation,
+        reason=found.reason,
+        paths=paths,
+    )
+
+
+def _exhausted(store: Store, winner: Version, attempts: int) -> ConflictError:
+    return CommitRetriesExhaustedError(
+        f"{attempts} attempts to commit to {store.location} were each beaten by another writer, the last one by "
+        f"{winner.info.operation} (version {winner.number}); retry, or raise spark.indextables.commit.maxRetries",
+        table=str(store.location),
+        version=winner.number,
+        operation=winner.info.operation,
+        reason="too many concurrent writers",
+        paths=(),
+        attempts=attempts,
+    )

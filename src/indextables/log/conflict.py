@@ -1,0 +1,233 @@
+"""What happens to a transaction when another one was committed first: pure rules.
+
+`resolve(transaction, winner)` looks at one winning version. The rules, in order:
+
+1. a protocol change, or another table in the same place: conflict
+2. the same application's progress: the winner did the same work, or two instances of it are running
+3. a metadata change: tolerated or not, by operation
+4. an operation without input data (a drop) is planned again on what is there now
+5. the winner added rows that the transaction would have had to see: conflict
+6. the winner removed splits that the transaction read or removes: conflict, unless it only rearranged rows that the
+   transaction removes as a whole anyway
+7. otherwise the same actions are tried at the next version
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any
+
+from msgspec import structs
+
+from indextables.log.actions import Add, DocMapping, Metadata, Remove
+from indextables.log.splits import splits_table
+from indextables.log.transaction import Operation, Transaction, everything, nothing
+from indextables.log.version import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """Try again at the next version, with these actions."""
+
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """Decide again on the new state of the table; where the caller cannot, it is a conflict."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyDone:
+    """The winner has done this transaction's work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    reason: str
+    paths: Sequence[str] = ()
+
+
+Resolution = Rebase | Replan | AlreadyDone | Conflict
+
+
+class MetadataChange(Enum):
+    PROPERTIES = auto()
+    LAYOUT = auto()
+    NEW_COLUMNS = auto()
+    FIELD_TYPES = auto()
+    SCHEMA = auto()
+
+
+_HARMLESS = frozenset({MetadataChange.PROPERTIES, MetadataChange.LAYOUT, MetadataChange.NEW_COLUMNS})
+_TOLERATED: dict[Operation, frozenset[MetadataChange]] = {
+    Operation.CREATE: frozenset(),
+    Operation.APPEND: _HARMLESS,
+    Operation.OVERWRITE: frozenset(),
+    Operation.REPLACE_WHERE: frozenset({MetadataChange.PROPERTIES}),
+    Operation.MERGE: _HARMLESS,
+    Operation.DROP: frozenset(MetadataChange),
+    Operation.ALTER: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Race:
+    """The transaction, moved on to the state after the winner; and the metadata that both started from."""
+
+    mine: Transaction
+    winner: Version
+    before: Metadata
+
+
+def resolve(transaction: Transaction, winner: Version) -> Resolution:
+    snapshot = transaction.snapshot
+    if snapshot is None:
+        return _lost_creation(transaction)
+    moved_on = replace(transaction, snapshot=snapshot.advanced([winner]))
+    race = _Race(moved_on, winner, snapshot.metadata)
+    for rule in (_protocol, _application, _metadata, _without_input, _unseen_rows, _lost_splits):
+        resolution = rule(race)
+        if isinstance(resolution, Rebase):
+            race = replace(race, mine=resolution.transaction)
+        elif resolution is not None:
+            return resolution
+    return Rebase(race.mine)
+
+
+def _lost_creation(transaction: Transaction) -> Resolution:
+    if transaction.operation is Operation.APPEND:
+        return Replan("the table was created by another writer")
+    return Conflict("the table was created by another writer")
+
+
+def _protocol(race: _Race) -> Resolution | None:
+    if race.winner.protocol is not None:
+        return Conflict("it changed the protocol of the table")
+    if race.winner.metadata is not None and race.winner.metadata.id != race.before.id:
+        return Conflict("it replaced the table by another one")
+    return None
+
+
+def _application(race: _Race) -> Resolution | None:
+    mine = race.mine.txn
+    theirs = next((txn for txn in race.winner.txns if mine and txn.app_id == mine.app_id), None)
+    if mine is None or theirs is None:
+        return None
+    if theirs.version >= mine.version:
+        return AlreadyDone()
+    return Conflict(
+        f"it wrote batch {theirs.version} of application {mine.app_id!r}, whose batch {mine.version} this is; "
+        "two instances of the application are running"
+    )
+
+
+def _metadata(race: _Race) -> Resolution | None:
+    mine = _changes_by(race.mine.metadata, race.before)
+    theirs = _changes_by(race.winner.metadata, race.before)
+    if mine and theirs:
+        return _both_changed(race, mine | theirs)
+    refused = theirs - _TOLERATED[race.mine.operation]
+    if refused:
+        return Conflict(f"it changed the table's {_words(refused)}")
+    if mine - _HARMLESS and any(add.data_change for add in race.winner.adds):
+        return Replan(f"it added rows that the change of {_words(mine - _HARMLESS)} has not been checked against")
+    return None
+
+
+def _both_changed(race: _Race, changes: frozenset[MetadataChange]) -> Resolution:
+    mine, theirs = race.mine.metadata, race.winner.metadata
+    if mine is None or theirs is None or changes != {MetadataChange.PROPERTIES}:
+        return Conflict(f"both change the table's {_words(changes)}")
+    set_here = _changed_properties(race.before.properties, mine.properties)
+    set_there = _changed_properties(race.before.properties, theirs.properties)
+    if set_here.keys() & set_there.keys():
+        return Conflict(f"both set {', '.join(sorted(set_here.keys() & set_there.keys()))}")
+    properties = {key: value for key, value in {**theirs.properties, **set_here}.items() if value is not None}
+    return Rebase(replace(race.mine, metadata=structs.replace(theirs, properties=properties)))
+
+
+def _without_input(race: _Race) -> Resolution | None:
+    return Replan("the table has changed") if race.mine.operation is Operation.DROP else None
+
+
+def _unseen_rows(race: _Race) -> Resolution | None:
+    added = [add for add in race.winner.adds if add.data_change]
+    if not added or race.mine.reads is nothing or race.mine.snapshot is None:
+        return None
+    if not race.mine.reads(splits_table(added, race.mine.snapshot.metadata)):
+        return None
+    return Conflict("it added rows that this one would have had to see", [add.path for add in added])
+
+
+def _lost_splits(race: _Race) -> Resolution | None:
+    removed, mine = {r.path for r in race.winner.removes}, {r.path for r in race.mine.removes}
+    rows_gone = [remove.path for remove in race.winner.removes if remove.data_change]
+    if race.mine.reads is everything and rows_gone:
+        return Conflict("it removed splits that this one read", rows_gone)
+    if removed.isdisjoint(mine):
+        return None
+    only_rearranged = not rows_gone and removed <= mine - race.mine.rewritten
+    if only_rearranged and race.mine.operation is not Operation.MERGE:
+        return Rebase(replace(race.mine, removes=_substituted(race.mine.removes, removed, race.winner.adds)))
+    return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
+
+
+def _substituted(removes: Sequence[Remove], gone: set[str], instead: Iterable[Add]) -> list[Remove]:
+    """The same rows removed, now that a merge has put them into other splits."""
+    deletion_timestamp = removes[0].deletion_timestamp
+    return [remove for remove in removes if remove.path not in gone] + [
+        Remove(
+            path=add.path,
+            deletion_timestamp=deletion_timestamp,
+            partition_values=add.partition_values,
+            spec_id=add.spec_id,
+            size=add.size,
+        )
+        for add in instead
+    ]
+
+
+def _changes_by(after: Metadata | None, before: Metadata) -> frozenset[MetadataChange]:
+    return metadata_changes(before, after) if after else frozenset()
+
+
+def metadata_changes(before: Metadata, after: Metadata) -> frozenset[MetadataChange]:
+    """In which ways the description of a table changed."""
+    changes = {
+        MetadataChange.PROPERTIES: before.properties != after.properties,
+        MetadataChange.LAYOUT: _layout(before) != _layout(after),
+        MetadataChange.NEW_COLUMNS: _columns(before) != _columns(after) and _only_adds_columns(before, after),
+        MetadataChange.SCHEMA: _columns(before) != _columns(after) and not _only_adds_columns(before, after),
+        MetadataChange.FIELD_TYPES: not _mapping(before).items() <= _mapping(after).items(),
+    }
+    return frozenset(change for change, happened in changes.items() if happened)
+
+
+def _layout(metadata: Metadata) -> Any:
+    return metadata.current_spec_id, list(metadata.partition_specs)
+
+
+def _columns(metadata: Metadata) -> dict[str, Any]:
+    return {field.name: (str(field.type), field.nullable) for field in metadata.arrow_schema()}
+
+
+def _only_adds_columns(before: Metadata, after: Metadata) -> bool:
+    old, new = _columns(before), _columns(after)
+    return old.items() <= new.items() and all(new[name][1] for name in new.keys() - old.keys())
+
+
+def _mapping(metadata: Metadata) -> dict[str, Any]:
+    current = (m for m in metadata.doc_mappings if m.doc_mapping_id == metadata.current_doc_mapping_id)
+    return dict(next(current, DocMapping(doc_mapping_id=0)).fields)
+
+
+def _changed_properties(before: Any, after: Any) -> dict[str, str | None]:
+    """What was set, and with None what was unset."""
+    return {key: after.get(key) for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+
+
+def _words(changes: Iterable[MetadataChange]) -> str:
+    return " and ".join(sorted(change.name.lower().replace("_", " ") for change in changes))

@@ -1,0 +1,78 @@
+"""The files of a transaction log: what they are called, and which ones are there.
+
+Version files are written with 18 digits. Any width is read, and they are ordered by number, never by name.
+
+>>> commit_key(10)
+'_transaction_log/000000000000000010.json'
+"""
+
+import re
+from dataclasses import dataclass
+
+from indextables.errors import CorruptLogError
+from indextables.storage import Entry, Store
+
+DIRECTORY = "_transaction_log"
+HINT_KEY = f"{DIRECTORY}/_last_checkpoint"
+_COMMIT = re.compile(rf"{DIRECTORY}/([0-9]+)\.json")
+_CHECKPOINT = re.compile(rf"{DIRECTORY}/([0-9]+)\.checkpoint\.parquet")
+
+
+def commit_key(version: int) -> str:
+    return f"{DIRECTORY}/{version:018}.json"
+
+
+def checkpoint_key(version: int) -> str:
+    return f"{DIRECTORY}/{version:018}.checkpoint.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """What a listing of the log showed; `others` are the hint, leftovers of killed writers, and strangers."""
+
+    commits: dict[int, Entry]
+    checkpoints: dict[int, Entry]
+    others: list[Entry]
+
+    @property
+    def latest(self) -> int:
+        """The newest version, -1 where there is none."""
+        return max(self.commits.keys() | self.checkpoints.keys(), default=-1)
+
+    @property
+    def earliest(self) -> int:
+        """The oldest version from which the table can be built; only meaningful where there is a log."""
+        return 0 if 0 in self.commits else min(self.checkpoints, default=0)
+
+    def commit_keys(self, first: int, last: int) -> list[str]:
+        """The keys of versions `first` to `last`.
+
+        A listing that runs beside writers may miss a version and yet show a later one, so a version that is not in it is
+        still asked for by its name.
+        """
+        return [self.commits[v].key if v in self.commits else commit_key(v) for v in range(first, last + 1)]
+
+
+def list_log(store: Store) -> LogFiles:
+    commits: dict[int, Entry] = {}
+    checkpoints: dict[int, Entry] = {}
+    others: list[Entry] = []
+    for entry in store.list(DIRECTORY):
+        if match := _COMMIT.fullmatch(entry.key):
+            _keep(commits, int(match[1]), entry, store)
+        elif match := _CHECKPOINT.fullmatch(entry.key):
+            _keep(checkpoints, int(match[1]), entry, store)
+        else:
+            others.append(entry)
+    return LogFiles(commits, checkpoints, others)
+
+
+def _keep(found: dict[int, Entry], version: int, entry: Entry, store: Store) -> None:
+    if version in found:
+        raise CorruptLogError(
+            f"{store.location} has version {version} twice, as {found[version].key} and {entry.key}; "
+            "find out which one is real and move the other out of the log",
+            table=str(store.location),
+            version=version,
+        )
+    found[version] = entry

@@ -1,0 +1,84 @@
+"""Who changed the table, when and how: read from the first lines of the version files."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+from indextables.log.actions import CommitInfo
+from indextables.log.codec import BrokenLineError, decode
+from indextables.log.files import LogFiles
+from indextables.log.version import parse_version
+from indextables.storage import Entry, Store
+
+_FIRST_READ = 4096
+_COLUMNS = pa.schema(
+    {
+        "version": pa.int64(),
+        "timestamp": pa.timestamp("ms", "UTC"),
+        "operation": pa.string(),
+        "parameters": pa.map_(pa.string(), pa.string()),
+        "metrics": pa.map_(pa.string(), pa.string()),
+        "read_version": pa.int64(),
+        "txn_id": pa.string(),
+        "engine": pa.string(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A version, when it came to be (milliseconds since 1970, always after the version before it), and its commitInfo."""
+
+    version: int
+    timestamp: int
+    info: CommitInfo
+
+
+def read_moments(store: Store, files: LogFiles) -> list[Moment]:
+    """The versions whose files are there, in order."""
+    entries = sorted(files.commits.items())
+    with ThreadPoolExecutor(16) as pool:
+        infos = list(pool.map(lambda item: _read_info(store, *item, files=files), entries))
+    moments, last = [], -1
+    for (number, entry), info in zip(entries, infos, strict=True):
+        given = info.timestamp if info.timestamp is not None else int(entry.modified.timestamp() * 1000)
+        last = max(given, last + 1)
+        moments.append(Moment(number, last, info))
+    return moments
+
+
+def history_table(moments: Sequence[Moment]) -> pa.Table:
+    newest_first = list(reversed(moments))
+    infos = [moment.info for moment in newest_first]
+    columns = {
+        "version": [moment.version for moment in newest_first],
+        "timestamp": [moment.timestamp for moment in newest_first],
+        "operation": [info.operation for info in infos],
+        "parameters": [_texts(info.operation_parameters.items()) for info in infos],
+        "metrics": [_texts(info.operation_metrics.items()) for info in infos],
+        "read_version": [info.read_version for info in infos],
+        "txn_id": [info.txn_id for info in infos],
+        "engine": [info.engine for info in infos],
+    }
+    return pa.table(columns, schema=_COLUMNS)
+
+
+def _read_info(store: Store, number: int, entry: Entry, *, files: LogFiles) -> CommitInfo:
+    """The commitInfo of a version, from its first line where it stands there, else from the whole file."""
+    if entry.size:
+        first, newline, _ = store.read_range(entry.key, 0, min(entry.size, _FIRST_READ)).to_pybytes().partition(b"\n")
+        if newline:
+            try:
+                match decode(first):
+                    case [CommitInfo() as info]:
+                        return info
+            except BrokenLineError:
+                pass
+    return parse_version(store, number, store.read(entry.key), files=files).info
+
+
+def _texts(items: Iterable[tuple[str, object]]) -> list[tuple[str, str]]:
+    return [(key, value if isinstance(value, str) else msgspec.json.encode(value).decode()) for key, value in items]

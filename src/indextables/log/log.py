@@ -1,0 +1,207 @@
+"""The transaction log of one table."""
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+
+from indextables.config import Config
+from indextables.errors import (
+    CorruptLogError,
+    IndexTablesError,
+    TableNotFoundError,
+    UnsupportedProtocolError,
+    VersionNotFoundError,
+)
+from indextables.log.actions import READER_VERSION, WRITER_VERSION
+from indextables.log.checkpoint import read_checkpoint, write_checkpoint
+from indextables.log.cleanup import expired_files
+from indextables.log.commit import Committed, Plan, commit
+from indextables.log.files import LogFiles, list_log
+from indextables.log.history import history_table, read_moments
+from indextables.log.snapshot import Snapshot, initial
+from indextables.log.transaction import Transaction
+from indextables.log.version import read_versions
+from indextables.storage import Entry, Store, open_store
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointResult:
+    version: int
+    num_splits: int
+    size_in_bytes: int
+
+
+class TransactionLog:
+    """The memory of a table: which splits were in it after each version, and who changed that.
+
+    It remembers the snapshot that it read last and reads only what is new. It may be shared by threads.
+    """
+
+    def __init__(self, store: Store, config: Config | None = None) -> None:
+        self.store = store
+        self.config = config or Config()
+        self._seen: tuple[Entry, Snapshot] | None = None
+
+    @classmethod
+    def open(cls, uri: str | Path, config: Config | None = None) -> Self:
+        """The log at a place; whether there is a table is found out when it is read."""
+        return cls(open_store(uri), config)
+
+    @property
+    def table(self) -> str:
+        return str(self.store.location)
+
+    def exists(self) -> bool:
+        return list_log(self.store).latest >= 0
+
+    def snapshot(self, version: int | None = None, *, timestamp: datetime | None = None) -> Snapshot:
+        """The table as it is now, after a version, or as it was at a moment."""
+        files = self._files()
+        if timestamp is not None:
+            version = self._version_at(files, timestamp)
+        if version is None:
+            return self._latest(files)
+        self._refuse_unreadable(files, version)
+        return self._readable(self._build(files, version))
+
+    def history(self) -> pa.Table:
+        """Every version that the log still describes, the newest first."""
+        files = self._files()
+        return history_table(read_moments(self.store, files))
+
+    def commit(self, transaction: Transaction, *, replan: Plan | None = None) -> Committed:
+        """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
+
+        A checkpoint that is due is written afterwards. If that fails, the commit stands and the failure is logged.
+        """
+        if transaction.snapshot is not None:
+            self._refuse_writing(transaction.snapshot)
+        done = commit(self.store, transaction, max_retries=self.config.commit_max_retries, replan=replan)
+        if done.written and done.version > 0 and done.version % self.config.checkpoint_interval == 0:
+            self._maintain(done.snapshot)
+        return done
+
+    def checkpoint(self, snapshot: Snapshot | None = None) -> CheckpointResult:
+        """Writes a checkpoint of the newest version, or of the given snapshot."""
+        snapshot = snapshot or self.snapshot()
+        forgotten = _milliseconds(datetime.now(UTC) - self.config.tombstone_retention)
+        size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
+        return CheckpointResult(snapshot.version, len(snapshot.splits), size)
+
+    def clean_up(self, *, retention: timedelta | None = None, dry_run: bool = False) -> list[str]:
+        """Deletes log files that no version younger than `retention` needs; gives their names."""
+        retention = self.config.log_retention if retention is None else retention
+        files = self._files()
+        expired = expired_files(files, read_moments(self.store, files), now=datetime.now(UTC), retention=retention)
+        if not dry_run:
+            self.store.delete(expired)
+        return expired
+
+    def _files(self) -> LogFiles:
+        files = list_log(self.store)
+        if files.latest < 0:
+            raise TableNotFoundError(
+                f"there is no table at {self.table}: it has no _transaction_log with a version", table=self.table
+            )
+        return files
+
+    def _latest(self, files: LogFiles) -> Snapshot:
+        seen = self._still_valid(files)
+        if seen is None or max(files.checkpoints, default=-1) > seen.version + self.config.checkpoint_interval:
+            snapshot = self._build(files, files.latest)
+        else:
+            snapshot = seen.advanced(read_versions(self.store, files, seen.version + 1, files.latest))
+        if snapshot.version in files.commits:
+            self._seen = files.commits[snapshot.version], snapshot
+        return self._readable(snapshot)
+
+    def _still_valid(self, files: LogFiles) -> Snapshot | None:
+        """What was read before, unless the table has been deleted and made anew in the meantime."""
+        if self._seen is None:
+            return None
+        entry, snapshot = self._seen
+        return snapshot if files.commits.get(snapshot.version) == entry else None
+
+    def _build(self, files: LogFiles, version: int) -> Snapshot:
+        """The snapshot at a version, from the newest checkpoint that can be read and the versions after it."""
+        for number in sorted((n for n in files.checkpoints if n <= version), reverse=True):
+            try:
+                start = read_checkpoint(self.store, files.checkpoints[number].key, number)
+            except CorruptLogError as damage:
+                if number == files.earliest:
+                    raise
+                logger.warning("%s; an older state is used instead", damage)
+                continue
+            return start.advanced(read_versions(self.store, files, number + 1, version))
+        return initial(self.table, read_versions(self.store, files, 0, version))
+
+    def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
+        moment = _milliseconds(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
+        times = self._times(files)
+        at_or_before = [version for version, time_of in times.items() if time_of <= moment]
+        if not at_or_before:
+            first = datetime.fromtimestamp(min(times.values()) / 1000, UTC)
+            raise VersionNotFoundError(
+                f"{self.table} had no version at {timestamp}; the oldest one that can be read is "
+                f"version {files.earliest} of {first}",
+                table=self.table,
+                version=None,
+                earliest=files.earliest,
+                latest=files.latest,
+            )
+        return max(at_or_before)
+
+    def _times(self, files: LogFiles) -> dict[int, int]:
+        """When each readable version came to be; a version file that is gone may have left its time in a checkpoint."""
+        orphans = {n: entry.key for n, entry in files.checkpoints.items() if n not in files.commits}
+        kept = {number: read_checkpoint(self.store, key, number).timestamp for number, key in orphans.items()}
+        return kept | {m.version: m.timestamp for m in read_moments(self.store, files) if m.version >= files.earliest}
+
+    def _refuse_unreadable(self, files: LogFiles, version: int) -> None:
+        if files.earliest <= version <= files.latest:
+            return
+        gone = 0 <= version < files.earliest
+        raise VersionNotFoundError(
+            f"version {version} of {self.table} {'is no longer there' if gone else 'does not exist'}; "
+            f"versions {files.earliest} to {files.latest} can be read",
+            table=self.table,
+            version=version,
+            earliest=files.earliest,
+            latest=files.latest,
+        )
+
+    def _readable(self, snapshot: Snapshot) -> Snapshot:
+        self._refuse_newer(snapshot, "read", snapshot.protocol.min_reader_version, READER_VERSION)
+        return snapshot
+
+    def _refuse_writing(self, snapshot: Snapshot) -> None:
+        self._refuse_newer(snapshot, "written", snapshot.protocol.min_writer_version, WRITER_VERSION)
+
+    def _refuse_newer(self, snapshot: Snapshot, verb: str, required: int, supported: int) -> None:
+        if required > supported:
+            raise UnsupportedProtocolError(
+                f"{self.table} can only be {verb} by releases that know protocol {required}; this one knows "
+                f"{supported}: upgrade indextables",
+                table=self.table,
+                version=snapshot.version,
+                required=required,
+                supported=supported,
+            )
+
+    def _maintain(self, snapshot: Snapshot) -> None:
+        try:
+            self.checkpoint(snapshot)
+            self.clean_up()
+        except IndexTablesError:
+            committed = (snapshot.version, self.table)
+            logger.warning("version %d of %s is committed, but its checkpoint is not", *committed, exc_info=True)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,118 @@
+"""The table as it was after some version: a value, built by folding versions over an earlier one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import pyarrow as pa
+
+from indextables.errors import CorruptLogError
+from indextables.log.actions import Add, Metadata, Protocol, Remove, Txn
+from indextables.log.splits import conform, splits_schema, splits_table, without_paths
+from indextables.log.version import Version
+
+T = TypeVar("T")
+TOMBSTONES = pa.schema({"path": pa.string(), "deletion_timestamp": pa.int64(), "size": pa.int64()})
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The live splits, and the removed ones whose files may still be there."""
+
+    splits: pa.Table
+    tombstones: pa.Table
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The table after version `version`.
+
+    `rows` are built when first asked for: a writer that only appends never needs them, so its commits cost the same
+    whatever the size of the table.
+    """
+
+    version: int
+    timestamp: int
+    protocol: Protocol
+    metadata: Metadata
+    txns: Mapping[str, Txn]
+    base: Rows
+    pending: Mapping[str, Add | Remove]
+
+    @cached_property
+    def rows(self) -> Rows:
+        return _merged(self.base, self.pending, self.metadata)
+
+    @property
+    def splits(self) -> pa.Table:
+        return self.rows.splits
+
+    @property
+    def tombstones(self) -> pa.Table:
+        return self.rows.tombstones
+
+    def advanced(self, versions: Sequence[Version]) -> "Snapshot":
+        """This snapshot with later versions applied to it."""
+        if not versions:
+            return self
+        built = "rows" in self.__dict__
+        return Snapshot(
+            version=versions[-1].number,
+            timestamp=later(self.timestamp, versions),
+            protocol=_last((version.protocol for version in versions), self.protocol),
+            metadata=_last((version.metadata for version in versions), self.metadata),
+            txns={**self.txns, **_txns(versions)},
+            base=self.rows if built else self.base,
+            pending={**({} if built else self.pending), **_changes(versions)},
+        )
+
+
+def initial(table: str, versions: Sequence[Version]) -> Snapshot:
+    """The snapshot of a log that starts with version 0."""
+    first = versions[0]
+    if first.protocol is None or first.metadata is None:
+        missing = "protocol" if first.protocol is None else "metaData"
+        raise CorruptLogError(f"version 0 of {table} has no {missing} action", table=table, version=0)
+    nothing = Rows(splits_schema(first.metadata).empty_table(), TOMBSTONES.empty_table())
+    before = Snapshot(-1, -1, first.protocol, first.metadata, {}, nothing, {})
+    return before.advanced(versions)
+
+
+def later(timestamp: int, versions: Iterable[Version]) -> int:
+    """The time of the last of some versions; a clock that ran backwards is moved on, one millisecond a version."""
+    for version in versions:
+        timestamp = max(version.timestamp, timestamp + 1)
+    return timestamp
+
+
+def _last(given: Iterable[T | None], otherwise: T) -> T:
+    return next((value for value in reversed(list(given)) if value is not None), otherwise)
+
+
+def _txns(versions: Iterable[Version]) -> dict[str, Txn]:
+    return {txn.app_id: txn for version in versions for txn in version.txns}
+
+
+def _changes(versions: Iterable[Version]) -> dict[str, Add | Remove]:
+    """What was said last of each path."""
+    return {
+        action.path: action for version in versions for action in version.actions if isinstance(action, Add | Remove)
+    }
+
+
+def _merged(base: Rows, changes: Mapping[str, Add | Remove], metadata: Metadata) -> Rows:
+    adds = [action for action in changes.values() if isinstance(action, Add)]
+    removes = [action for action in changes.values() if isinstance(action, Remove)]
+    splits, tombstones = conform(base.splits, metadata), base.tombstones
+    if changes:
+        splits = without_paths(splits, changes)
+        tombstones = without_paths(tombstones, changes)
+    return Rows(
+        pa.concat_tables([splits, splits_table(adds, metadata)]) if adds else splits,
+        pa.concat_tables([tombstones, _tombstones(removes)]) if removes else tombstones,
+    )
+
+
+def _tombstones(removes: Sequence[Remove]) -> pa.Table:
+    return pa.table({name: [getattr(remove, name) for remove in removes] for name in TOMBSTONES.names}, TOMBSTONES)

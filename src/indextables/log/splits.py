@@ -1,0 +1,232 @@
+"""Splits as an Arrow table: one row each, with typed partition values and statistics.
+
+The columns carry the names of the `add` action in snake_case. Four of them are structs:
+
+- `partition`: one field per partition term of any spec (`region`, `day(ts)`), so that a value means the same whatever spec
+  it was written under. Each is a struct of `value` and `malformed`. The struct is null where the split says nothing of the
+  term (another spec, a coalesced column); `value` is null for the null partition; `malformed` keeps a text that is not of
+  the type, which is then neither known nor null.
+- `min`, `max`, `null_count`: one field per column of the table; null where nothing is known.
+
+A struct that would have no field (the partition of an unpartitioned table) is left out: Parquet has no empty structs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables import values
+from indextables.layout import Layout, PartitionField, Void
+from indextables.log.actions import Add, Metadata, Remove
+
+_LOGICAL = pa.struct(
+    {
+        "complete": pa.bool_(),
+        "columns": pa.list_(pa.string()),
+        "tuples": pa.list_(pa.list_(pa.string())),
+        "counts": pa.list_(pa.int64()),
+    }
+)
+_PLAIN = {
+    "path": pa.string(),
+    "spec_id": pa.int32(),
+    "size": pa.int64(),
+    "modification_time": pa.int64(),
+    "data_change": pa.bool_(),
+    "num_records": pa.int64(),
+    "footer_start_offset": pa.int64(),
+    "footer_end_offset": pa.int64(),
+    "has_footer_offsets": pa.bool_(),
+    "index_start_offset": pa.int64(),
+    "index_end_offset": pa.int64(),
+    "time_range_start": pa.int64(),
+    "time_range_end": pa.int64(),
+    "split_tags": pa.list_(pa.string()),
+    "delete_opstamp": pa.int64(),
+    "num_merge_ops": pa.int32(),
+    "doc_mapping_id": pa.int32(),
+    "uncompressed_size_bytes": pa.int64(),
+    "logical_partitions": _LOGICAL,
+    "physical_partition": pa.map_(pa.string(), pa.string()),
+}
+_STATISTICS = {"min": "min_values", "max": "max_values", "null_count": "null_counts"}
+_ABSENT = object()
+
+
+def splits_schema(metadata: Metadata) -> pa.Schema:
+    """The columns of the splits table of a table with this metadata."""
+    columns = _statistics_types(metadata)
+    structs = {
+        "partition": _partition_types(metadata),
+        "min": columns,
+        "max": columns,
+        "null_count": dict.fromkeys(columns, pa.int64()),
+    }
+    return pa.schema({**_PLAIN, **{name: pa.struct(fields) for name, fields in structs.items() if fields}})
+
+
+def splits_table(adds: Sequence[Add], metadata: Metadata) -> pa.Table:
+    """The splits that some adds describe."""
+    schema = splits_schema(metadata)
+    columns = {name: _plain_column(name, kind, adds) for name, kind in _PLAIN.items()}
+    for field in schema:
+        if field.name in _STATISTICS:
+            stats = [getattr(add, _STATISTICS[field.name]) for add in adds]
+            columns[field.name] = _statistics_column(stats, field.type)
+        elif field.name == "partition":
+            columns[field.name] = _partition_column(adds, metadata, field.type)
+    return pa.table(columns, schema=schema)
+
+
+def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
+    """The same splits under newer metadata: new columns are unknown, widened ones cast."""
+    schema = splits_schema(metadata)
+    if splits.schema.equals(schema):
+        return splits
+    splits = splits.combine_chunks()
+    return pa.table([_conformed(_single_chunk(splits, f), f.type, len(splits)) for f in schema], schema=schema)
+
+
+def without_paths(splits: pa.Table, paths: Iterable[str]) -> pa.Table:
+    gone = pa.array(paths, pa.string())
+    mask = pc.invert(pc.is_in(splits["path"], value_set=gone))
+    return splits if pc.all(mask).as_py() else splits.filter(mask)
+
+
+def removes_for(
+    splits: pa.Table, metadata: Metadata, *, deletion_timestamp: int, data_change: bool = True
+) -> list[Remove]:
+    """The actions that take these splits out of the table."""
+    return [
+        Remove(
+            path=path,
+            deletion_timestamp=deletion_timestamp,
+            data_change=data_change,
+            partition_values=partition,
+            spec_id=spec_id,
+            size=size,
+        )
+        for path, spec_id, size, partition in zip(
+            splits["path"].to_pylist(),
+            splits["spec_id"].to_pylist(),
+            splits["size"].to_pylist(),
+            partition_texts(splits, metadata),
+            strict=True,
+        )
+    ]
+
+
+def partition_texts(splits: pa.Table, metadata: Metadata) -> Iterator[dict[str, str | None]]:
+    """The partition values of each split as the log writes them: by field name, absent where unknown."""
+    names = _names_by_spec(metadata)
+    texts = {term: _texts(splits["partition"], term, field) for term, field in _terms(metadata).items()}
+    for row, spec_id in enumerate(splits["spec_id"].to_pylist()):
+        known = ((name, texts[term][row]) for term, name in names.get(spec_id, {}).items() if term in texts)
+        yield {name: text for name, text in known if text is not _ABSENT}
+
+
+def _terms(metadata: Metadata) -> dict[str, PartitionField]:
+    """Every partition term of any spec that says something about a column that the table still has."""
+    columns = set(metadata.arrow_schema().names)
+    fields = (field for layout in layouts(metadata).values() for field in layout.fields)
+    return {f.term: f for f in fields if f.source in columns and not isinstance(f.transform, Void)}
+
+
+def layouts(metadata: Metadata) -> dict[int, Layout]:
+    return {spec.spec_id: Layout.from_json(msgspec.to_builtins(spec.fields)) for spec in metadata.partition_specs}
+
+
+def _names_by_spec(metadata: Metadata) -> dict[int, dict[str, str]]:
+    return {spec: {field.term: field.name for field in layout.fields} for spec, layout in layouts(metadata).items()}
+
+
+def _partition_types(metadata: Metadata) -> dict[str, pa.DataType]:
+    schema = metadata.arrow_schema()
+    return {
+        term: pa.struct(
+            {"value": field.transform.result_type(schema.field(field.source).type), "malformed": pa.string()}
+        )
+        for term, field in _terms(metadata).items()
+    }
+
+
+def _statistics_types(metadata: Metadata) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in metadata.arrow_schema() if field.type != pa.binary()}
+
+
+def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array:
+    given = [getattr(add, name) for add in adds]
+    if name == "logical_partitions":
+        given = [msgspec.to_builtins(value) for value in given]
+    if name == "physical_partition":
+        given = [None if value is None else list(value.items()) for value in given]
+    return pa.array(given, kind)
+
+
+def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructType) -> pa.Array:
+    names, schema = _names_by_spec(metadata), metadata.arrow_schema()
+    arrays = []
+    for term, field in _terms(metadata).items():
+        name_of = {spec: by_term.get(term) for spec, by_term in names.items()}
+        given = [add.partition_values.get(name_of.get(add.spec_id) or "", _ABSENT) for add in adds]
+        texts = pa.array([None if text is _ABSENT else text for text in given], pa.string())
+        value = field.transform.from_text(texts, schema.field(field.source).type)
+        malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
+        absent = pa.array([text is _ABSENT for text in given], pa.bool_())
+        arrays.append(pa.StructArray.from_arrays([value, malformed], fields=list(kind.field(term).type), mask=absent))
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _statistics_column(stats: Sequence[Mapping[str, Any]], kind: pa.StructType) -> pa.Array:
+    arrays = [_decoded([values_of.get(field.name) for values_of in stats], field.type) for field in kind]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _decoded(given: list[Any], kind: pa.DataType) -> pa.Array:
+    """JSON values of any spelling as typed values; what cannot be read is null, that is unknown."""
+    return values.decode(pa.array([_json_text(value) for value in given], pa.string()), kind)
+
+
+def _json_text(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case _:
+            return None
+
+
+def _single_chunk(table: pa.Table, field: pa.Field) -> pa.Array | None:
+    if field.name not in table.schema.names:
+        return None
+    column = table[field.name]
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+
+
+def _conformed(array: pa.Array | None, kind: pa.DataType, length: int) -> pa.Array:
+    if array is None:
+        return pa.nulls(length, kind)
+    if array.type.equals(kind):
+        return array
+    if pa.types.is_struct(kind) and pa.types.is_struct(array.type):
+        have = {field.name: array.field(i) for i, field in enumerate(array.type)}
+        children = [_conformed(have.get(field.name), field.type, length) for field in kind]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
+    try:
+        return array.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(length, kind)
+
+
+def _texts(partition: pa.ChunkedArray, term: str, field: PartitionField) -> list[Any]:
+    column = pc.struct_field(partition, [term])
+    value, malformed = pc.struct_field(column, ["value"]), pc.struct_field(column, ["malformed"])
+    texts = pc.coalesce(malformed, field.transform.to_text(value.combine_chunks()))
+    known = column.is_valid().to_pylist()
+    return [text if is_known else _ABSENT for text, is_known in zip(texts.to_pylist(), known, strict=True)]

@@ -1,0 +1,87 @@
+"""One version file, read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from indextables.errors import CorruptLogError, NotFoundError, UnsafePathError
+from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
+from indextables.log.codec import BrokenLineError, decode
+from indextables.log.files import LogFiles
+from indextables.storage import Store
+from indextables.storage.location import checked_key
+
+
+@dataclass(frozen=True)
+class Version:
+    """The actions of one commit, in the order in which they stand in its file.
+
+    `timestamp` is when it was made, in milliseconds since 1970: as its commitInfo says, or else as its file says.
+    """
+
+    number: int
+    actions: Sequence[Action]
+    timestamp: int
+
+    @cached_property
+    def info(self) -> CommitInfo:
+        return next((action for action in self.actions if isinstance(action, CommitInfo)), CommitInfo())
+
+    @cached_property
+    def adds(self) -> list[Add]:
+        return [action for action in self.actions if isinstance(action, Add)]
+
+    @cached_property
+    def removes(self) -> list[Remove]:
+        return [action for action in self.actions if isinstance(action, Remove)]
+
+    @cached_property
+    def metadata(self) -> Metadata | None:
+        return next((action for action in reversed(self.actions) if isinstance(action, Metadata)), None)
+
+    @cached_property
+    def protocol(self) -> Protocol | None:
+        return next((action for action in reversed(self.actions) if isinstance(action, Protocol)), None)
+
+    @cached_property
+    def txns(self) -> list[Txn]:
+        return [action for action in self.actions if isinstance(action, Txn)]
+
+
+def read_versions(store: Store, files: LogFiles, first: int, last: int) -> list[Version]:
+    """Versions `first` to `last`, or a CorruptLogError that names the one that is missing or broken."""
+    numbers, keys = range(first, last + 1), files.commit_keys(first, last)
+    try:
+        contents = store.read_all(keys)
+    except NotFoundError as error:
+        gap = next(number for number in numbers if number not in files.commits)
+        raise CorruptLogError(
+            f"version {gap} of {store.location} is missing, though version {last} is there; "
+            "restore its file: without it the table cannot be known",
+            table=str(store.location),
+            version=gap,
+        ) from error
+    return [
+        parse_version(store, number, content, files=files) for number, content in zip(numbers, contents, strict=True)
+    ]
+
+
+def parse_version(store: Store, number: int, content: pa.Buffer, *, files: LogFiles) -> Version:
+    try:
+        actions = decode(content)
+        for action in actions:
+            if isinstance(action, Add | Remove):
+                checked_key(action.path, root=store.location)
+    except (BrokenLineError, UnsafePathError) as error:
+        raise CorruptLogError(
+            f"version {number} of {store.location} is damaged: {error}", table=str(store.location), version=number
+        ) from error
+    info = next((action for action in actions if isinstance(action, CommitInfo)), CommitInfo())
+    return Version(number, actions, info.timestamp if info.timestamp is not None else _file_time(files, number))
+
+
+def _file_time(files: LogFiles, number: int) -> int:
+    entry = files.commits.get(number)
+    return int(entry.modified.timestamp() * 1000) if entry else 0
