@@ -80,8 +80,9 @@ def _read(key: str, text: str) -> tuple[str, Any]:
     full = PREFIX + key.strip().lower().removeprefix(PREFIX)
     setting = _BY_KEY.get(full)
     if setting is None:
-        close = difflib.get_close_matches(full, _BY_KEY, n=1)
-        hint = f"; did you mean {_BY_KEY[close[0]].metadata['key']!r}?" if close else ""
+        short = {known.removeprefix(PREFIX): known for known in _BY_KEY}
+        close = difflib.get_close_matches(full.removeprefix(PREFIX), short, n=1)
+        hint = f"; did you mean {_BY_KEY[short[close[0]]].metadata['key']!r}?" if close else ""
         raise ConfigError(f"there is no setting {key!r}{hint}", key=key, value=text)
     try:
         return setting.name, setting.metadata["parse"](text)

@@ -1,0 +1,28 @@
+import pickle
+
+import pytest
+
+from indextables import errors
+from indextables.errors import ConflictError, IndexTablesError, VersionNotFoundError
+
+EVERY_ERROR = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+
+
+def test_all_have_one_root() -> None:
+    assert all(issubclass(kind, IndexTablesError) for kind in EVERY_ERROR)
+
+
+def test_the_tree_in_the_docstring_names_all_of_them() -> None:
+    assert errors.__doc__ is not None
+    assert [kind.__name__ for kind in EVERY_ERROR if f"{kind.__name__}" not in errors.__doc__] == []
+
+
+def test_facts_are_attributes_and_survive_pickling() -> None:
+    error = VersionNotFoundError("no such version", table="t", version=9, earliest=0, latest=4)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.version, again.latest, again.table) == ("no such version", 9, 4, "t")
+
+
+def test_a_fact_that_the_class_does_not_declare_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="ConflictError has no fact named winner"):
+        ConflictError("x", winner=3)

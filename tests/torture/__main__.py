@@ -1,0 +1,24 @@
+"""`make torture`: the long runs. Every line that is printed has been checked; a failure stops it with a traceback."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from tests.torture.crash import kill_at_any_moment, kill_at_every_step
+from tests.torture.race import append_from_many_processes, mix_operations
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="indextables-torture-") as name:
+        directory, start = Path(name), time.monotonic()
+        versions = append_from_many_processes(directory / "appends", workers=16, appends=10)
+        print(f"16 processes x 10 appends: {versions} contiguous versions, each with one commitInfo, no split lost")
+        done = mix_operations(directory / "mixed", workers=8, operations=15)
+        print(f"8 processes x 15 operations {done}: every version equals the serial execution")
+        print(f"killed at every step: {kill_at_every_step(directory / 'steps', kills=400)}")
+        print(f"killed at any moment: {kill_at_any_moment(directory / 'moments', kills=200)}")
+        print(f"all as it should be, {time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
