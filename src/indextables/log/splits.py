@@ -122,13 +122,13 @@ def removes_for(
 def partition_texts(splits: pa.Table, metadata: Metadata) -> Iterator[dict[str, str | None]]:
     """The partition values of each split as the log writes them: by field name, absent where unknown."""
     names = _names_by_spec(metadata)
-    texts = {term: _texts(splits["partition"], term, field) for term, field in _terms(metadata).items()}
+    texts = {term: _texts(splits["partition"], term, field) for term, field in partition_terms(metadata).items()}
     for row, spec_id in enumerate(splits["spec_id"].to_pylist()):
         known = ((name, texts[term][row]) for term, name in names.get(spec_id, {}).items() if term in texts)
         yield {name: text for name, text in known if text is not _ABSENT}
 
 
-def _terms(metadata: Metadata) -> dict[str, PartitionField]:
+def partition_terms(metadata: Metadata) -> dict[str, PartitionField]:
     """Every partition term of any spec that says something about a column that the table still has."""
     columns = set(metadata.arrow_schema().names)
     fields = (field for layout in layouts(metadata).values() for field in layout.fields)
@@ -149,7 +149,7 @@ def _partition_types(metadata: Metadata) -> dict[str, pa.DataType]:
         term: pa.struct(
             {"value": field.transform.result_type(schema.field(field.source).type), "malformed": pa.string()}
         )
-        for term, field in _terms(metadata).items()
+        for term, field in partition_terms(metadata).items()
     }
 
 
@@ -169,7 +169,7 @@ def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array
 def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructType) -> pa.Array:
     names, schema = _names_by_spec(metadata), metadata.arrow_schema()
     arrays = []
-    for term, field in _terms(metadata).items():
+    for term, field in partition_terms(metadata).items():
         name_of = {spec: by_term.get(term) for spec, by_term in names.items()}
         given = [add.partition_values.get(name_of.get(add.spec_id) or "", _ABSENT) for add in adds]
         texts = pa.array([None if text is _ABSENT else text for text in given], pa.string())
