@@ -17,6 +17,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("layout",),
     ("storage",),
     ("log",),
+    ("read",),
     ("demo",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

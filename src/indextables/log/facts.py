@@ -9,46 +9,54 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.layout import Bucket, PartitionField
+from indextables.layout import Bucket, Identity, PartitionField
 from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms
 from indextables.predicate import Bounds, ColumnBounds, ColumnImage
 from indextables.predicate.bounds import Fact
 
 
-def facts_about(columns: Iterable[str], splits: pa.Table, metadata: Metadata) -> Bounds:
-    """All that partition values and statistics say of some columns, one array element per split."""
-    terms = partition_terms(metadata)
-    known = {
-        column: (
-            *(
-                _from_partition(splits, term, field, metadata)
-                for term, field in terms.items()
-                if field.source == column
-            ),
-            *_from_statistics(splits, column),
-        )
-        for column in columns
-    }
-    return Bounds(len(splits), known)
+def facts_about(
+    columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True
+) -> Bounds:
+    """All that partition values, and statistics if wanted, say of some columns, one array element per split."""
+    return Bounds(len(splits), {c: tuple(_facts(c, splits, metadata, statistics=statistics)) for c in columns})
 
 
-def _from_partition(splits: pa.Table, term: str, field: PartitionField, metadata: Metadata) -> Fact:
+def _facts(column: str, splits: pa.Table, metadata: Metadata, *, statistics: bool) -> Iterator[Fact]:
+    fields = {term: field for term, field in partition_terms(metadata).items() if field.source == column}
+    for term, field in fields.items():
+        value, known = partition_value(splits, term)
+        yield _from_partition(value, known, field, metadata)
+        if isinstance(field.transform, Identity) and pc.all(known).as_py():
+            return  # the value itself is known everywhere: nothing can be added
+    if statistics:
+        yield from _from_statistics(splits, column)
+
+
+def partition_value(splits: pa.Table, term: str) -> tuple[pa.Array, pa.BooleanArray]:
+    """The partition value of each split under a term, and whether it is known; a known null is the null partition."""
     given = pc.struct_field(splits["partition"], [term])
     value, malformed = pc.struct_field(given, ["value"]), pc.struct_field(given, ["malformed"])
-    known = pc.and_(given.is_valid(), malformed.is_null()).combine_chunks()
+    return value.combine_chunks(), pc.and_(given.is_valid(), malformed.is_null()).combine_chunks()
+
+
+def _from_partition(value: pa.Array, known: pa.BooleanArray, field: PartitionField, metadata: Metadata) -> Fact:
     if isinstance(field.transform, Bucket):
         return ColumnImage(field.transform.apply, value, known)
-    encoded = value.combine_chunks().dictionary_encode()
+    encoded = value.dictionary_encode()
     source = metadata.arrow_schema().field(field.source).type
     range_of = field.transform.preimage(encoded.dictionary, source)
+    unknown = pc.invert(known)
     return ColumnBounds(
         lower=_spread(encoded, range_of.lower),
         upper=_spread(encoded, range_of.upper),
-        upper_inclusive=_flag(encoded, range_of.upper_inclusive),
-        may_be_null=pc.or_(pc.invert(known), value.combine_chunks().is_null()),
-        may_be_value=pc.or_(pc.invert(known), value.combine_chunks().is_valid()),
-        may_be_nan=pc.invert(known) if pa.types.is_floating(source) else False,
+        upper_inclusive=_spread_flag(encoded, range_of.upper_inclusive),
+        may_be_null=pc.or_(unknown, value.is_null()),
+        may_be_value=pc.or_(unknown, value.is_valid()),
+        may_be_nan=pc.or_(unknown, pc.fill_null(pc.is_nan(value), fill_value=False))
+        if pa.types.is_floating(source)
+        else False,
     )
 
 
@@ -57,14 +65,14 @@ def _spread(encoded: pa.DictionaryArray, distinct: pa.Array) -> pa.DictionaryArr
     return pa.DictionaryArray.from_arrays(encoded.indices, distinct)
 
 
-def _flag(encoded: pa.DictionaryArray, distinct: pa.BooleanArray) -> bool | pa.BooleanArray:
+def _spread_flag(encoded: pa.DictionaryArray, distinct: pa.BooleanArray) -> bool | pa.BooleanArray:
     if pc.all(distinct).as_py() is not False:
         return True
     return pc.fill_null(distinct.take(encoded.indices), fill_value=True)
 
 
 def _from_statistics(splits: pa.Table, column: str) -> Iterator[ColumnBounds]:
-    if "min" not in splits.schema.names or column not in {field.name for field in splits.schema.field("min").type}:
+    if "min" not in splits.schema.names or splits.schema.field("min").type.get_field_index(column) < 0:
         return
     nulls = pc.struct_field(splits["null_count"], [column])
     all_null = pc.equal(nulls, splits["num_records"])
