@@ -80,7 +80,7 @@ def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Answe
         case NullSafeEqual(_, value):
             return pc.fill_null(_compare(values, Op.EQ, value), fill_value=False)
         case In(_, listed):
-            return _is_among(values, pa.array(listed, values.type))
+            return _is_among(values, pa.array(listed, listed[0].type).cast(values.type))
         case IsNull():
             return pc.is_null(values)
         case StartsWith(_, text):

@@ -153,22 +153,22 @@ def _judge_values(leaf: ColumnLeaf, facts: Sequence[Fact]) -> _Bits:
     """The verdict on the rows that are not null, from all facts together."""
     verdicts = [_judge_fact(leaf, fact) for fact in facts]
     bits = _Bits(_all_of(bits.possible for bits in verdicts), _any_of(bits.certain for bits in verdicts))
-    may_be_nan = _all_of(map(_may_be_nan, facts))
-    if may_be_nan is False:
-        return bits
-    if _holds_for_nan(leaf):
+    match leaf:
+        case Comparison(value=value) | In(values=(value, *_)) if pa.types.is_floating(value.type):
+            holds = evaluate_leaf(leaf, pa.array([math.nan], value.type))[0].as_py()
+            return _with_nan(bits, _all_of(map(_may_be_nan, facts)), holds=holds)
+        case _:
+            return bits
+
+
+def _with_nan(bits: _Bits, may_be_nan: Flag, *, holds: bool) -> _Bits:
+    if holds:
         return _either(bits, _Bits(may_be_nan, certain=False))
     return _both(bits, _Bits(possible=True, certain=_not(may_be_nan)))
 
 
 def _may_be_nan(fact: Fact) -> Flag:
-    if isinstance(fact, ColumnBounds) and pa.types.is_floating(fact.lower.type):
-        return _known(fact.may_be_nan)
-    return False
-
-
-def _holds_for_nan(leaf: ColumnLeaf) -> bool:
-    return bool(evaluate_leaf(leaf, pa.array([float("nan")]))[0].as_py())
+    return _known(fact.may_be_nan) if isinstance(fact, ColumnBounds) else True
 
 
 def _judge_fact(leaf: ColumnLeaf, fact: Fact) -> _Bits:
