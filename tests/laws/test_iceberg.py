@@ -24,9 +24,9 @@ from pyiceberg.types import (
     TimestampType,
     TimestamptzType,
 )
-from tests.laws import strategies as its
 
 from indextables.layout import Bucket, Calendar, Truncate
+from tests.laws import strategies as its
 
 ICEBERG = {
     pa.int8(): IntegerType(),

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws import strategies as its
 
 from indextables.errors import LayoutError
 from indextables.layout import (
@@ -22,6 +21,7 @@ from indextables.layout import (
     group,
     unescape,
 )
+from tests.laws import strategies as its
 
 widths = st.one_of(st.integers(1, 20), st.integers(1, 2**31 - 1))
 transforms: st.SearchStrategy[Transform] = st.one_of(

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws import naive
-from tests.laws.strategies import SCHEMA, bounds, combined, leaves, predicates, rows
 
 from indextables.errors import PredicateError
 from indextables.predicate import Not, Predicate, Verdict, bind, columns, evaluate, judge, parse, push_negations, to_sql
 from indextables.predicate.nodes import Column, Comparison, IndexQuery, Op
+from tests.laws import naive
+from tests.laws.conditions import SCHEMA, bounds, combined, leaves, predicates, rows
 
 files = st.lists(rows(min_size=1), min_size=1, max_size=4)
 

@@ -1,9 +1,9 @@
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws import strategies as its
 
 from indextables.values import canonical, decode, encode
+from tests.laws import strategies as its
 
 plausible_texts = st.one_of(
     st.text(max_size=12),

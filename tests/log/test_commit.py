@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.log.samples import PROTOCOL, add, append, created, metadata, paths
 
 from indextables.config import Config
 from indextables.errors import CommitRetriesExhaustedError, ConflictError, StorageError
@@ -14,6 +13,7 @@ from indextables.log.codec import decode
 from indextables.log.files import commit_key, list_log
 from indextables.storage import Location
 from indextables.storage.local import LocalStore
+from tests.log.samples import PROTOCOL, add, append, created, metadata, paths
 
 
 @pytest.fixture

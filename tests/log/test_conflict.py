@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from msgspec import structs
-from tests.log.samples import BY_DAY, BY_REGION, EVENTS, PROTOCOL, add, created, metadata, overwriting, paths
 
 from indextables.errors import ConflictError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
@@ -17,6 +16,7 @@ from indextables.log.conflict import MetadataChange, metadata_changes
 from indextables.log.splits import removes_for
 from indextables.log.transaction import MayMatch
 from indextables.schema import to_json
+from tests.log.samples import BY_DAY, BY_REGION, EVENTS, PROTOCOL, add, created, metadata, overwriting, paths
 
 EU, US, US2, ASIA = (
     add("region=eu/0.split", region="eu"),

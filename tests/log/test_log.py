@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.log.samples import add, append, created, overwriting, paths
 
 from indextables.config import Config
 from indextables.errors import (
@@ -16,6 +15,7 @@ from indextables.errors import (
 )
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.files import HINT_KEY, checkpoint_key, commit_key
+from tests.log.samples import add, append, created, overwriting, paths
 
 
 @pytest.fixture

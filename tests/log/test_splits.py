@@ -4,11 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.log.samples import BY_DAY, BY_REGION, EVENTS, add, metadata
 
 from indextables.log.actions import Add, LogicalPartitions, Metadata, PartitionSpec, SpecField
 from indextables.log.splits import conform, removes_for, splits_schema, splits_table
 from indextables.schema import to_json
+from tests.log.samples import BY_DAY, BY_REGION, EVENTS, add, metadata
 
 TWO_SPECS = metadata(partition_specs=[BY_REGION, BY_DAY], current_spec_id=1)
 

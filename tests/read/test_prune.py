@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from tests.log.samples import add, created
 
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions, PartitionSpec, SpecField
 from indextables.predicate import Verdict, read
 from indextables.read.prune import Judged, judge_splits
 from indextables.schema import to_json
+from tests.log.samples import add, created
 
 COLUMNS = {
     "region": pa.string(),
@@ -63,9 +63,7 @@ def months(*values: int) -> set[str]:
 
 class TestHivePartitions:
     BY_MONTH = (spec(("month", "identity")),)
-    SNAPSHOT = table(
-        BY_MONTH, *(split(f"m{m}", {"month_identity": str(m)}) for m in (-10, *range(1, 13), 99, 100))
-    )
+    SNAPSHOT = table(BY_MONTH, *(split(f"m{m}", {"month_identity": str(m)}) for m in (-10, *range(1, 13), 99, 100)))
 
     @pytest.mark.parametrize(
         ("where", "expected"),
@@ -213,9 +211,7 @@ class TestStatistics:
 
 
 def coalesced(name: str, *tuples: tuple[str | None, ...], complete: bool = True, **facts: object) -> Add:
-    logical = LogicalPartitions(
-        complete=complete, columns=["region_identity"], tuples=tuples, counts=[1] * len(tuples)
-    )
+    logical = LogicalPartitions(complete=complete, columns=["region_identity"], tuples=tuples, counts=[1] * len(tuples))
     return split(name, logical_partitions=logical, **facts)
 
 
@@ -265,9 +261,7 @@ class TestCoalesced:
         assert kept(snapshot, "region <> 'A' AND region <> 'B'") == set()
 
     def test_a_users_own_value_is_not_the_directory(self) -> None:
-        snapshot = table(
-            self.BY_REGION, coalesced("shared", ("A",)), split("own", {"region_identity": "[#small]"})
-        )
+        snapshot = table(self.BY_REGION, coalesced("shared", ("A",)), split("own", {"region_identity": "[#small]"}))
         assert kept(snapshot, "region = '[#small]'") == {"own"}
 
     def test_tuples_are_judged_as_a_whole(self) -> None:
@@ -304,5 +298,3 @@ def test_the_summary_tells_layout_from_statistics() -> None:
     )
     found = judged(snapshot, "region = 'eu' AND month > 4")
     assert (len(found.splits), found.by_layout, found.count(Verdict.NEVER)) == (3, 1, 2)
-
-

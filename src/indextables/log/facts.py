@@ -16,9 +16,7 @@ from indextables.predicate import Bounds, ColumnBounds, ColumnImage
 from indextables.predicate.bounds import Fact
 
 
-def facts_about(
-    columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True
-) -> Bounds:
+def facts_about(columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True) -> Bounds:
     """All that partition values, and statistics if wanted, say of some columns, one array element per split."""
     return Bounds(len(splits), {c: tuple(_facts(c, splits, metadata, statistics=statistics)) for c in columns})
 

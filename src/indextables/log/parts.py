@@ -30,8 +30,7 @@ def parts_of(splits: pa.Table, metadata: Metadata) -> Parts:
     plain = Parts(splits.filter(pc.invert(listed)), rows.filter(pc.invert(listed)))
     shared, rows = splits.filter(listed), rows.filter(listed)
     pieces = [plain] + [
-        _taken_apart(shared.filter(mask), rows.filter(mask), columns, metadata)
-        for columns, mask in _by_columns(shared)
+        _taken_apart(shared.filter(mask), rows.filter(mask), columns, metadata) for columns, mask in _by_columns(shared)
     ]
     return Parts(
         pa.concat_tables([piece.table for piece in pieces]),
