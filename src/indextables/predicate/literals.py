@@ -57,5 +57,5 @@ def decimal(value: Decimal) -> pa.Scalar:
 
 
 def _integer(value: int) -> pa.Scalar:
-    fitting = [kind for kind in _INTEGERS if value.bit_length() < kind.bit_width]
+    fitting = [kind for kind in _INTEGERS if -1 <= value >> (kind.bit_width - 1) <= 0]
     return pa.scalar(value, fitting[0]) if fitting else decimal(Decimal(value))
