@@ -125,6 +125,16 @@ def test_files_without_statistics_are_kept() -> None:
     assert verdicts("p IN (1, 2, 3, 4, 5, 6, 7, 8, 9)", unknown, pa.int64()) == [SOMETIMES, SOMETIMES]
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(9, 2), pa.float64()])
+def test_long_lists_are_compared_with_ranges(kind: pa.DataType) -> None:
+    least, greatest = (pa.array(ends.split()).cast(kind) for ends in ("10 21 30 95", "10 29 30 99"))
+    fact = ColumnBounds(least, greatest, may_be_null=False, may_be_nan=False)
+    tens = ", ".join(str(10 * i) for i in range(10))
+    gap = SOMETIMES if pa.types.is_decimal(kind) else NEVER  # decimals are compared with the list's ends only
+    assert verdicts(f"p IN ({tens})", fact, kind) == [ALWAYS, gap, ALWAYS, NEVER]
+    assert verdicts(f"p NOT IN ({tens})", fact, kind) == [NEVER, SOMETIMES if gap else ALWAYS, NEVER, ALWAYS]
+
+
 def test_facts_of_the_wrong_type_tell_nothing() -> None:
     odd = ColumnBounds(pa.array(["x"]), pa.array(["y"]))
     assert verdicts("p > 100", odd, pa.int64()) == [SOMETIMES]

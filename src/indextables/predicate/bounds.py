@@ -10,12 +10,10 @@ hold at once (its statistics, and each partition value that was computed from it
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import pyarrow as pa
 
-Flag: TypeAlias = bool | pa.BooleanArray
-"""One answer for all files, or one for each."""
+from indextables.predicate.flags import Flag
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -52,6 +52,8 @@ def cast_scalar(value: pa.Scalar, kind: pa.DataType, *, time_zone: str = "UTC") 
     >>> cast_scalar(pa.scalar("2024-07-01"), TIMESTAMP, time_zone="Europe/Berlin").as_py().isoformat()
     '2024-06-30T22:00:00+00:00'
     """
+    if value.type == kind:
+        return value
     if pa.types.is_decimal(value.type) and pa.types.is_floating(kind):
         return pa.scalar(float(value.as_py()), kind)  # Arrow rounds more than once on this way
     if pa.types.is_decimal(value.type) and pa.types.is_decimal(kind):

@@ -16,9 +16,8 @@ only where two facts are needed together for a single leaf.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from enum import IntEnum
 from functools import reduce
 from typing import assert_never
@@ -27,9 +26,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import PredicateError
-from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage, Fact, Flag
+from indextables.predicate import flags
+from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage, Fact
 from indextables.predicate.cast import cast_array
 from indextables.predicate.evaluate import evaluate_leaf
+from indextables.predicate.flags import Flag
+from indextables.predicate.neighbours import after_prefix, successor
 from indextables.predicate.nodes import (
     And,
     Cast,
@@ -62,7 +64,7 @@ class Verdict(IntEnum):
 def judge(predicate: Predicate, bounds: Bounds) -> pa.UInt8Array:
     """A verdict per file for a bound predicate. What is not known is SOMETIMES; odd facts never raise."""
     bits = _judge(push_negations(predicate), bounds)
-    possible, certain = _array(bits.possible, bounds.files), _array(bits.certain, bounds.files)
+    possible, certain = flags.spread(bits.possible, bounds.files), flags.spread(bits.certain, bounds.files)
     return pc.add(possible.cast(pa.uint8()), certain.cast(pa.uint8()))
 
 
@@ -73,13 +75,10 @@ class _Bits:
 
     @property
     def negated(self) -> "_Bits":
-        return _Bits(_not(self.certain), _not(self.possible))
+        return _Bits(flags.not_(self.certain), flags.not_(self.possible))
 
 
 _FEW = 8  # up to so many values, comparing with each is as quick as searching
-_LAST_CHARACTER = chr(0x10FFFF)
-_FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
-_STEPS = {pa.date32(): pa.int32()}
 
 _SOMETIMES = _Bits(possible=True, certain=False)
 _NEVER = _Bits(possible=False, certain=False)
@@ -105,36 +104,36 @@ def _judge(predicate: Predicate, bounds: Bounds) -> _Bits:
 
 
 def _both(one: _Bits, other: _Bits) -> _Bits:
-    return _Bits(_and(one.possible, other.possible), _and(one.certain, other.certain))
+    return _Bits(flags.and_(one.possible, other.possible), flags.and_(one.certain, other.certain))
 
 
 def _either(one: _Bits, other: _Bits) -> _Bits:
-    return _Bits(_or(one.possible, other.possible), _or(one.certain, other.certain))
+    return _Bits(flags.or_(one.possible, other.possible), flags.or_(one.certain, other.certain))
 
 
 def _judge_leaf(leaf: ColumnLeaf, bounds: Bounds, *, negated: bool) -> _Bits:
     facts = bounds.facts(leaf.operand.name)
-    may_be_null, may_be_value = _all_of(map(_may_be_null, facts)), _all_of(map(_may_be_value, facts))
+    may_be_null, may_be_value = flags.all_of(map(_may_be_null, facts)), flags.all_of(map(_may_be_value, facts))
     match leaf:
         case IsNull():
-            bits = _Bits(may_be_null, _not(may_be_value))
+            bits = _Bits(may_be_null, flags.not_(may_be_value))
             return bits.negated if negated else bits
         case NullSafeEqual(operand, value):  # never unknown: false for null rows, and so true when negated
             equal = _judge_values(Comparison(operand, Op.EQ, value), facts)
-            bits = _Bits(_and(equal.possible, may_be_value), _and(equal.certain, _not(may_be_null)))
+            bits = _Bits(flags.and_(equal.possible, may_be_value), flags.and_(equal.certain, flags.not_(may_be_null)))
             return bits.negated if negated else bits
         case _:  # unknown for null rows, negated or not
             bits = _judge_values(leaf, facts)
             bits = bits.negated if negated else bits
-            return _Bits(_and(bits.possible, may_be_value), _and(bits.certain, _not(may_be_null)))
+            return _Bits(flags.and_(bits.possible, may_be_value), flags.and_(bits.certain, flags.not_(may_be_null)))
 
 
 def _may_be_null(fact: Fact) -> Flag:
     match fact:
         case ColumnBounds():
-            return _known(fact.may_be_null)
+            return flags.maybe(fact.may_be_null)
         case ColumnImage():
-            return _or(_flat(pc.is_null(fact.values)), _not(_image_known(fact)))
+            return flags.or_(flags.flat(pc.is_null(fact.values)), flags.not_(_image_known(fact)))
         case _:
             assert_never(fact)
 
@@ -142,9 +141,9 @@ def _may_be_null(fact: Fact) -> Flag:
 def _may_be_value(fact: Fact) -> Flag:
     match fact:
         case ColumnBounds():
-            return _known(fact.may_be_value)
+            return flags.maybe(fact.may_be_value)
         case ColumnImage():
-            return _or(_flat(pc.is_valid(fact.values)), _not(_image_known(fact)))
+            return flags.or_(flags.flat(pc.is_valid(fact.values)), flags.not_(_image_known(fact)))
         case _:
             assert_never(fact)
 
@@ -152,11 +151,11 @@ def _may_be_value(fact: Fact) -> Flag:
 def _judge_values(leaf: ColumnLeaf, facts: Sequence[Fact]) -> _Bits:
     """The verdict on the rows that are not null, from all facts together."""
     verdicts = [_judge_fact(leaf, fact) for fact in facts]
-    bits = _Bits(_all_of(bits.possible for bits in verdicts), _any_of(bits.certain for bits in verdicts))
+    bits = _Bits(flags.all_of(bits.possible for bits in verdicts), flags.any_of(bits.certain for bits in verdicts))
     match leaf:
         case Comparison(value=value) | In(values=(value, *_)) if pa.types.is_floating(value.type):
             holds = evaluate_leaf(leaf, pa.array([math.nan], value.type))[0].as_py()
-            return _with_nan(bits, _all_of(map(_may_be_nan, facts)), holds=holds)
+            return _with_nan(bits, flags.all_of(map(_may_be_nan, facts)), holds=holds)
         case _:
             return bits
 
@@ -164,11 +163,11 @@ def _judge_values(leaf: ColumnLeaf, facts: Sequence[Fact]) -> _Bits:
 def _with_nan(bits: _Bits, may_be_nan: Flag, *, holds: bool) -> _Bits:
     if holds:
         return _either(bits, _Bits(may_be_nan, certain=False))
-    return _both(bits, _Bits(possible=True, certain=_not(may_be_nan)))
+    return _both(bits, _Bits(possible=True, certain=flags.not_(may_be_nan)))
 
 
 def _may_be_nan(fact: Fact) -> Flag:
-    return _known(fact.may_be_nan) if isinstance(fact, ColumnBounds) else True
+    return flags.maybe(fact.may_be_nan) if isinstance(fact, ColumnBounds) else True
 
 
 def _judge_fact(leaf: ColumnLeaf, fact: Fact) -> _Bits:
@@ -197,8 +196,8 @@ def _judge_image(leaf: ColumnLeaf, fact: ColumnImage) -> _Bits:
 
 def _among_images(values: Sequence[pa.Scalar], fact: ColumnImage) -> _Bits:
     images = fact.apply(pa.array(list(values), values[0].type))
-    shared = _flat(pc.is_in(fact.values, images.cast(fact.values.type)))
-    return _Bits(possible=_or(shared, _not(_image_known(fact))), certain=False)
+    shared = flags.flat(pc.is_in(fact.values, images.cast(fact.values.type)))
+    return _Bits(possible=flags.or_(shared, flags.not_(_image_known(fact))), certain=False)
 
 
 def _image_known(fact: ColumnImage) -> Flag:
@@ -232,7 +231,7 @@ def _judge_comparison(op: Op, value: pa.Scalar, fact: ColumnBounds) -> _Bits:
             return _up_to(value, fact)
         case Op.EQ if fact.lower is fact.upper and fact.upper_inclusive is True:
             equal = _each(fact.lower, lambda bound: pc.equal(bound, value))
-            return _Bits(_filled(equal, unknown=True), _filled(equal, unknown=False))
+            return _Bits(flags.filled(equal, unknown=True), flags.filled(equal, unknown=False))
         case Op.EQ:
             return _both(_judge_comparison(Op.GE, value, fact), _judge_comparison(Op.LE, value, fact))
         case Op.GT | Op.GE | Op.NE:
@@ -246,7 +245,7 @@ def _below(value: pa.Scalar, fact: ColumnBounds) -> _Bits:
     certain = _test(fact.upper, pc.less, value, unknown=False)
     if fact.upper_inclusive is not True:
         reaching = _test(fact.upper, pc.less_equal, value, unknown=False)
-        certain = _or(certain, _and(_exclusive(fact), reaching))
+        certain = flags.or_(certain, flags.and_(_exclusive(fact), reaching))
     return _Bits(_test(fact.lower, pc.less, value, unknown=True), certain)
 
 
@@ -256,7 +255,7 @@ def _up_to(value: pa.Scalar, fact: ColumnBounds) -> _Bits:
     following = successor(value)
     if fact.upper_inclusive is not True and following is not None:
         adjacent = _test(fact.upper, pc.less_equal, following, unknown=False)
-        certain = _or(certain, _and(_exclusive(fact), adjacent))
+        certain = flags.or_(certain, flags.and_(_exclusive(fact), adjacent))
     return _Bits(_test(fact.lower, pc.less_equal, value, unknown=True), certain)
 
 
@@ -272,9 +271,8 @@ def _judge_in(leaf: In, fact: ColumnBounds) -> _Bits:
     values = [value for value in leaf.values if not _is_nan(value)]
     if len(values) <= _FEW:
         return reduce(_either, (_judge_comparison(Op.EQ, value, fact) for value in values), _NEVER)
-    return _either(
-        _judge_single(leaf, fact), _Bits(_within_reach(pa.array(values, values[0].type), fact), certain=False)
-    )
+    reachable = _within_reach(pa.array(values, values[0].type), fact)
+    return _Bits(reachable, _judge_single(leaf, fact).certain)
 
 
 def _within_reach(values: pa.Array, fact: ColumnBounds) -> Flag:
@@ -282,7 +280,7 @@ def _within_reach(values: pa.Array, fact: ColumnBounds) -> Flag:
     ordered = values.take(pc.array_sort_indices(values))
     if pa.types.is_decimal(values.type):  # search_sorted does not know decimals: take the values as one range
         low, high = ordered[0], ordered[-1]
-        return _and(_below(low, fact).negated.possible, _up_to(high, fact).possible)
+        return flags.and_(_below(low, fact).negated.possible, _up_to(high, fact).possible)
     lower, upper = _plain(fact.lower), _plain(fact.upper)
     positions = pc.search_sorted(ordered, lower)
     beyond_all = pc.equal(positions, len(ordered))
@@ -290,7 +288,7 @@ def _within_reach(values: pa.Array, fact: ColumnBounds) -> Flag:
         pc.min_element_wise(positions, pa.scalar(len(ordered) - 1, positions.type), skip_nulls=False)
     )
     reached = pc.and_kleene(pc.less_equal(nearest, upper), pc.invert(beyond_all))
-    return _filled(reached, unknown=True)
+    return flags.filled(reached, unknown=True)
 
 
 def _judge_single(leaf: ColumnLeaf, fact: ColumnBounds) -> _Bits:
@@ -299,49 +297,16 @@ def _judge_single(leaf: ColumnLeaf, fact: ColumnBounds) -> _Bits:
     if isinstance(leaf.operand, Cast):
         one_value = pc.if_else(single, values, None)
         values = cast_array(one_value, leaf.operand.type, time_zone=leaf.operand.time_zone)
-    holds = _filled(_flat(evaluate_leaf(leaf, values)), unknown=False)
-    return _Bits(possible=_or(holds, _not(single)), certain=_and(holds, single))
+    holds = flags.filled(flags.flat(evaluate_leaf(leaf, values)), unknown=False)
+    return _Bits(possible=flags.or_(holds, flags.not_(single)), certain=flags.and_(holds, single))
 
 
 def _single(fact: ColumnBounds) -> Flag:
     if fact.lower is fact.upper:
-        same = _flat(pc.is_valid(fact.lower))
+        same = flags.flat(pc.is_valid(fact.lower))
     else:
-        same = _filled(pc.equal(_plain(fact.lower), _plain(fact.upper)), unknown=False)
-    return _and(same, _not(_exclusive(fact)))
-
-
-def successor(value: pa.Scalar) -> pa.Scalar | None:
-    r"""The next value of the same type, or None where there is none or it is not worth knowing.
-
-    >>> successor(pa.scalar(7)), successor(pa.scalar("a")), successor(pa.scalar(1.5))
-    (<pyarrow.Int64Scalar: 8>, <pyarrow.StringScalar: 'a\x00'>, None)
-    """
-    kind = value.type
-    try:
-        if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
-            steps = _STEPS.get(kind, pa.int64())
-            return pa.scalar(value.cast(steps).as_py() + 1, steps).cast(kind)
-        if pa.types.is_decimal(kind):
-            return pa.scalar(value.as_py() + Decimal((0, (1,), -kind.scale)), kind)
-    except (pa.ArrowException, OverflowError):  # the last value of its type
-        return None
-    if pa.types.is_string(kind):
-        return pa.scalar(value.as_py() + "\0")
-    return pa.scalar(value.as_py() + b"\0") if pa.types.is_binary(kind) else None
-
-
-def after_prefix(text: str) -> str | None:
-    """The least text above all that start with this one; None where there is none.
-
-    >>> after_prefix("he"), after_prefix("a\U0010ffff"), after_prefix("")
-    ('hf', 'b', None)
-    """
-    stem = text.rstrip(_LAST_CHARACTER)
-    if not stem:
-        return None
-    following = ord(stem[-1]) + 1
-    return stem[:-1] + chr(_AFTER_SURROGATES if following == _FIRST_SURROGATE else following)
+        same = flags.filled(pc.equal(_plain(fact.lower), _plain(fact.upper)), unknown=False)
+    return flags.and_(same, flags.not_(_exclusive(fact)))
 
 
 def _without_nan(fact: ColumnBounds) -> ColumnBounds:
@@ -357,14 +322,16 @@ def _is_nan(value: pa.Scalar) -> bool:
 
 
 def _exclusive(fact: ColumnBounds) -> Flag:
-    return _not(fact.upper_inclusive if isinstance(fact.upper_inclusive, bool) else _known(fact.upper_inclusive))
+    return flags.not_(
+        fact.upper_inclusive if isinstance(fact.upper_inclusive, bool) else flags.maybe(fact.upper_inclusive)
+    )
 
 
 _Kernel = Callable[[pa.Array, pa.Scalar], pa.Array]
 
 
 def _test(bound: pa.Array | pa.ChunkedArray, kernel: _Kernel, value: pa.Scalar, *, unknown: bool) -> pa.BooleanArray:
-    return _filled(_each(bound, lambda values: kernel(values, value)), unknown=unknown)
+    return flags.filled(_each(bound, lambda values: kernel(values, value)), unknown=unknown)
 
 
 def _each(values: pa.Array | pa.ChunkedArray, test: Callable[[pa.Array], pa.Array]) -> pa.BooleanArray:
@@ -377,50 +344,5 @@ def _each(values: pa.Array | pa.ChunkedArray, test: Callable[[pa.Array], pa.Arra
 
 
 def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    flat = _flat(values)
+    flat = flags.flat(values)
     return flat.dictionary_decode() if isinstance(flat, pa.DictionaryArray) else flat
-
-
-def _flat(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def _filled(answers: pa.BooleanArray, *, unknown: bool) -> pa.BooleanArray:
-    return pc.fill_null(answers, fill_value=unknown) if answers.null_count else answers
-
-
-def _known(flag: Flag) -> Flag:
-    """A flag that says "it may be" where nothing is said."""
-    return flag if isinstance(flag, bool) else _filled(_flat(flag), unknown=True)
-
-
-def _array(flag: Flag, files: int) -> pa.BooleanArray:
-    return pa.repeat(flag, files) if isinstance(flag, bool) else flag
-
-
-def _not(flag: Flag) -> Flag:
-    return not flag if isinstance(flag, bool) else pc.invert(flag)
-
-
-def _and(one: Flag, other: Flag) -> Flag:
-    if isinstance(one, bool):
-        return other if one else False
-    if isinstance(other, bool):
-        return one if other else False
-    return pc.and_(one, other)
-
-
-def _or(one: Flag, other: Flag) -> Flag:
-    if isinstance(one, bool):
-        return True if one else other
-    if isinstance(other, bool):
-        return True if other else one
-    return pc.or_(one, other)
-
-
-def _all_of(flags: Iterable[Flag]) -> Flag:
-    return reduce(_and, flags, True)  # noqa: FBT003  (reduce takes it by position only)
-
-
-def _any_of(flags: Iterable[Flag]) -> Flag:
-    return reduce(_or, flags, False)  # noqa: FBT003
