@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
 from indextables.predicate import nodes
-from indextables.predicate.cast import cast_scalar
+from indextables.predicate.cast import cast_array, cast_scalar
 from indextables.predicate.coerce import Place, common_type, place
 from indextables.predicate.literals import TIMESTAMP_NTZ, literal
 from indextables.predicate.nodes import (
@@ -122,8 +122,18 @@ class _Binder:
         if not present:
             return nodes.UNKNOWN
         common = self.common(field, present)
-        equal = _any_equal([self.compared(field, Op.EQ, value, common) for value in present])
+        listed = self.texts_read(field, present, common)
+        equal = _any_equal([self.compared(field, Op.EQ, value, common) for value in listed])
         return equal if len(present) == len(values) else disjunction(equal, nodes.UNKNOWN)
+
+    def texts_read(self, field: pa.Field, values: Sequence[pa.Scalar], common: pa.DataType) -> Sequence[pa.Scalar]:
+        """A list of texts as values, all in one pass: such lists may be long."""
+        if pa.types.is_string(common) or not all(pa.types.is_string(value.type) for value in values):
+            return values
+        try:
+            return list(cast_array(pa.array(values), common, time_zone=self.time_zone))
+        except CastInvalidInputError as error:
+            raise self.mismatch(field, pa.scalar(error.value), error.reason) from None
 
     def compared(self, field: pa.Field, op: Op, value: pa.Scalar, common: pa.DataType) -> Predicate:
         try:
