@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from indextables.config import Config, duration
+from indextables.config import Config, duration, size
 from indextables.errors import ConfigError
 
 KEY = "spark.indextables.checkpoint.interval"
@@ -56,3 +56,62 @@ def test_durations(text: str, expected: timedelta) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ConfigError, match="such as '7 days'"):
         Config.resolve({"log.retention": text})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("512K", 524288),
+        ("100M", 104857600),
+        ("100m", 104857600),
+        ("2G", 2147483648),
+        ("1T", 1099511627776),
+        ("104857600", 104857600),
+        (" 100M ", 104857600),
+        ("1.5G", 1610612736),
+    ],
+)
+def test_sizes(text: str, expected: int) -> None:
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "0M", "-1", "1.5", "10X", "M", "1e6", "٣", "9999999999T"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ConfigError, match="such as 104857600"):
+        Config.resolve({"indexWriter.bufferSize": text})
+
+
+@pytest.mark.parametrize(("text", "expected"), [("true", True), ("FALSE", False), (" True ", True)])
+def test_booleans(text: str, *, expected: bool) -> None:
+    assert Config.resolve({"MERGESCHEMA": text}).merge_schema is expected
+
+
+def test_a_boolean_is_not_maybe() -> None:
+    with pytest.raises(ConfigError, match="'maybe', but must be true or false"):
+        Config.resolve({"mergeSchema": "maybe"})
+
+
+def test_a_bare_name_is_known_where_it_is_usual() -> None:
+    assert Config.resolve({"targetRecordsPerSplit": "5"}).target_records == 5
+
+
+def test_the_typemap_is_gathered_by_column() -> None:
+    table = {"spark.indextables.indexing.typemap.message": "text", "indexing.typemap.Id": "string"}
+    assert Config.resolve({"indexing.typemap.Id": "none"}, properties=table).typemap == {"message": "text", "Id": "none"}
+
+
+def test_properties_may_hold_a_users_own_keys() -> None:
+    assert Config.resolve(properties={"owner": "me", "checkpoint.interval": "3"}).checkpoint_interval == 3
+    with pytest.raises(ConfigError, match="there is no setting 'spark.indextables.owner'"):
+        Config.resolve(properties={"spark.indextables.owner": "me"})
+
+
+@pytest.mark.parametrize("given", [{"txnAppId": "a"}, {"txnVersion": "1"}])
+def test_an_applications_id_and_version_go_together(given: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="go together"):
+        Config.resolve(given)
+
+
+def test_a_batch_number_is_a_number() -> None:
+    with pytest.raises(ConfigError, match="must be a whole number"):
+        Config.resolve({"txnAppId": "a", "txnVersion": "abc"})

@@ -12,15 +12,17 @@ indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did 
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Self
 
 from indextables.errors import ConfigError
 
 PREFIX = "spark.indextables."
 _DURATION = re.compile(r"\s*([0-9]+)\s*(d|days?|h|hours?|min|minutes?|s|seconds?)\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)\s*", re.IGNORECASE)
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
@@ -28,6 +30,41 @@ def positive_integer(text: str) -> int:
     if not re.fullmatch(r"\s*[0-9]+\s*", text) or int(text) == 0:
         raise ValueError("a whole number above zero")
     return int(text)
+
+
+def whole_number(text: str) -> int:
+    if not re.fullmatch(r"\s*-?[0-9]+\s*", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
+def boolean(text: str) -> bool:
+    """True or false, in any letter case.
+
+    >>> boolean("TRUE"), boolean(" false ")
+    (True, False)
+    """
+    try:
+        return {"true": True, "false": False}[text.strip().lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+def size(text: str) -> int:
+    """A number of bytes: K, M, G and T are powers of 1024.
+
+    >>> size("512K"), size("1.5g"), size(" 104857600 ")
+    (524288, 1610612736, 104857600)
+    """
+    match = _SIZE.fullmatch(text)
+    number = Decimal(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ") if match else Decimal(0)
+    if match is None or (not match[2] and "." in match[1]) or not 1 <= number < 2**63:
+        raise ValueError("a size from 1 byte up, such as 104857600, 512K, 100M or 1.5G")
+    return int(number)
+
+
+def text(given: str) -> str:
+    return given
 
 
 def duration(text: str) -> timedelta:
@@ -42,8 +79,8 @@ def duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
 
 
-def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> Any:
-    return field(default=default, metadata={"key": PREFIX + key, "parse": parse, "doc": doc})
+def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str, *, short: str | None = None) -> Any:
+    return field(default=default, metadata={"key": PREFIX + key, "parse": parse, "doc": doc, "short": short})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,33 +95,93 @@ class Config:
         "log.retention", timedelta(days=30), duration, "How long old versions of the log are kept for time travel."
     )
     tombstone_retention: timedelta = _setting(  # noqa: RUF009
-        "tombstone.retention",
-        timedelta(days=7),
-        duration,
-        "How long a checkpoint remembers the splits that were removed.",
+        "tombstone.retention", timedelta(days=7), duration, "How long a checkpoint remembers the splits that were removed."
     )
+    target_records: int = _setting(
+        "optimizeWrite.targetRecordsPerSplit",
+        1_000_000,
+        positive_integer,
+        "A split is closed at so many rows.",
+        short="targetRecordsPerSplit",
+    )
+    temp_directory: str | None = _setting(
+        "indexWriter.tempDirectoryPath", None, text, "Where a writer keeps what does not fit into memory, and builds splits."
+    )
+    write_buffer: int = _setting(
+        "indexWriter.bufferSize", 256 * 1024**2, size, "Rows that wait for their split go to disk beyond so many bytes."
+    )
+    merge_schema: bool = _setting(
+        "mergeSchema", False, boolean, "Columns that the table does not have are added to it by an append."
+    )
+    txn_app_id: str | None = _setting(
+        "txnAppId", None, text, "The application whose batch this is; a batch is written once."
+    )
+    txn_version: int | None = _setting(
+        "txnVersion", None, whole_number, "The number of the batch, together with txnAppId."
+    )
+    read_parallelism: int = _setting(
+        "read.parallelism", 8, positive_integer, "So many splits are read at once without Spark."
+    )
+    typemap: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.txn_app_id is None) != (self.txn_version is None):
+            missing = "txnVersion" if self.txn_version is None else "txnAppId"
+            raise ConfigError(f"txnAppId and txnVersion go together, and {missing} is missing", key=missing, value=None)
 
     @classmethod
-    def resolve(cls, *sources: Mapping[str, str]) -> Self:
-        """The settings that the sources give, the first source first, and the defaults for the rest."""
+    def resolve(cls, *sources: Mapping[str, str], properties: Mapping[str, str] | None = None) -> Self:
+        """The settings that the sources give, the first source first, then the table's properties, then the defaults.
+
+        Properties may also hold a user's own keys, which are left alone if they do not start with `spark.indextables.`.
+        """
         given: dict[str, Any] = {}
+        for name, key, value in _settings_in(properties or {}, lenient=True):
+            _set(given, name, key, value)
         for source in reversed(sources):
-            given |= {name: value for key, text in source.items() for name, value in [_read(key, text)]}
+            for name, key, value in _settings_in(source, lenient=False):
+                _set(given, name, key, value)
         return cls(**given)
 
 
-_BY_KEY = {setting.metadata["key"].lower(): setting for setting in fields(Config)}
+_TYPEMAP = "indexing.typemap."
+_BY_KEY = {
+    key.removeprefix(PREFIX).lower(): setting
+    for setting in fields(Config)
+    if setting.metadata
+    for key in (setting.metadata["key"], setting.metadata["short"])
+    if key
+}
 
 
-def _read(key: str, text: str) -> tuple[str, Any]:
-    full = PREFIX + key.strip().lower().removeprefix(PREFIX)
-    setting = _BY_KEY.get(full)
-    if setting is None:
-        short = {known.removeprefix(PREFIX): known for known in _BY_KEY}
-        close = difflib.get_close_matches(full.removeprefix(PREFIX), short, n=1)
-        hint = f"; did you mean {_BY_KEY[short[close[0]]].metadata['key']!r}?" if close else ""
-        raise ConfigError(f"there is no setting {key!r}{hint}", key=key, value=text)
+def _set(given: dict[str, Any], name: str, key: str, value: Any) -> None:
+    if name == "typemap":
+        given.setdefault(name, {})[key] = value
+    else:
+        given[name] = value
+
+
+def _settings_in(source: Mapping[str, str], *, lenient: bool) -> Iterator[tuple[str, str, Any]]:
+    """The settings of one source: the name in Config, the rest of the key for a family of settings, the parsed value."""
+    for key, given in source.items():
+        short = key.strip()[len(PREFIX) :] if key.strip().lower().startswith(PREFIX) else key.strip()
+        if short.lower().startswith(_TYPEMAP):
+            yield "typemap", short[len(_TYPEMAP) :], str(given)
+        elif short.lower() in _BY_KEY:
+            setting = _BY_KEY[short.lower()]
+            yield setting.name, "", _parsed(setting.metadata, key, str(given))
+        elif not lenient or key.strip().lower().startswith(PREFIX):
+            raise _unknown(key, short, str(given))
+
+
+def _parsed(metadata: Mapping[str, Any], key: str, given: str) -> Any:
     try:
-        return setting.name, setting.metadata["parse"](text)
+        return metadata["parse"](given)
     except ValueError as error:
-        raise ConfigError(f"{setting.metadata['key']} is {text!r}, but must be {error}", key=key, value=text) from None
+        raise ConfigError(f"{metadata['key']} is {given!r}, but must be {error}", key=key, value=given) from None
+
+
+def _unknown(key: str, short: str, given: str) -> ConfigError:
+    close = difflib.get_close_matches(short.lower(), _BY_KEY, n=1)
+    hint = f"; did you mean {_BY_KEY[close[0]].metadata['key']!r}?" if close else ""
+    return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=given)

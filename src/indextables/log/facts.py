@@ -46,9 +46,10 @@ def _from_partition(value: pa.Array, known: pa.BooleanArray, field: PartitionFie
     source = metadata.arrow_schema().field(field.source).type
     range_of = field.transform.preimage(encoded.dictionary, source)
     unknown = pc.invert(known)
+    lower = _spread(encoded, range_of.lower)
     return ColumnBounds(
-        lower=_spread(encoded, range_of.lower),
-        upper=_spread(encoded, range_of.upper),
+        lower=lower,
+        upper=lower if range_of.upper is range_of.lower else _spread(encoded, range_of.upper),
         upper_inclusive=_spread_flag(encoded, range_of.upper_inclusive),
         may_be_null=pc.or_(unknown, value.is_null()),
         may_be_value=pc.or_(unknown, value.is_valid()),
