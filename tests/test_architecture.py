@@ -15,6 +15,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("values", "config"),
     ("predicate",),
     ("layout",),
+    ("search",),
     ("storage",),
     ("log",),
     ("read",),

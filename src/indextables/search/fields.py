@@ -1,0 +1,104 @@
+"""How each column is indexed, as the user says it and as the log keeps it.
+
+A column of strings is `string` (the whole value, exactly; the default), `text` (words, by a tokenizer) or `none`. Columns
+of other types are indexed by their values, under the name of their type; they can only be left out. Binary columns are
+always left out.
+
+>>> schema = pa.schema({"Message": pa.string(), "level": pa.string(), "status": pa.int32(), "raw": pa.binary()})
+>>> rules = resolve(schema, {"message": "text:en_stem"})
+>>> [f"{column}: {rule}" for column, rule in rules.items()]
+['Message: text:en_stem', 'level: string', 'status: integer', 'raw: none']
+
+| tokenizer | words |
+|---|---|
+| `default` | runs of letters and digits, in lower case; words of 40 bytes and more are left out |
+| `en_stem` | the same, reduced to their English stems |
+| `whitespace` | what is between ASCII white space, as it is |
+| `raw` | the whole value, as it is |
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+from indextables.schema import normalize, type_name
+
+DEFAULT_TOKENIZER = "default"
+TOKENIZERS = (DEFAULT_TOKENIZER, "en_stem", "raw", "whitespace")
+NONE, STRING, TEXT = "none", "string", "text"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRule:
+    """`text` with its tokenizer, `string`, `none`, or the name of another column type.
+
+    >>> FieldRule.parse("text")
+    FieldRule(type='text', tokenizer='default')
+    """
+
+    type: str
+    tokenizer: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> "FieldRule":
+        """The rule of a text such as `string`, `text` or `text:whitespace`; any letter case."""
+        kind, _, tokenizer = (part.strip() for part in text.lower().partition(":"))
+        return FieldRule(kind, tokenizer or (DEFAULT_TOKENIZER if kind == TEXT else None))
+
+    def __str__(self) -> str:
+        plain = self.tokenizer is None or self == FieldRule(TEXT, DEFAULT_TOKENIZER)
+        return self.type if plain else f"{self.type}:{self.tokenizer}"
+
+
+def resolve(schema: pa.Schema, given: Mapping[str, str | FieldRule] | None = None) -> dict[str, FieldRule]:
+    """A rule for every column: the given one, or the default of its type; SchemaError where a rule cannot be.
+
+    >>> resolve(pa.schema({"message": pa.string()}), {"mesage": "text"})
+    Traceback (most recent call last):
+    indextables.errors.SchemaError: there is no column 'mesage' to index; did you mean 'message'? The table has message
+    """
+    schema = normalize(schema)
+    by_name = {name.lower(): name for name in schema.names}
+    rules = {field.name: default_rule(field.type) for field in schema}
+    for name, rule in (given or {}).items():
+        column = by_name.get(name.lower())
+        if column is None:
+            raise _unknown(name, schema.names)
+        rules[column] = _allowed(schema.field(column), rule if isinstance(rule, FieldRule) else FieldRule.parse(rule))
+    return rules
+
+
+def default_rule(arrow: pa.DataType) -> FieldRule:
+    """The rule of a column for which none is given.
+
+    >>> default_rule(pa.timestamp("us", "UTC"))
+    FieldRule(type='timestamp', tokenizer=None)
+    """
+    return FieldRule(NONE if pa.types.is_binary(arrow) else type_name(arrow))
+
+
+def _allowed(field: pa.Field, rule: FieldRule) -> FieldRule:
+    own = default_rule(field.type)
+    words = rule.type == TEXT and own.type == STRING
+    if not words and rule not in (own, FieldRule(NONE)):
+        choices = f"text, {own} or none" if own.type == STRING else " or ".join(dict.fromkeys([own.type, NONE]))
+        raise SchemaError(
+            f"column {field.name!r} has type {type_name(field.type)} and cannot be indexed as '{rule}'; use {choices}",
+            column=field.name,
+        )
+    tokenizer = rule.tokenizer or DEFAULT_TOKENIZER
+    if words and tokenizer not in TOKENIZERS:
+        raise SchemaError(
+            f"column {field.name!r} cannot be indexed by a tokenizer {tokenizer!r}; use {', '.join(TOKENIZERS)}",
+            column=field.name,
+        )
+    return FieldRule(TEXT, tokenizer) if words else rule
+
+
+def _unknown(name: str, columns: list[str]) -> SchemaError:
+    close = difflib.get_close_matches(name, columns, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return SchemaError(f"there is no column {name!r} to index{hint} The table has {', '.join(columns)}", column=name)

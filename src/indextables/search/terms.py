@@ -1,0 +1,164 @@
+"""What the index holds of a value.
+
+Exactness decides. tantivy reads a float from JSON with an error in the last digit and keeps dates to the second, so
+numbers, dates and instants become 64-bit integers that are ordered as the values are:
+
+>>> ordinals(pa.array([-1.5, 0.0, float("inf"), float("nan")])).to_pylist() == sorted(
+...     ordinals(pa.array([-1.5, 0.0, float("inf"), float("nan")])).to_pylist())
+True
+
+| column | in the index |
+|---|---|
+| string, as `text` | its words, with positions and frequencies |
+| string, as `string` | its text, as one term |
+| boolean | 0, 1 |
+| byte, short, integer, long | itself |
+| float, double | the bits of the double, negative ones turned round; NaN is the largest, and there is one zero |
+| decimal up to 18 digits | the unscaled value |
+| decimal of more digits | the unscaled value plus 10^38, as one term of 39 digits |
+| date | days since 1970-01-01 |
+| timestamp, timestamp_ntz | microseconds since 1970-01-01T00:00:00 |
+| binary, and any column as `none` | nothing |
+
+Integers are fast fields without postings: a comparison with a column of 200,000 takes 0.2 to 0.6 ms, and postings of
+instants would make the index 9 % larger and its writing 15 % slower.
+
+Beside every field of words or text is a *state*: `NULL` where the column is null, `CUT` where only the start of the value
+is in the index, because tantivy drops terms over 65,530 bytes.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+
+from indextables.schema import MAX_DECIMAL_PRECISION, type_name
+from indextables.search.fields import NONE, TEXT, FieldRule
+from indextables.values import canonical
+
+LONGEST_TEXT = 65_000  # bytes; what is longer is cut
+NULL, CUT = 0, 1
+PLACEHOLDER = ":"  # a field that no document has
+_MOST_DIGITS = 18
+_WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
+_ROOMY = pa.decimal256(MAX_DECIMAL_PRECISION + 2, 0)
+_TURN = 2**63 - 1
+
+
+class Shape(Enum):
+    """What becomes of a column."""
+
+    WORDS = "words"
+    TERM = "term"
+    ORDINAL = "ordinal"
+    NOTHING = "nothing"
+
+
+def shape(arrow: pa.DataType, rule: FieldRule) -> Shape:
+    """What becomes of a column of this type under a rule."""
+    if rule.type in (NONE, TEXT):
+        return Shape.NOTHING if rule.type == NONE else Shape.WORDS
+    return Shape.TERM if pa.types.is_string(arrow) or _is_wide(arrow) else Shape.ORDINAL
+
+
+def field_name(column: str) -> str:
+    """The field of a column; a prefix, so that no column's name is one that tantivy refuses.
+
+    >>> field_name("level")
+    '=level'
+    """
+    return "=" + _without_nul(column)
+
+
+def state_name(column: str) -> str:
+    """The field that says what the field of a column cannot: see `NULL` and `CUT`."""
+    return "?" + _without_nul(column)
+
+
+def tantivy_schema(schema: pa.Schema, rules: Mapping[str, FieldRule]) -> tantivy.Schema:
+    """The fields of an index of such a table. Nothing is stored: the rows are elsewhere."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field(PLACEHOLDER, fast=True)
+    for field in schema:
+        _FIELDS[shape(field.type, rules[field.name])](builder, field.name, rules[field.name])
+    return builder.build()
+
+
+def ordinals(array: pa.Array) -> pa.Array:
+    """The 64-bit integers that stand for the values of a column that is not of text; null stays null.
+
+    >>> ordinals(pa.array([19782], pa.int32()).view(pa.date32())).to_pylist()
+    [19782]
+    """
+    return _ORDINALS[type_name(array.type).partition("(")[0]](array)
+
+
+def term_texts(array: pa.Array) -> pa.Array:
+    """The texts that stand for strings, which stay as they are, and for decimals of many digits."""
+    return _digits(array) if pa.types.is_decimal(array.type) else array
+
+
+def _is_wide(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(arrow) and arrow.precision > _MOST_DIGITS)
+
+
+def _without_nul(column: str) -> str:
+    return column.replace("%", "%25").replace("\0", "%00")  # tantivy ends a column's name at NUL
+
+
+def _add_words(builder: tantivy.SchemaBuilder, column: str, rule: FieldRule) -> None:
+    builder.add_text_field(field_name(column), tokenizer_name=rule.tokenizer or "default", index_option="position")
+    builder.add_integer_field(state_name(column), fast=True)
+
+
+def _add_term(builder: tantivy.SchemaBuilder, column: str, _: FieldRule) -> None:
+    builder.add_text_field(field_name(column), tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(state_name(column), fast=True)
+
+
+def _add_ordinal(builder: tantivy.SchemaBuilder, column: str, _: FieldRule) -> None:
+    builder.add_integer_field(field_name(column), fast=True)
+
+
+_FIELDS: dict[Shape, Callable[[tantivy.SchemaBuilder, str, FieldRule], None]] = {
+    Shape.WORDS: _add_words,
+    Shape.TERM: _add_term,
+    Shape.ORDINAL: _add_ordinal,
+    Shape.NOTHING: lambda *_: None,
+}
+
+
+def _float_ordinals(array: pa.Array) -> pa.Array:
+    bits = canonical(array.cast(pa.float64())).view(pa.int64())
+    return pc.if_else(pc.less(bits, 0), pc.bit_wise_xor(bits, _TURN), bits)
+
+
+def _decimal_ordinals(array: pa.Array) -> pa.Array:
+    return array.view(_WIDEST).cast(pa.int64())
+
+
+def _digits(array: pa.Array) -> pa.Array:
+    unscaled = array.view(_WIDEST).cast(_ROOMY)
+    raised = pc.add(unscaled, pa.scalar(10**MAX_DECIMAL_PRECISION, _ROOMY))
+    return pc.utf8_lpad(raised.cast(pa.string()), MAX_DECIMAL_PRECISION + 1, "0")
+
+
+def _plain_ordinals(array: pa.Array) -> pa.Array:
+    return array.cast(pa.int64())
+
+
+_ORDINALS: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "boolean": _plain_ordinals,
+    "byte": _plain_ordinals,
+    "short": _plain_ordinals,
+    "integer": _plain_ordinals,
+    "long": _plain_ordinals,
+    "float": _float_ordinals,
+    "double": _float_ordinals,
+    "decimal": _decimal_ordinals,
+    "date": lambda array: array.view(pa.int32()).cast(pa.int64()),
+    "timestamp": lambda array: array.view(pa.int64()),
+    "timestamp_ntz": lambda array: array.view(pa.int64()),
+}
