@@ -85,6 +85,12 @@ def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str, *, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
+    cache_directory: str | None = _setting(
+        "cache.directory", None, text, "Where search indexes are unpacked; by default under the system's temporary files."
+    )
+    cache_max_size: int = _setting(
+        "cache.maxSize", 10 * 1024**3, size, "How much of the disk unpacked search indexes may take, on each machine."
+    )
     checkpoint_interval: int = _setting(
         "checkpoint.interval", 10, positive_integer, "A checkpoint of the log is written every so many versions."
     )
