@@ -1,0 +1,160 @@
+"""A bounded directory of files that are costly to make, shared by all processes of a machine and user.
+
+>>> import tempfile
+>>> cache = DirectoryCache(Path(tempfile.mkdtemp()), max_bytes=1_000_000)
+>>> def unpack(directory: Path) -> None:
+...     _ = (directory / "meta.json").write_text("{}")
+>>> def load(directory: Path) -> str:
+...     return (directory / "meta.json").read_text()
+>>> [cache.opened(("s3://logs/table", "part-0.split", 4711), unpack, load) for _ in range(3)]
+['{}', '{}', '{}']
+>>> cache.hits, cache.misses
+(2, 1)
+
+There are no locks. An entry is a directory that is filled and opened under a temporary name, and then renamed, so that
+others see it whole or not at all. An entry is removed by renaming it first. Whoever has opened or mapped its files keeps them, for
+that is how files are on POSIX; whoever was about to open them finds nothing there, and makes the entry anew.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from time import time
+from typing import TypeVar
+from uuid import uuid4
+
+from indextables.errors import AccessDeniedError
+from indextables.storage.failures import translated
+from indextables.storage.local import TEMPORARY
+
+T = TypeVar("T")
+_ABANDONED_AFTER = 24 * 3600  # seconds; no unpacking takes that long
+
+
+def default_directory() -> Path:
+    """A place of this user's own under the system's directory for temporary files."""
+    return Path(tempfile.gettempdir(), f"indextables-cache-{os.getuid()}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    size: int
+    last_used: float
+
+
+class DirectoryCache:
+    """Entries up to `max_bytes` in total, the least recently used removed first; `hits` and `misses` of this process.
+
+    An entry is named by all that identifies its content, so that a file that was replaced is never taken for the new one.
+    The last one made stays, however large.
+    """
+
+    def __init__(self, directory: Path, *, max_bytes: int) -> None:
+        self.hits = 0
+        self.misses = 0
+        self.directory = directory
+        self._max_bytes = max_bytes
+        self._counting = Lock()
+
+    def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
+        """What `open_` makes of the entry's directory, which `fill` fills if it is not there or cannot be opened.
+
+        `open_` must open all the files that it will ever need: another process may remove the entry at any time.
+        """
+        entry = self.directory / sha256(repr(identity).encode()).hexdigest()[:40]
+        with translated(str(self.directory)):
+            self._prepare()
+            if _touched(entry):
+                with suppress(OSError, ValueError):  # removed in this moment, or damaged by the disk
+                    found = open_(entry)
+                    self._count(hit=True)
+                    return found
+                _remove(entry)
+            self._count(hit=False)
+            made = self._made(entry, fill, open_)
+            self._make_room(keep=entry)
+            return made
+
+    def size(self) -> int:
+        """Bytes of all entries."""
+        return sum(entry.size for entry in self._entries())
+
+    def clear(self) -> None:
+        for entry in self._entries():
+            _remove(entry.path)
+
+    def _prepare(self) -> None:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.directory.stat().st_uid != os.getuid():  # somebody may have put anything there
+            raise AccessDeniedError(
+                f"{self.directory} belongs to another user; choose another cache directory", path=str(self.directory)
+            )
+
+    def _count(self, *, hit: bool) -> None:
+        with self._counting:
+            self.hits += hit
+            self.misses += not hit
+
+    def _made(self, entry: Path, fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
+        temporary = self.directory / f"{TEMPORARY}{uuid4().hex}"
+        try:
+            temporary.mkdir()
+            fill(temporary)
+            made = open_(temporary)
+            with suppress(OSError):  # another process was first; its entry is as good
+                temporary.rename(entry)
+            return made
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _make_room(self, *, keep: Path) -> None:
+        entries = sorted(self._entries(), key=lambda entry: entry.last_used)
+        excess = sum(entry.size for entry in entries) - self._max_bytes
+        for entry in entries:
+            if excess <= 0:
+                break
+            if entry.path != keep:
+                _remove(entry.path)
+                excess -= entry.size
+        self._remove_abandoned()
+
+    def _entries(self) -> Iterator[_Entry]:
+        for path in self._paths():
+            if not path.name.startswith(TEMPORARY):
+                with suppress(FileNotFoundError):
+                    yield _Entry(path, sum(file.stat().st_size for file in path.iterdir()), path.stat().st_mtime)
+
+    def _remove_abandoned(self) -> None:
+        for path in self._paths():
+            with suppress(FileNotFoundError):
+                if path.name.startswith(TEMPORARY) and time() - path.stat().st_mtime > _ABANDONED_AFTER:
+                    shutil.rmtree(path, ignore_errors=True)
+
+    def _paths(self) -> list[Path]:
+        with suppress(FileNotFoundError):
+            return list(self.directory.iterdir())
+        return []
+
+
+def _touched(entry: Path) -> bool:
+    """Whether the entry is there; if it is, it has been used now."""
+    try:
+        os.utime(entry)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _remove(entry: Path) -> None:
+    """Takes the name away first, so that nobody finds half an entry."""
+    condemned = entry.with_name(f"{TEMPORARY}{uuid4().hex}")
+    with suppress(FileNotFoundError):
+        entry.rename(condemned)
+        shutil.rmtree(condemned, ignore_errors=True)
