@@ -17,6 +17,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("layout",),
     ("search",),
     ("storage",),
+    ("split",),
     ("log",),
     ("read",),
     ("demo",),

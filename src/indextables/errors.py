@@ -16,7 +16,10 @@ IndexTablesError
 │   ├── NotFoundError
 │   ├── AlreadyExistsError
 │   ├── AccessDeniedError
-│   └── UnsafePathError             a path that would leave the table
+│   ├── UnsafePathError             a path that would leave the table
+│   ├── DamagedSplitError           a split whose bytes are not what was written
+│   ├── UnsupportedSplitError       a split written by a newer release
+│   └── OversizedSplitError         more rows than one search index holds
 ├── TableNotFoundError              no table at this path
 ├── TableExistsError                a table where none was expected
 ├── LogError
@@ -122,6 +125,21 @@ class AccessDeniedError(StorageError):
 
 class UnsafePathError(StorageError):
     pass
+
+
+class DamagedSplitError(StorageError):
+    """`reason` is what was wrong with it."""
+
+    reason: str
+
+
+class UnsupportedSplitError(StorageError):
+    required: int
+    supported: int
+
+
+class OversizedSplitError(StorageError):
+    rows: int
 
 
 class TableNotFoundError(IndexTablesError):

@@ -59,5 +59,5 @@ def _counts(bits: int) -> st.SearchStrategy[int]:
 
 
 # Few letters, so that prefixes are shared: the first and last of each length in UTF-8, the neighbours of surrogates.
-_letters = st.sampled_from("ab\x00\x7f\x80߿ࠀ\ud7ff\ue000\uffff\U00010000\U0010ffff")
-texts = st.one_of(st.text(_letters, max_size=6), st.text(max_size=12))
+letters = st.sampled_from("ab\x00\x7f\x80߿ࠀ\ud7ff\ue000\uffff\U00010000\U0010ffff")
+texts = st.one_of(st.text(letters, max_size=6), st.text(max_size=12))

@@ -1,0 +1,122 @@
+"""What is known of the rows of a split without opening it: bounds and null counts of each column.
+
+>>> first = Statistics.of(pa.record_batch({"n": [3, 1, None], "name": ["b", "a", "c"]}))
+>>> whole = first.merged(Statistics.of(pa.record_batch({"n": [7], "name": ["x" * 40]})))
+>>> whole.min_values(), whole.max_values()
+({'n': 1, 'name': 'a'}, {'n': 7, 'name': 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxy'})
+>>> whole.rows, whole.null_counts()
+(4, {'n': 1, 'name': 0})
+
+Bounds hold for every value that is not null and not NaN. Those of binary columns are not kept.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables import values
+from indextables.kernels import where
+from indextables.predicate.verdict import after_prefix
+
+MAX_CHARACTERS = 32
+"""Longer texts are cut in the log. The rows of a split still have them whole."""
+
+_MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """`extremes` are the least and the greatest value, in this order; empty where there is no value to compare."""
+
+    extremes: pa.Array
+    nulls: int
+
+    @classmethod
+    def of(cls, array: pa.Array) -> Self:
+        return cls(_extremes(array), array.null_count)
+
+    def merged(self, other: Self) -> Self:
+        return type(self)(_extremes(pa.concat_arrays([self.extremes, other.extremes])), self.nulls + other.nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    rows: int
+    columns: Mapping[str, ColumnStatistics]
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Self:
+        columns = zip(batch.schema.names, batch.columns, strict=True)
+        return cls(batch.num_rows, {name: ColumnStatistics.of(column) for name, column in columns})
+
+    def merged(self, other: Self) -> Self:
+        """The statistics of the rows of both, which have the same columns."""
+        columns = {name: column.merged(other.columns[name]) for name, column in self.columns.items()}
+        return type(self)(self.rows + other.rows, columns)
+
+    def min_values(self) -> dict[str, Any]:
+        """Lower bounds as JSON values; a column without one is left out."""
+        bounds = {name: _lower(column.extremes) for name, column in self.columns.items()}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+
+    def max_values(self) -> dict[str, Any]:
+        """Upper bounds as JSON values; a column without one is left out."""
+        bounds = {name: _upper(column.extremes) for name, column in self.columns.items()}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+
+    def null_counts(self) -> dict[str, int]:
+        return {name: column.nulls for name, column in self.columns.items()}
+
+    def time_range(self) -> tuple[int, int] | None:
+        """The first and last microsecond of the first timestamp column, or else of the first date column.
+
+        >>> from datetime import date
+        >>> Statistics.of(pa.record_batch({"on": [date(1970, 1, 2), date(1970, 1, 1)]})).time_range()
+        (0, 86400000000)
+        """
+        for kind, unit in ((pa.types.is_timestamp, 1), (pa.types.is_date, _MICROSECONDS_PER_DAY)):
+            for column in self.columns.values():
+                if kind(column.extremes.type):
+                    counts = column.extremes.cast(pa.int32() if unit > 1 else pa.int64()).to_pylist()
+                    return (counts[0] * unit, counts[1] * unit) if counts else None
+        return None
+
+
+def _extremes(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_binary(kind):
+        return pa.array([], kind)
+    if pa.types.is_floating(kind):
+        array = where(pc.invert(pc.is_nan(array)), values.canonical(array))
+    found = pc.min_max(array)
+    return pa.array([bound for bound in (found["min"], found["max"]) if bound.is_valid], kind)
+
+
+def _lower(extremes: pa.Array) -> Any:
+    lower = _json_value(extremes[:1])
+    return lower[:MAX_CHARACTERS] if _is_text(extremes) and lower is not None else lower
+
+
+def _upper(extremes: pa.Array) -> Any:
+    upper = _json_value(extremes[1:])
+    if _is_text(extremes) and upper is not None and len(upper) > MAX_CHARACTERS:
+        return after_prefix(upper[:MAX_CHARACTERS])
+    return upper
+
+
+def _is_text(extremes: pa.Array) -> bool:
+    return bool(pa.types.is_string(extremes.type))
+
+
+def _json_value(bound: pa.Array) -> Any:
+    if not len(bound):
+        return None
+    if pa.types.is_boolean(bound.type) or pa.types.is_integer(bound.type):
+        return bound[0].as_py()
+    if pa.types.is_floating(bound.type) and math.isfinite(bound[0].as_py()):
+        return bound[0].as_py()
+    return values.encode(bound)[0].as_py()
