@@ -12,8 +12,9 @@
 (2, 1)
 
 There are no locks. An entry is a directory that is filled and opened under a temporary name, and then renamed, so that
-others see it whole or not at all. An entry is removed by renaming it first. Whoever has opened or mapped its files keeps them, for
-that is how files are on POSIX; whoever was about to open them finds nothing there, and makes the entry anew.
+others see it whole or not at all. An entry is removed by renaming it first. Whoever has opened or mapped its files
+keeps them, for that is how files are on POSIX; whoever was about to open them finds nothing there, and makes the entry
+anew.
 """
 
 import os

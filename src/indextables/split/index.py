@@ -1,0 +1,172 @@
+"""The search index of a split: built beside the rows, packed into the file, unpacked and opened again.
+
+Its document numbers are row numbers. tantivy numbers documents in the order in which they come, as long as one thread
+writes one segment; `IndexBuilder.close` makes sure of it.
+"""
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from threading import Lock
+
+import pyarrow as pa
+import tantivy
+
+from indextables.config import Config
+from indextables.errors import OversizedSplitError
+from indextables.search.documents import documents
+from indextables.search.fields import FieldRule
+from indextables.search.terms import LONGEST_TEXT, Shape, field_name, ordinals, shape, tantivy_schema, term_texts
+from indextables.split.format import IndexSection, PackedFile, damaged
+from indextables.storage.cache import DirectoryCache, default_directory
+
+# A limit, not a reservation: tantivy takes memory as it needs it, and starts a second segment where the limit is reached.
+# Measured: 260 MB for 1,000,000 log lines. It accepts no more than this.
+_MOST_MEMORY = 4_293_000_000
+_SAMPLES = 32
+_WORTH_PACKING = 0.9
+_OPEN_SEARCHERS = 16
+
+
+class IndexBuilder:
+    def __init__(self, directory: Path, *, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> None:
+        self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
+        self._writer = self._index.writer(_MOST_MEMORY, num_threads=1)
+        self._rules = rules
+        self._rows = 0
+        self._samples: dict[int, pa.RecordBatch] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        middle = batch.num_rows // 2
+        self._samples[self._rows + middle] = batch.take(pa.array([middle]))
+        self._rows += batch.num_rows
+        for document in documents(batch, self._rules):
+            self._writer.add_json(document)
+
+    def close(self, *, name: str) -> None:
+        """Writes the index out, and checks that it numbers the rows as they came."""
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+        self._index.reload()
+        searcher = self._index.searcher()
+        if searcher.num_segments != 1:
+            raise OversizedSplitError(
+                f"the {self._rows} rows of {name} need more memory than one search index may take; "
+                "write fewer rows to each split",
+                path=name,
+                rows=self._rows,
+            )
+        if searcher.num_docs != self._rows or not all(self._is_in_place(searcher)):
+            raise damaged(name, "its index does not number the rows in the order in which they were written")
+
+    def _is_in_place(self, searcher: tantivy.Searcher) -> Iterator[bool]:
+        """Whether rows from all over the split are found under their numbers."""
+        every = max(1, len(self._samples) // _SAMPLES)
+        rows = list(self._samples)[::every]
+        addresses = [tantivy.DocAddress(0, row) for row in rows]
+        table = pa.Table.from_batches([self._samples[row] for row in rows])
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            match shape(column.type, self._rules[name]):
+                case Shape.ORDINAL:
+                    expected = ordinals(column.combine_chunks()).to_pylist()
+                    yield searcher.fast_field_values(field_name(name), addresses) == expected
+                case Shape.TERM:
+                    terms = term_texts(column.combine_chunks()).to_pylist()
+                    yield from self._have_terms(searcher, field_name(name), zip(addresses, terms, strict=True))
+                case Shape.WORDS | Shape.NOTHING:
+                    pass
+
+    def _have_terms(
+        self, searcher: tantivy.Searcher, field: str, expected: Iterable[tuple[tantivy.DocAddress, str | None]]
+    ) -> Iterator[bool]:
+        for address, term in expected:
+            if term is not None and len(term.encode()) <= LONGEST_TEXT:
+                query = tantivy.Query.term_query(self._index.schema, field, term, index_option="basic")
+                yield _matches(query, searcher, address)
+
+
+def _matches(query: tantivy.Query, searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bool:
+    try:
+        query.explain(searcher, address)
+    except ValueError:  # tantivy's way to say that the document does not match
+        return False
+    return True
+
+
+def pack(directory: Path, sink: pa.NativeFile, *, rules: Mapping[str, FieldRule]) -> IndexSection:
+    """Writes the files of an index to where the sink is, and tells what is where."""
+    start = sink.tell()
+    files = [
+        _packed(path, sink, start) for path in sorted(directory.iterdir()) if not path.name.startswith(".")
+    ]  # tantivy's own files that begin with a dot are locks, and a list for its writer
+    return IndexSection(offset=start, length=sink.tell() - start, files=tuple(files), fields=dict(rules))
+
+
+def _packed(path: Path, sink: pa.NativeFile, start: int) -> PackedFile:
+    plain = pa.py_buffer(path.read_bytes())
+    packed = pa.compress(plain, codec="zstd")
+    smaller = packed.size < plain.size * _WORTH_PACKING
+    data, codec = (packed, "zstd") if smaller else (plain, "none")
+    offset = sink.tell() - start
+    sink.write(data)
+    return PackedFile(path.name, offset, data.size, zlib.crc32(data), size=plain.size, codec=codec)
+
+
+def unpack(section: IndexSection, data: pa.Buffer, directory: Path, *, name: str) -> None:
+    """Writes the files of an index section to a directory, each checked."""
+    if data.size != section.length:
+        raise damaged(name, "it ends within its index section")
+    for file in section.files:
+        packed = data.slice(file.offset, file.length)
+        if zlib.crc32(packed) != file.crc32:
+            raise damaged(name, f"the file {file.name} of its index does not have the checksum that was written")
+        (directory / file.name).write_bytes(_unpacked(packed, file, name))
+
+
+def _unpacked(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
+    match file.codec:
+        case "none":
+            return packed
+        case "zstd":
+            return pa.decompress(packed, decompressed_size=file.size, codec="zstd")
+        case _:
+            raise damaged(name, f"the file {file.name} of its index is packed by {file.codec!r}, which is not known")
+
+
+def open_index(directory: Path) -> tantivy.Index:
+    """An index whose files are all open, so that they may be removed from the disk."""
+    index = tantivy.Index.open(str(directory))
+    index.config_reader(reload_policy="manual")
+    index.searcher()
+    return index
+
+
+class IndexCache:
+    """Indexes on local disk, shared with other processes, and the ones last used open in this process.
+
+    Measured for 1,000,000 log lines: unpacking takes 60 ms, opening 0.4 ms.
+    """
+
+    def __init__(self, directories: DirectoryCache) -> None:
+        self.directories = directories
+        self._open: OrderedDict[tuple[object, ...], tantivy.Index] = OrderedDict()
+        self._lock = Lock()
+
+    @classmethod
+    def configured(cls, config: Config) -> "IndexCache":
+        directory = Path(config.cache_directory) if config.cache_directory else default_directory()
+        return cls(DirectoryCache(directory, max_bytes=config.cache_max_size))
+
+    def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object]) -> tantivy.Index:
+        """The index of this identity, unpacked by `fill` if it is nowhere yet."""
+        with self._lock:
+            if identity in self._open:
+                self._open.move_to_end(identity)
+                return self._open[identity]
+        index = self.directories.opened(identity, fill, open_index)
+        with self._lock:
+            self._open[identity] = index
+            while len(self._open) > _OPEN_SEARCHERS:
+                self._open.popitem(last=False)
+        return index

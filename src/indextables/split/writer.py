@@ -1,0 +1,161 @@
+"""From batches of rows to one split on local disk."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.search.fields import FieldRule
+from indextables.split.format import INDEX_KEY, TRAILER, IndexSection, footer_start, seal
+from indextables.split.index import IndexBuilder, pack
+from indextables.split.statistics import Statistics
+from indextables.storage.local import TEMPORARY
+
+_BACKLOG = 8  # row groups that wait to be written as Parquet while others are indexed
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    """How a split is laid out; docs/decisions/0005-row-groups.md says why."""
+
+    row_group_rows: int = 8192
+    compression: str = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFacts:
+    """What the log has to know of a split. `footer` and `index` are the first byte and the one after the last."""
+
+    num_records: int
+    size: int
+    uncompressed_bytes: int
+    footer: tuple[int, int]
+    index: tuple[int, int]
+    statistics: Statistics
+    time_range: tuple[int, int] | None
+
+
+def write_split(
+    batches: Iterable[pa.RecordBatch],
+    path: Path,
+    *,
+    schema: pa.Schema,
+    rules: Mapping[str, FieldRule],
+    options: SplitOptions | None = None,
+) -> SplitFacts:
+    """Writes rows, at least one, to a local file; nothing is left of it if it fails.
+
+    >>> import tempfile
+    >>> from indextables.search import resolve
+    >>> rows = pa.record_batch({"level": ["INFO", "ERROR"], "message": ["started", "disk full"]})
+    >>> path = Path(tempfile.mkdtemp(), "part-0.split")
+    >>> facts = write_split([rows], path, schema=rows.schema, rules=resolve(rows.schema, {"message": "text"}))
+    >>> facts.num_records, facts.statistics.min_values()["level"], facts.size == path.stat().st_size
+    (2, 'ERROR', True)
+    >>> pq.read_table(path).num_rows
+    2
+    """
+    options = options or SplitOptions()
+    groups = _row_groups(batches, schema, options.row_group_rows)
+    try:
+        with TemporaryDirectory(prefix=TEMPORARY, dir=path.parent) as scratch, pa.OSFile(str(path), "wb") as sink:
+            index = IndexBuilder(Path(scratch), schema=schema, rules=rules)
+            parquet = pq.ParquetWriter(sink, schema, **_parquet_options(schema, options))
+            seen = _write_rows(groups, parquet, index)
+            index.close(name=str(path))
+            section = pack(Path(scratch), sink, rules=rules)
+            parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
+            parquet.close()
+        return _facts(path, section, seen, start=_sealed(path))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is remembered of rows that have been written."""
+
+    statistics: Statistics
+    bytes: int
+
+    def and_then(self, other: "_Seen") -> "_Seen":
+        return _Seen(self.statistics.merged(other.statistics), self.bytes + other.bytes)
+
+
+def _write_rows(groups: Iterable[pa.RecordBatch], parquet: pq.ParquetWriter, index: IndexBuilder) -> _Seen:
+    """Writes row groups in one thread, and feeds the index in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting: deque[Future[_Seen]] = deque()
+        done: list[_Seen] = []
+        for group in groups:
+            waiting.append(pool.submit(_write_group, parquet, group))
+            index.add(group)
+            if len(waiting) > _BACKLOG:
+                done.append(waiting.popleft().result())
+        done.extend(future.result() for future in waiting)
+    return reduce(_Seen.and_then, done)
+
+
+def _write_group(parquet: pq.ParquetWriter, group: pa.RecordBatch) -> _Seen:
+    parquet.write_table(pa.Table.from_batches([group]), row_group_size=group.num_rows)
+    return _Seen(Statistics.of(group), group.nbytes)
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of `rows`; the last one may have fewer."""
+    pending: list[pa.RecordBatch] = []
+    missing = rows
+    for given in batches:
+        batch = given if given.schema.equals(schema) else given.cast(schema)
+        while batch.num_rows >= missing:
+            yield pa.concat_batches([*pending, batch.slice(0, missing)])
+            batch, pending, missing = batch.slice(missing), [], rows
+        if batch.num_rows:
+            pending.append(batch)
+            missing -= batch.num_rows
+    if pending:
+        yield pa.concat_batches(pending)
+
+
+def _parquet_options(schema: pa.Schema, options: SplitOptions) -> dict[str, object]:
+    """Timestamps rarely repeat and mostly grow: their differences are smaller than a dictionary of them."""
+    instants = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    return {
+        "compression": options.compression,
+        "use_dictionary": [name for name in schema.names if name not in instants],
+        "column_encoding": dict.fromkeys(instants, "DELTA_BINARY_PACKED") or None,
+        "write_page_checksum": True,
+    }
+
+
+def _sealed(path: Path) -> int:
+    """Writes the footer's checksum into it, and tells where the footer begins."""
+    with path.open("r+b") as file:
+        size = file.seek(0, 2)
+        file.seek(size - TRAILER)
+        start = footer_start(file.read(), size=size, name=str(path))
+        file.seek(start)
+        place, checksum = seal(file.read())
+        file.seek(start + place)
+        file.write(checksum)
+    return start
+
+
+def _facts(path: Path, section: IndexSection, seen: _Seen, *, start: int) -> SplitFacts:
+    size = path.stat().st_size
+    return SplitFacts(
+        num_records=seen.statistics.rows,
+        size=size,
+        uncompressed_bytes=seen.bytes,
+        footer=(start, size),
+        index=(section.offset, section.end),
+        statistics=seen.statistics,
+        time_range=seen.statistics.time_range(),
+    )
