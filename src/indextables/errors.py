@@ -12,6 +12,7 @@ IndexTablesError
 │   ├── TypeMismatchError
 │   ├── CastInvalidInputError       a row's value that cannot be converted, found while rows are compared
 │   └── NonPartitionedTableError
+├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
 │   ├── AlreadyExistsError
@@ -105,6 +106,16 @@ class CastInvalidInputError(PredicateError):
 
 class NonPartitionedTableError(PredicateError):
     table: str
+
+
+class SearchQueryError(IndexTablesError):
+    """`position` counts characters of `query` from zero; `fields` are the columns that can be searched."""
+
+    query: str
+    reason: str
+    position: int | None = None
+    field: str | None = None
+    fields: Sequence[str] = ()
 
 
 class StorageError(IndexTablesError):

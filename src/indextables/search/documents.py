@@ -5,7 +5,7 @@ r"""Rows as the documents that tantivy's writer takes: one line of JSON each, pu
 >>> batch = pa.record_batch([["a \"b\"", None], [200, None]], schema=schema)
 >>> print(*documents(batch, resolve(schema)), sep="\n")
 {":":[],"=level":"a \"b\"","=status":200}
-{":":[],"?level":0}
+{":":[],"?level":0,"?status":0}
 
 Measured on 200,000 log lines with one text, three strings, an instant and a number, on one core: 480,000 to 680,000
 rows/s, against 310,000 rows/s with msgspec over `to_pylist()`, and 157,000 rows/s with `Document.from_dict`.
@@ -54,13 +54,13 @@ def _lines(batch: pa.RecordBatch, rules: Mapping[str, FieldRule]) -> pa.Array:
 
 def _members(name: str, column: pa.Array, rule: FieldRule) -> list[pa.Array | str]:
     """The pieces of text that say the values of one column, in each document."""
+    is_null = _key(state_name(name)) + str(NULL)
     match shape(column.type, rule):
         case Shape.NOTHING:
             return []
         case Shape.ORDINAL:
-            return _or_else("", column, [_key(field_name(name)), ordinals(column).cast(pa.large_string())])
+            return _or_else(is_null, column, [_key(field_name(name)), ordinals(column).cast(pa.large_string())])
         case Shape.TERM | Shape.WORDS as kind:
-            is_null = _key(state_name(name)) + str(NULL)
             return _or_else(is_null, column, _text_members(name, term_texts(column), cut=kind == Shape.TERM))
 
 

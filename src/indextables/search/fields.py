@@ -15,6 +15,8 @@ always left out.
 | `en_stem` | the same, reduced to their English stems |
 | `whitespace` | what is between ASCII white space, as it is |
 | `raw` | the whole value, as it is |
+
+Words over 65,530 bytes are left out by every tokenizer.
 """
 
 import difflib

@@ -1,0 +1,45 @@
+"""The words of a text, as the index has them: what a tokenizer makes of a query must be what it made of the rows."""
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+LONGEST_WORD = 39  # bytes; the analyzers below leave out what is longer, as those of the index do
+LONGEST_TERM = 32_766  # bytes; what a query may ask of any field, as in Lucene
+_FOLDING = {"default", "en_stem"}
+
+
+def _analyzer(tokenizer: Tokenizer, *filters: Filter) -> TextAnalyzer:
+    builder = TextAnalyzerBuilder(tokenizer)
+    for step in filters:
+        builder = builder.filter(step)
+    return builder.build()
+
+
+_WORDS = {
+    "default": _analyzer(Tokenizer.simple(), Filter.lowercase()),
+    "en_stem": _analyzer(Tokenizer.simple(), Filter.lowercase(), Filter.stemmer("english")),
+    "whitespace": _analyzer(Tokenizer.whitespace()),
+    "raw": _analyzer(Tokenizer.raw()),
+}
+
+
+def words(text: str, tokenizer: str) -> list[str]:
+    """The words of a text, the long ones too.
+
+    >>> words("It's 10:30, run-time", "default"), words("running", "en_stem"), words("GET /a", "whitespace")
+    (['it', 's', '10', '30', 'run', 'time'], ['run'], ['GET', '/a'])
+    """
+    return _WORDS[tokenizer].analyze(text)
+
+
+def longest(tokenizer: str) -> int:
+    """How many bytes a word may have to be in the index."""
+    return LONGEST_WORD if tokenizer in _FOLDING else LONGEST_TERM
+
+
+def normalized(text: str, tokenizer: str | None) -> str:
+    """A part of a word as the tokenizer would leave it: the letter case of its words, and nothing else.
+
+    >>> normalized("FOO-b", "default"), normalized("FOO-b", "whitespace")
+    ('foo-b', 'FOO-b')
+    """
+    return "".join(map(str.lower, text)) if tokenizer in _FOLDING else text  # by character, as tantivy does

@@ -1,0 +1,169 @@
+"""Queries as tantivy's.
+
+Scores are BM25 for words and phrases. Patterns, fuzzy words, ranges and `field:*` count 1, as in Lucene, and what must
+not be counts nothing.
+"""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import pyarrow as pa
+import tantivy
+from tantivy import FieldType, Occur
+
+from indextables.errors import SearchQueryError
+from indextables.search import patterns
+from indextables.search.nodes import (
+    And,
+    Boost,
+    Exists,
+    Fuzzy,
+    Leaf,
+    MatchAll,
+    MatchNone,
+    Not,
+    Or,
+    Phrase,
+    Prefer,
+    Prefix,
+    Query,
+    Range,
+    Regex,
+    Term,
+    Wildcard,
+    fields,
+    leaves,
+)
+from indextables.search.phrases import arrangements, is_native
+from indextables.search.render import to_text
+from indextables.search.terms import CUT, NULL, field_name, is_ordinal, ordinals, state_name, term_texts
+
+
+def compile_query(query: Query, index: tantivy.Index) -> tantivy.Query:
+    """The query for one index. A column that the index does not have is null in all of its rows.
+
+    A SearchQueryError says that this index cannot answer exactly: a pattern on a column of which it has long values cut.
+    """
+    _refuse_patterns_on_cut_values(query, index)
+    return _Compiler(index.schema, fields(query)).query(query)
+
+
+class _Compiler:
+    def __init__(self, schema: tantivy.Schema, columns: set[str]) -> None:
+        self.schema = schema
+        self.known = {column for column in columns if _has(schema, column)}
+
+    def query(self, query: Query) -> tantivy.Query:
+        match query:
+            case And(terms):
+                return self.all_of(terms)
+            case Or(terms):
+                return tantivy.Query.boolean_query([(Occur.Should, self.query(term)) for term in terms])
+            case Not():
+                return self.all_of([query])
+            case Prefer(term, wishes):
+                wished = [(Occur.Should, self.query(wish)) for wish in wishes]
+                return tantivy.Query.boolean_query([(Occur.Must, self.query(term)), *wished])
+            case Boost(term, factor):
+                return tantivy.Query.boost_query(self.query(term), factor)
+            case _:
+                return self.leaf(query)
+
+    def all_of(self, terms: Sequence[Query]) -> tantivy.Query:
+        wanted = [(Occur.Must, self.query(term)) for term in terms if not isinstance(term, Not)]
+        banned = [(Occur.MustNot, self.query(term.term)) for term in terms if isinstance(term, Not)]
+        # tantivy finds nothing where nothing is wanted
+        return tantivy.Query.boolean_query([*(wanted or [(Occur.Must, tantivy.Query.all_query())]), *banned])
+
+    def leaf(self, leaf: Leaf) -> tantivy.Query:  # noqa: C901, PLR0911 - one for each kind
+        match leaf:
+            case MatchAll():
+                return tantivy.Query.all_query()
+            case MatchNone():
+                return tantivy.Query.empty_query()
+            case _ if leaf.field not in self.known:
+                return tantivy.Query.empty_query()
+            case Exists(column):
+                null = _states(self.schema, column, NULL)
+                return _plain([(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, null)])
+            case Term(column, text):
+                return tantivy.Query.term_query(self.schema, field_name(column), text)
+            case Phrase():
+                return self.phrase(leaf)
+            case Prefix(column, text):
+                return self.matching(column, patterns.prefix(text))
+            case Wildcard(column, pattern):
+                return self.matching(column, patterns.wildcard(pattern))
+            case Regex(column, pattern):
+                return self.matching(column, f"(?s){pattern}")
+            case Fuzzy(column, text, distance):
+                return tantivy.Query.fuzzy_term_query(self.schema, field_name(column), text, distance)
+            case Range():
+                return self.range(leaf)
+            case _:
+                assert_never(leaf)
+
+    def matching(self, column: str, pattern: str | None) -> tantivy.Query:
+        if pattern is None:
+            return tantivy.Query.empty_query()
+        return tantivy.Query.regex_query(self.schema, field_name(column), pattern)
+
+    def phrase(self, phrase: Phrase) -> tantivy.Query:
+        name, words, slop = field_name(phrase.field), phrase.words, phrase.slop
+        if is_native(words, slop):
+            return tantivy.Query.phrase_query(self.schema, name, list(words), slop)
+        ways = [tantivy.Query.phrase_query(self.schema, name, list(way)) for way in arrangements(words, slop)]
+        return tantivy.Query.disjunction_max_query(ways)
+
+    def range(self, range_: Range) -> tantivy.Query:
+        ends = {"includes_lower": range_.includes_lower, "includes_upper": range_.includes_upper}
+        kind = next(end.type for end in (range_.lower, range_.upper) if end is not None)
+        if not is_ordinal(kind):
+            pattern = patterns.between(_text(range_.lower), _text(range_.upper), **ends)
+            return self.matching(range_.field, pattern)
+        return tantivy.Query.range_query(
+            self.schema,
+            field_name(range_.field),
+            FieldType.Integer,
+            _ordinal(range_.lower),
+            _ordinal(range_.upper),
+            include_lower=range_.includes_lower,
+            include_upper=range_.includes_upper,
+        )
+
+
+def _refuse_patterns_on_cut_values(query: Query, index: tantivy.Index) -> None:
+    columns = {leaf.field for leaf in leaves(query) if isinstance(leaf, Wildcard | Regex)}
+    for column in sorted(columns):
+        if _has(index.schema, column) and index.searcher().search(_states(index.schema, column, CUT), 1).hits:
+            reason = f"{column!r} has values of more than 65,000 bytes, and only their start is indexed"
+            raise SearchQueryError(
+                f"the search {to_text(query)} cannot be answered: {reason}; search for words or a prefix instead",
+                query=to_text(query),
+                reason=reason,
+                field=column,
+            )
+
+
+def _has(schema: tantivy.Schema, column: str) -> bool:
+    try:
+        _states(schema, column, NULL)
+    except ValueError:
+        return False
+    return True
+
+
+def _states(schema: tantivy.Schema, column: str, state: int) -> tantivy.Query:
+    return tantivy.Query.range_query(schema, state_name(column), FieldType.Integer, state, state)
+
+
+def _plain(clauses: Sequence[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
+    return tantivy.Query.const_score_query(tantivy.Query.boolean_query(clauses), 1.0)
+
+
+def _ordinal(end: pa.Scalar | None) -> int | None:
+    return None if end is None else ordinals(pa.array([end], end.type))[0].as_py()
+
+
+def _text(end: pa.Scalar | None) -> str | None:
+    return None if end is None else term_texts(pa.array([end], end.type))[0].as_py()
