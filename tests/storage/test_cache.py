@@ -96,7 +96,7 @@ def test_an_entry_that_the_disk_has_damaged_is_made_again(tmp_path: Path) -> Non
 
 def test_an_entry_that_cannot_be_opened_is_not_kept(tmp_path: Path) -> None:
     def never(_: Path) -> None:
-        raise ValueError("not an index")
+        raise OSError("not an index")
 
     with pytest.raises(StorageError, match="not an index"):
         DirectoryCache(tmp_path, max_bytes=1000).opened(("a",), filler(), never)

@@ -7,6 +7,7 @@ writes one segment; `IndexBuilder.close` makes sure of it.
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -129,16 +130,27 @@ def _unpacked(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
         case "none":
             return packed
         case "zstd":
-            return pa.decompress(packed, decompressed_size=file.size, codec="zstd")
+            return _decompressed(packed, file, name)
         case _:
             raise damaged(name, f"the file {file.name} of its index is packed by {file.codec!r}, which is not known")
 
 
-def open_index(directory: Path) -> tantivy.Index:
+def _decompressed(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
+    try:
+        plain = pa.decompress(packed, decompressed_size=file.size, codec="zstd")
+    except (OSError, ValueError) as error:
+        raise damaged(name, f"the file {file.name} of its index cannot be unpacked: {error}") from error
+    return plain
+
+
+def open_index(directory: Path, *, name: str) -> tantivy.Index:
     """An index whose files are all open, so that they may be removed from the disk."""
-    index = tantivy.Index.open(str(directory))
-    index.config_reader(reload_policy="manual")
-    index.searcher()
+    try:
+        index = tantivy.Index.open(str(directory))
+        index.config_reader(reload_policy="manual")
+        index.searcher()
+    except ValueError as error:
+        raise damaged(name, f"its index cannot be opened: {error}") from error
     return index
 
 
@@ -158,13 +170,13 @@ class IndexCache:
         directory = Path(config.cache_directory) if config.cache_directory else default_directory()
         return cls(DirectoryCache(directory, max_bytes=config.cache_max_size))
 
-    def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object]) -> tantivy.Index:
-        """The index of this identity, unpacked by `fill` if it is nowhere yet."""
+    def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], *, name: str) -> tantivy.Index:
+        """The index of this identity, unpacked by `fill` if it is nowhere yet; `name` is for messages."""
         with self._lock:
             if identity in self._open:
                 self._open.move_to_end(identity)
                 return self._open[identity]
-        index = self.directories.opened(identity, fill, open_index)
+        index = self.directories.opened(identity, fill, partial(open_index, name=name))
         with self._lock:
             self._open[identity] = index
             while len(self._open) > _OPEN_SEARCHERS:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +27,6 @@ class SplitReader:
     """The rows and the index of one split.
 
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from indextables.config import Config
     >>> from indextables.search import resolve
     >>> from indextables.split.writer import write_split
@@ -64,13 +64,7 @@ class SplitReader:
         """The search index, from the cache, or unpacked to it."""
         section = self.footer.index
         identity = (str(self._store.location), self._key, self._size, section.to_json())
-        try:
-            return self._cache.opened(
-                identity,
-                lambda directory: unpack(section, self._fetch(section.offset, section.end), directory, name=self.name),
-            )
-        except ValueError as error:
-            raise damaged(self.name, f"its index cannot be opened: {error}") from error
+        return self._cache.opened(identity, self._unpack_index, name=self.name)
 
     @property
     def num_rows(self) -> int:
@@ -132,6 +126,10 @@ class SplitReader:
         """What the footer knows of the values of some columns in each row group, for `predicate.judge`."""
         known = {name: row_group_bounds(self.footer.metadata, self.schema, name) for name in columns}
         return Bounds(self.footer.metadata.num_row_groups, {name: (fact,) for name, fact in known.items() if fact})
+
+    def _unpack_index(self, directory: Path) -> None:
+        section = self.footer.index
+        unpack(section, self._fetch(section.offset, section.end), directory, name=self.name)
 
     def _numbers(self, query: tantivy.Query, hits: int) -> pa.Array:
         if not hits:

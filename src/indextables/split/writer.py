@@ -66,12 +66,11 @@ def write_split(
     try:
         with TemporaryDirectory(prefix=TEMPORARY, dir=path.parent) as scratch, pa.OSFile(str(path), "wb") as sink:
             index = IndexBuilder(Path(scratch), schema=schema, rules=rules)
-            parquet = pq.ParquetWriter(sink, schema, **_parquet_options(schema, options))
-            seen = _write_rows(groups, parquet, index)
-            index.close(name=str(path))
-            section = pack(Path(scratch), sink, rules=rules)
-            parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
-            parquet.close()
+            with pq.ParquetWriter(sink, schema, **_parquet_options(schema, options)) as parquet:
+                seen = _write_rows(groups, parquet, index)
+                index.close(name=str(path))
+                section = pack(Path(scratch), sink, rules=rules)
+                parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
         return _facts(path, section, seen, start=_sealed(path))
     except BaseException:
         path.unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from time import time
 from typing import TypeVar
 from uuid import uuid4
 
-from indextables.errors import AccessDeniedError
+from indextables.errors import AccessDeniedError, IndexTablesError
 from indextables.storage.failures import translated
 from indextables.storage.local import TEMPORARY
 
@@ -67,13 +67,14 @@ class DirectoryCache:
     def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
         """What `open_` makes of the entry's directory, which `fill` fills if it is not there or cannot be opened.
 
-        `open_` must open all the files that it will ever need: another process may remove the entry at any time.
+        Both may raise OSError or an error of ours. `open_` must open all the files that it will ever need: another
+        process may remove the entry at any time.
         """
         entry = self.directory / sha256(repr(identity).encode()).hexdigest()[:40]
         with translated(str(self.directory)):
             self._prepare()
             if _touched(entry):
-                with suppress(OSError, ValueError):  # removed in this moment, or damaged by the disk
+                with suppress(OSError, IndexTablesError):  # removed in this moment, or damaged by the disk
                     found = open_(entry)
                     self._count(hit=True)
                     return found

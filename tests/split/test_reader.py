@@ -1,0 +1,179 @@
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import tantivy
+from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, reader, split_of, write
+
+from indextables.errors import NotFoundError, SchemaError
+from indextables.predicate import Verdict, bind, evaluate, judge, parse
+from indextables.split import SplitReader
+from indextables.storage import open_store
+
+
+def term(split: SplitReader, column: str, value: str) -> tantivy.Query:
+    return tantivy.Query.term_query(split.index.schema, f"={column}", value)
+
+
+def test_all_rows_in_order(tmp_path: Path) -> None:
+    rows = numbered(1000)
+    split = split_of(rows, tmp_path, rows_per_group=64)
+    assert pa.Table.from_batches(split.read()).equals(rows)
+    assert (split.num_rows, split.schema) == (1000, rows.schema)
+
+
+def test_some_columns_of_some_row_groups(tmp_path: Path) -> None:
+    rows = numbered(1000)
+    split = split_of(rows, tmp_path, rows_per_group=100)
+    found = pa.Table.from_batches(split.read(["level", "n"], row_groups=[2, 9]))
+    assert found.equals(pa.concat_tables([rows.slice(200, 100), rows.slice(900)]).select(["level", "n"]))
+
+
+def test_no_columns_are_still_rows(tmp_path: Path) -> None:
+    split = split_of(numbered(1000), tmp_path, rows_per_group=100)
+    assert sum(batch.num_rows for batch in split.read([])) == 1000
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a.b"], ["a.b", "a"], ["a", "flag"]])
+def test_a_dot_in_a_name_means_nothing(tmp_path: Path, columns: list[str]) -> None:
+    split = split_of(EVERY_TYPE, tmp_path)
+    assert split.take(pa.array([0, 3]), columns).equals(EVERY_TYPE.take([0, 3]).select(columns))
+
+
+def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="part-0.split has no column 'nope'"):
+        split_of(numbered(10), tmp_path).take(pa.array([1]), ["nope"])
+
+
+@pytest.mark.parametrize(
+    "numbers", [[], [0], [999], [0, 999], [63, 64], [5, 5, 5], list(range(0, 1000, 7)), list(range(1000))]
+)
+def test_taken_rows_are_those_of_the_table(tmp_path: Path, numbers: list[int]) -> None:
+    rows = numbered(1000)
+    split = split_of(rows, tmp_path, rows_per_group=64)
+    assert split.take(pa.array(numbers, pa.int64())).equals(rows.take(pa.array(numbers, pa.int64())))
+
+
+def test_what_does_not_fit_into_memory_at_once_is_read_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indextables.split.reader._WINDOW", 2000)
+    rows, numbers = numbered(1000), pa.array(range(1, 1000, 3), pa.int64())
+    split = split_of(rows, tmp_path, rows_per_group=64)
+    requests = counted(split._store, monkeypatch)
+    assert split.take(numbers).equals(rows.take(numbers))
+    assert pa.Table.from_batches(split.read()).equals(rows)
+    assert len(requests) > 3
+    assert all(sum(end - start for start, end in request) < 4000 for request in requests[1:])
+
+
+def test_a_known_footer_is_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.split"
+    facts = write(numbered(1000), path, rows_per_group=100)
+    split = reader(path, facts)
+    requests = counted(split._store, monkeypatch)
+    split.take(pa.array([3, 950]), ["n"])
+    assert requests[0] == [facts.footer]
+    assert [len(request) for request in requests] == [1, 2]  # the footer, then one column of two row groups
+
+
+@pytest.mark.parametrize("groups", [1000, 10])
+def test_an_unknown_footer_is_found(tmp_path: Path, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indextables.split.reader._TAIL", 3000)
+    path = tmp_path / "a.split"
+    write(numbered(1000), path, rows_per_group=1000 // groups)
+    split = reader(path, None)
+    requests = counted(split._store, monkeypatch)
+    assert split.num_rows == 1000
+    assert len(requests) == (1 if groups == 10 and split.footer.metadata.serialized_size < 2992 else 2)
+
+
+def test_a_split_that_is_not_there(tmp_path: Path) -> None:
+    split = SplitReader(open_store(tmp_path), "no.split", size=100, cache=private_cache(tmp_path))
+    with pytest.raises(NotFoundError):
+        list(split.read())
+
+
+def test_searching_finds_row_numbers(tmp_path: Path) -> None:
+    rows = numbered(1000)
+    split = split_of(rows, tmp_path, rows_per_group=64)
+    hits = split.search(term(split, "level", "ERROR"))
+    assert hits.to_pylist() == [n for n in range(1000) if n % 10 == 3]
+    assert split.take(hits, ["n"])["n"].to_pylist() == hits.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("level", "INFO"), ("level", "ERROR"), ("level", "no"), ("message", "took"), ("message", "42")],
+)
+def test_rare_and_common_words_are_found_alike(tmp_path: Path, column: str, value: str) -> None:
+    rows = numbered(500)
+    split = split_of(rows, tmp_path)
+    query = term(split, column, value)
+    expected = [n for n, text in enumerate(rows[column].to_pylist()) if value in text.split()]
+    assert split.search(query).to_pylist() == expected
+    assert split.count(query) == len(expected)
+    assert sorted(split.top(query, 1000)[0].to_pylist()) == expected
+
+
+def test_the_best_come_first(tmp_path: Path) -> None:
+    rows = pa.table({"message": ["a disk", "the disk is a full disk, disk and all", "disk", "none", "disk"]})
+    split = split_of(rows, tmp_path)
+    numbers, scores = split.top(term(split, "message", "disk"), 3)
+    assert numbers.to_pylist() == [2, 4, 0]  # the shorter the text, the more a word of it counts
+    assert scores.to_pylist() == sorted(scores.to_pylist(), reverse=True)
+    assert len(split.top(term(split, "message", "disk"), 0)[0]) == 0
+
+
+def test_every_row_has_its_number_in_the_index(tmp_path: Path) -> None:
+    rows = numbered(3000)
+    split = split_of(rows, tmp_path, rows_per_group=100)
+    addresses = [tantivy.DocAddress(0, number) for number in range(3000)]
+    assert split.index.searcher().fast_field_values("=n", addresses) == rows["n"].to_pylist()
+
+
+def test_an_aggregation(tmp_path: Path) -> None:
+    split = split_of(numbered(1000), tmp_path)
+    found = split.aggregate(term(split, "level", "ERROR"), {"most": {"max": {"field": "=n"}}})
+    assert found == {"most": {"value": 993.0}}
+
+
+PREDICATES = [
+    "n < 100",
+    "n = 555",
+    "n >= 0",
+    "n > 10000",
+    "at >= '2023-11-14T22:13:20.500Z'",
+    "message LIKE 'request 99%'",
+    "level IS NULL",
+    "n IS NOT NULL AND n < 64",
+]
+
+
+@pytest.mark.parametrize("text", PREDICATES)
+def test_row_groups_are_skipped_by_their_bounds(tmp_path: Path, text: str) -> None:
+    rows = numbered(1000)
+    split = split_of(rows, tmp_path, rows_per_group=64)
+    predicate = bind(parse(text), rows.schema)
+    verdicts = judge(predicate, split.row_group_bounds(rows.column_names)).to_pylist()
+    matching = pc.fill_null(evaluate(predicate, rows), fill_value=False).to_pylist()
+    for group, verdict in enumerate(verdicts):
+        part = matching[group * 64 : (group + 1) * 64]
+        assert verdict != Verdict.NEVER or not any(part)
+        assert verdict != Verdict.ALWAYS or all(part)
+    assert Verdict.SOMETIMES not in verdicts or len(set(verdicts)) > 1
+
+
+def test_bounds_of_every_type(tmp_path: Path) -> None:
+    split = split_of(EVERY_TYPE, tmp_path)
+    bounds = split.row_group_bounds(EVERY_TYPE.column_names)
+    assert set(bounds.columns) == set(EVERY_TYPE.column_names) - {"blob"}
+    for name, (fact,) in bounds.columns.items():
+        column = EVERY_TYPE[name].drop_null()
+        if pa.types.is_floating(column.type):
+            column = column.filter(pc.invert(pc.is_nan(column)))
+        assert (fact.lower.type, fact.upper.type) == (column.type, column.type)
+        assert pc.all(pc.less_equal(fact.lower[0], column)).as_py()
+        assert pc.all(pc.greater_equal(fact.upper[0], column)).as_py()
+        assert fact.may_be_null.to_pylist() == fact.may_be_value.to_pylist() == [True]
