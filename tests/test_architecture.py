@@ -20,6 +20,8 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("split",),
     ("log",),
     ("read",),
+    ("write",),
+    ("table",),
     ("demo",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

@@ -97,7 +97,10 @@ def test_a_bare_name_is_known_where_it_is_usual() -> None:
 
 def test_the_typemap_is_gathered_by_column() -> None:
     table = {"spark.indextables.indexing.typemap.message": "text", "indexing.typemap.Id": "string"}
-    assert Config.resolve({"indexing.typemap.Id": "none"}, properties=table).typemap == {"message": "text", "Id": "none"}
+    assert Config.resolve({"indexing.typemap.Id": "none"}, properties=table).typemap == {
+        "message": "text",
+        "Id": "none",
+    }
 
 
 def test_properties_may_hold_a_users_own_keys() -> None:

@@ -1,0 +1,9 @@
+"""Searchable lakehouse tables for PySpark: every data file is a Parquet file and a full-text index."""
+
+from indextables.errors import IndexTablesError
+from indextables.layout import Layout, Transform
+from indextables.predicate import col
+from indextables.release import __version__
+from indextables.table import IndexTable
+
+__all__ = ["IndexTable", "IndexTablesError", "Layout", "Transform", "__version__", "col"]

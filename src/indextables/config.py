@@ -86,7 +86,10 @@ def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str, *, s
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     cache_directory: str | None = _setting(
-        "cache.directory", None, text, "Where search indexes are unpacked; by default under the system's temporary files."
+        "cache.directory",
+        None,
+        text,
+        "Where search indexes are unpacked; by default under the system's temporary files.",
     )
     cache_max_size: int = _setting(
         "cache.maxSize", 10 * 1024**3, size, "How much of the disk unpacked search indexes may take, on each machine."
@@ -101,7 +104,10 @@ class Config:
         "log.retention", timedelta(days=30), duration, "How long old versions of the log are kept for time travel."
     )
     tombstone_retention: timedelta = _setting(  # noqa: RUF009
-        "tombstone.retention", timedelta(days=7), duration, "How long a checkpoint remembers the splits that were removed."
+        "tombstone.retention",
+        timedelta(days=7),
+        duration,
+        "How long a checkpoint remembers the splits that were removed.",
     )
     target_records: int = _setting(
         "optimizeWrite.targetRecordsPerSplit",
@@ -111,7 +117,10 @@ class Config:
         short="targetRecordsPerSplit",
     )
     temp_directory: str | None = _setting(
-        "indexWriter.tempDirectoryPath", None, text, "Where a writer keeps what does not fit into memory, and builds splits."
+        "indexWriter.tempDirectoryPath",
+        None,
+        text,
+        "Where a writer keeps what does not fit into memory, and builds splits.",
     )
     write_buffer: int = _setting(
         "indexWriter.bufferSize", 256 * 1024**2, size, "Rows that wait for their split go to disk beyond so many bytes."

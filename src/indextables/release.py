@@ -1,1 +1,1 @@
-RELEASE = "0.1.0.dev0"
+__version__ = "0.1.0.dev0"

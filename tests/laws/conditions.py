@@ -169,7 +169,7 @@ def _above(value: Any, kind: pa.DataType) -> Any:
 def _flags(exact: list[bool]) -> st.SearchStrategy[Any]:
     unknown = st.lists(st.booleans(), min_size=len(exact), max_size=len(exact))
     weaker = unknown.map(lambda doubts: pa.array([a or b for a, b in zip(exact, doubts, strict=True)], pa.bool_()))
-    return st.one_of(st.just(pa.array(exact, pa.bool_())), weaker, st.just(True))  # noqa: FBT003
+    return st.one_of(st.just(pa.array(exact, pa.bool_())), weaker, st.just(True))
 
 
 def _image(name: str, held: list[list[Any]]) -> ColumnImage:

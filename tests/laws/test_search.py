@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.search.brute import rows_of
-from tests.search.indexes import found, index_of
 
 from indextables.errors import SearchQueryError
 from indextables.search import nodes as n
 from indextables.search import parse, resolve, to_text
+from tests.search.brute import rows_of
+from tests.search.indexes import found, index_of
 
 SCHEMA = pa.schema(
     {

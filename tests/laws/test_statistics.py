@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws import strategies as its
 
 from indextables.split.statistics import Statistics
 from indextables.values import canonical, decode
+from tests.laws import strategies as its
 
 floats = st.one_of(st.none(), st.floats(width=32))
 columns = st.one_of(

@@ -38,10 +38,10 @@ x = col("x")
         ),
         ("x = 1 OR y = 2 AND NOT z = 3", (x == 1) | ((col("y") == 2) & ~(col("z") == 3))),
         ("(x = 1 OR y = 2) AND z = 3", ((x == 1) | (col("y") == 2)) & (col("z") == 3)),
-        ("TRUE AND FALSE OR NULL", (Literal(True) & Literal(False)) | Literal(None)),  # noqa: FBT003
+        ("TRUE AND FALSE OR NULL", (Literal(True) & Literal(False)) | Literal(None)),
         ("x", x == True),  # noqa: E712
-        ("1 = 1", Literal(True)),  # noqa: FBT003
-        ("1 > 2", Literal(False)),  # noqa: FBT003
+        ("1 = 1", Literal(True)),
+        ("1 > 2", Literal(False)),
         ("`a b.c` = 1", col("a b.c") == 1),
         ("`a``b` = 1", col("a`b") == 1),
         ("date = 1 AND year = 2", (col("date") == 1) & (col("year") == 2)),

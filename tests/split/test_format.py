@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tantivy
-from tests.split.samples import numbered, private_cache, reader, write
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
 from indextables.split import SplitFacts, SplitReader
 from indextables.storage import open_store
+from tests.split.samples import numbered, private_cache, reader, write
 
 ROWS = numbered(40)
 GOLDEN = Path(__file__).parent / "golden" / "version-1.split"

@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import tantivy
-from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, reader, split_of, write
 
 from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.split import SplitReader
 from indextables.storage import open_store
+from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, reader, split_of, write
 
 
 def term(split: SplitReader, column: str, value: str) -> tantivy.Query:

@@ -7,10 +7,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.split.samples import EVERY_TYPE, numbered, reader, write
 
 from indextables.search import resolve
 from indextables.split import Statistics, write_split
+from tests.split.samples import EVERY_TYPE, numbered, reader, write
 
 
 def test_pyarrow_reads_the_rows(tmp_path: Path) -> None:

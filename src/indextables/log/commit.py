@@ -20,13 +20,13 @@ from indextables.log.files import LogFiles, commit_key
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.transaction import Transaction
 from indextables.log.version import Version, parse_version
-from indextables.release import RELEASE
+from indextables.release import __version__
 from indextables.storage import Store
 
 Plan = Callable[[Snapshot], Transaction]
 """Decides again, on a newer snapshot, what to commit."""
 
-ENGINE = f"indextables/{RELEASE}"
+ENGINE = f"indextables/{__version__}"
 _FIRST_WAIT = 0.01
 _LONGEST_WAIT = 2.0
 _UNLISTED = LogFiles({}, {}, [])

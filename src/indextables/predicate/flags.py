@@ -44,11 +44,11 @@ def or_(one: Flag, other: Flag) -> Flag:
 
 
 def all_of(flags: Iterable[Flag]) -> Flag:
-    return reduce(and_, flags, True)  # noqa: FBT003  (reduce takes it by position only)
+    return reduce(and_, flags, True)
 
 
 def any_of(flags: Iterable[Flag]) -> Flag:
-    return reduce(or_, flags, False)  # noqa: FBT003
+    return reduce(or_, flags, False)
 
 
 def flat(values: pa.Array | pa.ChunkedArray) -> pa.Array:

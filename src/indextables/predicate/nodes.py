@@ -165,7 +165,7 @@ ColumnLeaf = Comparison | NullSafeEqual | In | IsNull | StartsWith | EndsWith | 
 Leaf = ColumnLeaf | IndexQuery | Literal
 Predicate = Leaf | And | Or | Not
 
-TRUE, FALSE, UNKNOWN = Literal(True), Literal(False), Literal(None)  # noqa: FBT003  (the value is the meaning)
+TRUE, FALSE, UNKNOWN = Literal(True), Literal(False), Literal(None)
 
 
 def conjunction(*terms: Predicate) -> Predicate:

@@ -167,7 +167,7 @@ class _Reader:
             case exp.Null():
                 return nodes.UNKNOWN
             case exp.Column():
-                return Comparison(self.column(node), Op.EQ, pa.scalar(True))  # noqa: FBT003
+                return Comparison(self.column(node), Op.EQ, pa.scalar(True))
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
                 return self.comparison(node, _OPS[type(node)])
             case exp.NullSafeEQ():

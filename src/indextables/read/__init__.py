@@ -1,0 +1,1 @@
+"""Answers come up: which splits to open, and what is in them."""

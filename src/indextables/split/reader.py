@@ -74,6 +74,15 @@ class SplitReader:
     def schema(self) -> pa.Schema:
         return self.footer.metadata.schema.to_arrow_schema().remove_metadata()
 
+    @property
+    def num_row_groups(self) -> int:
+        return int(self.footer.metadata.num_row_groups)
+
+    def row_numbers(self, groups: Sequence[int]) -> pa.Array:
+        """The numbers of the rows in some row groups, one group after the other."""
+        starts = [pa.arange(self._first_rows[g], self._first_rows[g] + self._group_rows[g]) for g in groups]
+        return pa.concat_arrays(starts) if starts else pa.array([], pa.int64())
+
     def read(
         self, columns: Sequence[str] | None = None, *, row_groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,85 @@
+"""Counts, as far as the log knows them.
+
+Every row of an ALWAYS split counts and no row of a NEVER split does; only SOMETIMES splits have to be opened. A coalesced
+split whose logical partitions are all decided, some in and some out, is known too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.layout import Identity
+from indextables.log.actions import Metadata
+from indextables.log.facts import partition_value
+from indextables.log.splits import partition_terms
+from indextables.predicate import Verdict
+from indextables.read.plan import ScanPlan, SplitTask, tasks_for
+from indextables.values import canonical
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FromLog:
+    """What the log answers: `parts` whose rows all count, and the splits that are left to be opened."""
+
+    parts: pa.Table
+    unknown: list[SplitTask]
+
+    @property
+    def rows(self) -> int:
+        return int(pc.sum(self.parts["num_records"]).as_py() or 0)
+
+
+def count_from_log(plan: ScanPlan) -> FromLog:
+    return _from_log(plan, pa.repeat(pa.scalar(value=True), len(plan.judged.parts.table)))
+
+
+def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> tuple[pa.Table, FromLog]:
+    """The keys and counts of the groups that the log knows, not yet summed up, and what else is to be opened."""
+    parts = plan.judged.parts.table
+    values = [_exact_values(parts, key, metadata) for key in keys]
+    known = pa.repeat(pa.scalar(value=True), len(parts))
+    for _, is_known in values:
+        known = pc.and_(known, is_known)
+    answer = _from_log(plan, known)
+    columns = {key: _exact_values(answer.parts, key, metadata)[0] for key in keys}
+    return pa.table({**columns, "count": answer.parts["num_records"]}), answer
+
+
+def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """One row per group, in the order of the keys."""
+    names = [f"key_{number}" for number in range(len(keys))]
+    columns = [canonical(groups[key].combine_chunks()) for key in keys]
+    table = pa.table([*columns, groups["count"]], names=[*names, "count"])
+    total = table.group_by(names, use_threads=False).aggregate([("count", "sum")])
+    ordered = total.sort_by([(name, "ascending") for name in names]) if names else total
+    fields = [pa.field(key, schema.field(key).type) for key in keys]
+    return pa.table(
+        [*(ordered[n] for n in names), ordered["count_sum"]], schema=pa.schema([*fields, ("count", pa.int64())])
+    )
+
+
+def _from_log(plan: ScanPlan, known: pa.Array) -> FromLog:
+    """A split is known if each of its parts is out, or is in with a known count and whatever else must be known of it."""
+    judged = plan.judged
+    verdicts, table = judged.part_verdicts, judged.parts.table
+    counted = pc.and_(known, table["num_records"].combine_chunks().is_valid())
+    wholly = pc.equal(verdicts, int(Verdict.ALWAYS))
+    decided = pc.or_(pc.equal(verdicts, int(Verdict.NEVER)), pc.and_(wholly, counted))
+    open_splits = judged.parts.split.filter(pc.invert(decided)).unique()
+    taken = pc.and_(wholly, pc.invert(pc.is_in(judged.parts.split, open_splits)))
+    rows = pc.array_sort_indices(open_splits)
+    unknown = judged.splits.take(open_splits.take(rows))
+    unknown_verdicts = judged.verdicts.take(open_splits.take(rows))
+    return FromLog(table.filter(taken), list(tasks_for(unknown, unknown_verdicts)))
+
+
+def _exact_values(parts: pa.Table, column: str, metadata: Metadata) -> tuple[pa.Array, pa.Array]:
+    """The one value that all rows of a part have in a column, and whether it is known: a Hive partition value."""
+    terms = partition_terms(metadata)
+    for term, field in terms.items():
+        if field.source == column and isinstance(field.transform, Identity):
+            return partition_value(parts, term)
+    kind = metadata.arrow_schema().field(column).type
+    return pa.nulls(len(parts), kind), pa.repeat(pa.scalar(value=False), len(parts))

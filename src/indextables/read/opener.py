@@ -1,0 +1,38 @@
+"""From what the log says of a split to a reader of it."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from indextables.config import Config
+from indextables.split import IndexCache, SplitReader
+from indextables.storage import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRef:
+    """What must be known of a split to open it; it travels to executors."""
+
+    path: str
+    size: int
+    num_records: int | None
+    footer: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOpener:
+    store: Store
+    cache: IndexCache
+
+    @classmethod
+    def of(cls, store: Store, config: Config) -> "SplitOpener":
+        return cls(store, _cache(config.cache_directory, config.cache_max_size))
+
+    def open(self, split: SplitRef) -> SplitReader:
+        """The reader of a split; nothing is read yet."""
+        return SplitReader(self.store, split.path, size=split.size, footer=split.footer, cache=self.cache)
+
+
+@lru_cache(maxsize=8)
+def _cache(directory: str | None, max_size: int) -> IndexCache:
+    """One per process and place, so that indexes stay open from one scan to the next."""
+    return IndexCache.configured(Config(cache_directory=directory, cache_max_size=max_size))

@@ -1,0 +1,71 @@
+"""What is asked of a table: rows that satisfy a predicate, and of these some columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+from indextables.log.snapshot import Snapshot
+from indextables.predicate import IndexQuery, Literal, Predicate, columns, conjunction, index_queries, read
+from indextables.search.fields import FieldRule
+from indextables.search.nodes import Query
+from indextables.search.reading import parse as parse_query
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Checked against the table's schema and field mapping; it travels to executors.
+
+    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`.
+    """
+
+    schema: pa.Schema
+    predicate: Predicate
+    queries: Mapping[IndexQuery, Query]
+    columns: tuple[str, ...]
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns to be read: those asked for, and those that decide."""
+        return tuple(dict.fromkeys([*self.columns, *sorted(columns(self.predicate))]))
+
+    @property
+    def answer_schema(self) -> pa.Schema:
+        return pa.schema([self.schema.field(name) for name in self.columns])
+
+
+def ask(
+    snapshot: Snapshot,
+    rules: Mapping[str, FieldRule],
+    *,
+    where: str | Predicate | None = None,
+    query: str | None = None,
+    columns: Sequence[str] | None = None,
+    time_zone: str = "UTC",
+    case_sensitive: bool = False,
+) -> Question:
+    """The question that a user's words mean; errors name what was not understood and what would have been."""
+    schema = snapshot.metadata.arrow_schema()
+    condition = Literal(value=True) if where is None else where
+    predicate = read(condition, schema, time_zone=time_zone, case_sensitive=case_sensitive)
+    if query is not None:
+        predicate = conjunction(predicate, IndexQuery(None, query))
+    queries = {
+        node: parse_query(
+            node.query, schema=schema, rules=rules, default_fields=None if node.field is None else [node.field]
+        )
+        for node in index_queries(predicate)
+    }
+    return Question(schema, predicate, queries, _chosen(schema, columns, case_sensitive=case_sensitive))
+
+
+def _chosen(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:
+    if columns is None:
+        return tuple(schema.names)
+    own = {name if case_sensitive else name.lower(): name for name in schema.names}
+    chosen = [own.get(name if case_sensitive else name.lower()) for name in columns]
+    for wanted, found in zip(columns, chosen, strict=True):
+        if found is None:
+            raise SchemaError(f"there is no column {wanted!r}; the table has {', '.join(schema.names)}", column=wanted)
+    return tuple(name for name in dict.fromkeys(chosen) if name is not None)

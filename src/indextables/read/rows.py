@@ -1,0 +1,145 @@
+"""The rows of one split that answer a question: what one task of a scan does.
+
+Searches that every row must satisfy come first: they give row numbers, and only the row groups that hold these are read.
+Searches elsewhere in the predicate (under OR or NOT) become true or false for each row. Without a search, row groups are
+judged by their own bounds before they are read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+
+from indextables.predicate import (
+    And,
+    IndexQuery,
+    Literal,
+    Predicate,
+    Verdict,
+    columns,
+    conjunction,
+    evaluate,
+    index_queries,
+    judge,
+)
+from indextables.read.question import Question
+from indextables.search.compile import compile_query
+from indextables.search.nodes import Query
+from indextables.search.nodes import conjunction as all_of
+from indextables.split import SplitReader
+
+SCORE = "_score"
+_TRUE = Literal(value=True)
+_MORE = 8
+
+
+def matching_rows(reader: SplitReader, question: Question, *, wholly: bool) -> Iterator[pa.RecordBatch]:
+    """Batches of the columns asked for, in the order of the rows; `wholly` if all rows are known to match."""
+    asked = _Asked.of(reader, replace(question, predicate=_TRUE) if wholly else question)
+    for rows in asked.rows():
+        yield from rows.select(list(question.columns)).to_batches()
+
+
+def count_matching(reader: SplitReader, question: Question) -> int:
+    asked = _Asked.of(reader, replace(question, columns=()))
+    if asked.query is not None and asked.rest == _TRUE:
+        return reader.count(asked.compiled(asked.query))
+    return sum(len(rows) for rows in asked.rows())
+
+
+def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:
+    """The best matches of the question's searches among the rows that satisfy all of it, best first, with `_score`.
+
+    The index does not know the rest of the predicate, so more and more candidates are looked at until enough satisfy it.
+    """
+    asked = _Asked.of(reader, question)
+    if asked.query is None:
+        raise AssertionError("a question about the best matches has a search")
+    query, wanted = asked.compiled(asked.query), limit
+    while True:
+        numbers, scores = reader.top(query, wanted)
+        order = pc.array_sort_indices(numbers)
+        ascending = numbers.take(order)
+        rows = asked.rows_at(ascending).append_column(SCORE, scores.take(order)).filter(asked.keep_at(ascending))
+        if len(rows) >= limit or len(numbers) < wanted:
+            best = rows.sort_by([(SCORE, "descending")]).slice(0, limit)
+            return best.select([*question.columns, SCORE])
+        wanted *= _MORE
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question to one split: the search that every row must satisfy, and the rest of the predicate."""
+
+    reader: SplitReader
+    question: Question
+    query: Query | None
+    rest: Predicate
+
+    @classmethod
+    def of(cls, reader: SplitReader, question: Question) -> "_Asked":
+        predicate = question.predicate
+        terms = predicate.terms if isinstance(predicate, And) else (predicate,)
+        searches = [question.queries[term] for term in terms if isinstance(term, IndexQuery)]
+        rest = conjunction(*(term for term in terms if not isinstance(term, IndexQuery)))
+        return cls(reader, question, all_of(searches) if searches else None, rest)
+
+    def rows(self) -> Iterator[pa.Table]:
+        return self.scanned() if self.query is None else self.found(self.hits(self.query))
+
+    def compiled(self, query: Query) -> tantivy.Query:
+        return compile_query(query, self.reader.index)
+
+    def hits(self, query: Query) -> pa.Array:
+        return self.reader.search(self.compiled(query))
+
+    def found(self, numbers: pa.Array) -> Iterator[pa.Table]:
+        """The rows of these numbers (ascending) that satisfy the rest."""
+        if len(numbers):
+            rows = self.rows_at(numbers)
+            yield rows if self.rest == _TRUE else rows.filter(self._keep(rows, numbers))
+
+    def scanned(self) -> Iterator[pa.Table]:
+        """The rows that satisfy the rest, row group by row group; those that cannot hold one are not read."""
+        groups = self._row_groups()
+        numbers, seen = self.reader.row_numbers(groups), 0
+        for batch in self.reader.read(self._stored, row_groups=groups):
+            rows = self._conformed(pa.Table.from_batches([batch]))
+            if self.rest != _TRUE:
+                rows = rows.filter(self._keep(rows, numbers.slice(seen, len(rows))))
+            seen += batch.num_rows
+            yield rows
+
+    def rows_at(self, numbers: pa.Array) -> pa.Table:
+        return self._conformed(self.reader.take(numbers, self._stored))
+
+    def keep_at(self, numbers: pa.Array) -> pa.Array:
+        return self._keep(self.rows_at(numbers), numbers)
+
+    def _keep(self, rows: pa.Table, numbers: pa.Array) -> pa.ChunkedArray | pa.Array:
+        hits = {node: pc.is_in(numbers, self.hits(self.question.queries[node])) for node in index_queries(self.rest)}
+        return pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False)
+
+    def _row_groups(self) -> list[int]:
+        if self.rest == _TRUE:
+            return list(range(self.reader.num_row_groups))
+        have = [name for name in columns(self.rest) if name in self.reader.schema.names]
+        verdicts = judge(self.rest, self.reader.row_group_bounds(have))
+        return [number for number, verdict in enumerate(verdicts.to_pylist()) if verdict != Verdict.NEVER]
+
+    @property
+    def _stored(self) -> list[str]:
+        """The needed columns that this split has; one of them at least, so that rows can be counted."""
+        have = self.reader.schema.names
+        return [name for name in self.question.needed if name in have] or [have[0]]
+
+    def _conformed(self, rows: pa.Table) -> pa.Table:
+        """Rows in the table's columns of today: what the split does not have is null, what has been widened is cast."""
+        have = set(rows.schema.names)
+        fields = [self.question.schema.field(name) for name in self.question.needed]
+        if not fields:
+            return rows.select([])
+        given = [rows[f.name].cast(f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in fields]
+        return pa.table(given, schema=pa.schema(fields))

@@ -1,0 +1,143 @@
+"""A scan: a question to a table at one version, answered when asked for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TypeVar
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+from indextables.log.snapshot import Snapshot
+from indextables.read.answers import count_from_log, groups_from_log, summed
+from indextables.read.opener import SplitOpener
+from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
+from indextables.read.question import Question
+from indextables.read.rows import count_matching, matching_rows
+from indextables.split import SplitReader
+
+T = TypeVar("T")
+
+
+class Scan:
+    """Rows of a table that satisfy a predicate; nothing is read before one of its methods is called."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        question: Question,
+        opener: SplitOpener,
+        *,
+        limit: int | None = None,
+        parallelism: int = 8,
+    ) -> None:
+        self.snapshot = snapshot
+        self.question = question
+        self._opener = opener
+        self._limit = limit
+        self._parallelism = parallelism
+
+    @cached_property
+    def plan(self) -> ScanPlan:
+        return plan_scan(self.snapshot, self.question)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.question.answer_schema
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, split by split; splits are read ahead in parallel."""
+        left = self._limit
+        for batches in self.over(self.plan.tasks, self.rows_of):
+            for batch in batches:
+                if left is not None:
+                    batch = batch.slice(0, left)  # noqa: PLW2901 - the rest is not wanted
+                    left -= batch.num_rows
+                if batch.num_rows:
+                    yield batch
+                if left == 0:
+                    return
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_batches(self.to_batches(), self.schema)
+
+    def count(self) -> int:
+        """The number of rows; splits that the log can answer for are not opened."""
+        known = count_from_log(self.plan)
+        counts = self.over(known.unknown, lambda task: count_matching(self.open(task), self.question))
+        total = known.rows + sum(counts)
+        return total if self._limit is None else min(total, self._limit)
+
+    def group_by(self, *columns: str) -> "GroupedScan":
+        """The rows by the values of some columns: `scan.group_by("date").count()`."""
+        if not columns:
+            raise SchemaError("group_by needs at least one column", column=None)
+        own = {name.lower(): name for name in self.question.schema.names}
+        for column in columns:
+            if column.lower() not in own:
+                available = ", ".join(self.question.schema.names)
+                raise SchemaError(f"there is no column {column!r}; the table has {available}", column=column)
+        return GroupedScan(self, tuple(own[column.lower()] for column in columns))
+
+    def asking_for(self, columns: tuple[str, ...]) -> "Scan":
+        """The same rows, other columns of them."""
+        question = replace(self.question, columns=columns)
+        return Scan(self.snapshot, question, self._opener, parallelism=self._parallelism)
+
+    def explain(self) -> Explanation:
+        """Which splits are opened and why; nothing is."""
+        return explain(self.plan)
+
+    def open(self, task: SplitTask) -> SplitReader:
+        return self._opener.open(task.split)
+
+    def rows_of(self, task: SplitTask) -> list[pa.RecordBatch]:
+        rows = matching_rows(self.open(task), self.question, wholly=task.wholly)
+        return list(rows if self._limit is None else _at_most(rows, self._limit))
+
+    def over(self, tasks: Sequence[SplitTask], work: Callable[[SplitTask], T]) -> Iterator[T]:
+        """The results in the order of the tasks, so many of them at work at once."""
+        if len(tasks) <= 1:
+            yield from map(work, tasks)
+            return
+        with ThreadPoolExecutor(min(self._parallelism, len(tasks))) as pool:
+            queue = iter(tasks)
+            running = [pool.submit(work, task) for task in islice(queue, self._parallelism)]
+            try:
+                while running:
+                    yield running.pop(0).result()
+                    running += [pool.submit(work, task) for task in islice(queue, 1)]
+            finally:
+                for future in running:
+                    future.cancel()
+
+
+class GroupedScan:
+    """The rows of a scan by the values of some columns."""
+
+    def __init__(self, scan: Scan, keys: tuple[str, ...]) -> None:
+        self._scan = scan
+        self._keys = keys
+
+    def count(self) -> pa.Table:
+        """The key columns and `count`, ordered by the keys; groups that the log knows are not read."""
+        scan = self._scan
+        known, answer = groups_from_log(scan.plan, self._keys, scan.snapshot.metadata)
+        keys = scan.asking_for(self._keys)
+        counted = [_counted(batches, keys.schema) for batches in keys.over(answer.unknown, keys.rows_of)]
+        return summed(pa.concat_tables([known, *counted]), self._keys, scan.question.schema)
+
+
+def _counted(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    rows = pa.Table.from_batches(batches, schema)
+    return rows.append_column("count", pa.repeat(pa.scalar(1, pa.int64()), len(rows)))
+
+
+def _at_most(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        rows -= batch.num_rows
+        if rows <= 0:
+            return

@@ -1,0 +1,1 @@
+"""Data goes down: rows to splits."""

@@ -1,0 +1,101 @@
+"""Rows in the columns of the table: which data a table takes, and the cast that it needs.
+
+>>> table = pa.schema({"id": pa.int64(), "name": pa.string()})
+>>> rows = pa.record_batch({"ID": pa.array([1], pa.int32())})
+>>> conformer(rows.schema, table)(rows).to_pylist()
+[{'id': 1, 'name': None}]
+>>> conformer(pa.schema({"id": pa.int64(), "nmae": pa.string()}), table)
+Traceback (most recent call last):
+indextables.errors.SchemaError: the table has no column 'nmae'; ...
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+from indextables.schema import normalize, type_name
+
+Conform = Callable[[pa.RecordBatch], pa.RecordBatch]
+_INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+_FLOATS = [pa.float32(), pa.float64()]
+
+
+def conformer(given: pa.Schema, table: pa.Schema) -> Conform:
+    """The function from such batches to batches of the table; a SchemaError where there is none."""
+    own = {field.name.lower(): field for field in _storable(given)}
+    _refuse_strangers(own, table)
+    sources = [_source(field, own.get(field.name.lower())) for field in table]
+
+    def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [_column(batch, source, field) for source, field in zip(sources, table, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=table)
+
+    return conform
+
+
+def widened(table: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """The table's schema with the columns that only the data has, all of them nullable."""
+    own = {name.lower() for name in table.names}
+    return pa.schema([*table, *(f.with_nullable(nullable=True) for f in _storable(given) if f.name.lower() not in own)])
+
+
+def _storable(given: pa.Schema) -> pa.Schema:
+    """The data's schema in table types; a column of nothing but nulls may stand for any."""
+    nulls = {field.name for field in given if pa.types.is_null(field.type)}
+    known = normalize(pa.schema([field.with_type(pa.int8()) if field.name in nulls else field for field in given]))
+    return pa.schema([field.with_type(pa.null()) if field.name in nulls else field for field in known])
+
+
+def _refuse_strangers(own: dict[str, pa.Field], table: pa.Schema) -> None:
+    strangers = [own[name].name for name in own.keys() - {name.lower() for name in table.names}]
+    if strangers:
+        raise SchemaError(
+            f"the table has no column {', '.join(map(repr, sorted(strangers)))}; it has {', '.join(table.names)}; "
+            "leave it out, or set mergeSchema to true to add it to the table",
+            column=min(strangers),
+        )
+
+
+def _source(field: pa.Field, given: pa.Field | None) -> str | None:
+    """The name of the data's column that becomes this one."""
+    if given is None:
+        if not field.nullable:
+            raise SchemaError(
+                f"column {field.name!r} may not be null, and the data does not have it", column=field.name
+            )
+        return None
+    if not _fits(given.type, field.type):
+        raise SchemaError(
+            f"column {field.name!r} is {type_name(field.type)}, and the data has {type_name(given.type)}; cast the data",
+            column=field.name,
+        )
+    return str(given.name)
+
+
+def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether every value of one type is a value of the other."""
+    if given == wanted or pa.types.is_null(given):
+        return True
+    for family in (_INTEGERS, _FLOATS):
+        if given in family and wanted in family:
+            return family.index(given) < family.index(wanted)
+    if pa.types.is_decimal(given) and pa.types.is_decimal(wanted):
+        whole, wanted_whole = given.precision - given.scale, wanted.precision - wanted.scale
+        return bool(given.scale <= wanted.scale and whole <= wanted_whole)
+    return False
+
+
+def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Array:
+    if source is None:
+        return pa.nulls(batch.num_rows, field.type)
+    column = batch.column(source)
+    if not field.nullable and column.null_count:
+        raise SchemaError(
+            f"column {field.name!r} may not be null, and {column.null_count} rows of the data are", column=field.name
+        )
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        message = f"column {field.name!r} does not fit {type_name(field.type)}: {error}"
+        raise SchemaError(message, column=field.name) from error

@@ -1,0 +1,104 @@
+"""Rows to splits: what one task of a write does."""
+
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+
+from indextables.errors import StorageError
+from indextables.layout import group
+from indextables.log.actions import Add
+from indextables.split import SplitFacts, write_split
+from indextables.storage import Store
+from indextables.write.buffer import PartitionBuffer, Waiting
+from indextables.write.conform import conformer
+from indextables.write.plan import WritePlan
+
+
+def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
+    """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
+
+    Rows wait by partition until a split is full (`targetRecordsPerSplit`) or the data ends. One split is built at a time.
+    """
+    adds: list[Add] = []
+    try:
+        with _scratch(plan) as scratch:
+            for waiting, rows in _full_splits(plan, batches, scratch):
+                name = f"part-{task:05}-{plan.job}-{uuid4().hex}.split"
+                adds.append(_write(plan, waiting, rows, scratch / name, store))
+    except BaseException:
+        store.delete([add.path for add in adds])
+        raise
+    return adds
+
+
+def _full_splits(
+    plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path
+) -> Iterator[tuple[Waiting, list[pa.RecordBatch]]]:
+    buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
+    target = plan.config.target_records
+    conform, schema = None, None
+    for batch in batches:
+        if conform is None or batch.schema != schema:
+            conform, schema = conformer(batch.schema, plan.schema), batch.schema
+        for part in group(conform(batch), plan.layout):
+            waiting = buffer.add(part)
+            while waiting.rows >= target:
+                yield waiting, buffer.take(waiting, target)
+        buffer.spill_if_full()
+    for waiting in buffer.drain():
+        while waiting.rows:
+            yield waiting, buffer.take(waiting, target)
+
+
+@contextmanager
+def _scratch(plan: WritePlan) -> Iterator[Path]:
+    """A directory of the task's own, gone afterwards."""
+    parent = plan.config.temp_directory
+    try:
+        if parent is not None:
+            Path(parent).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="indextables-", dir=parent) as name:
+            yield Path(name)
+    except OSError as error:
+        where = parent or tempfile.gettempdir()
+        raise StorageError(
+            f"a split could not be built in {where}: {error.strerror or error}; make room there, or choose another place "
+            "with spark.indextables.indexWriter.tempDirectoryPath",
+            path=str(where),
+        ) from error
+
+
+def _write(plan: WritePlan, waiting: Waiting, rows: list[pa.RecordBatch], local: Path, store: Store) -> Add:
+    facts = write_split(rows, local, schema=plan.schema, rules=plan.rules)
+    key = f"{waiting.directory}/{local.name}" if waiting.directory else local.name
+    store.put_file(key, local)
+    local.unlink()
+    return _add(plan, key, waiting.texts, facts)
+
+
+def _add(plan: WritePlan, key: str, partition: dict[str, str | None], facts: SplitFacts) -> Add:
+    return Add(
+        path=key,
+        partition_values=partition,
+        spec_id=plan.spec_id,
+        size=facts.size,
+        modification_time=time.time_ns() // 1_000_000,
+        num_records=facts.num_records,
+        min_values=facts.statistics.min_values(),
+        max_values=facts.statistics.max_values(),
+        null_counts=facts.statistics.null_counts(),
+        footer_start_offset=facts.footer[0],
+        footer_end_offset=facts.footer[1],
+        has_footer_offsets=True,
+        index_start_offset=facts.index[0],
+        index_end_offset=facts.index[1],
+        time_range_start=facts.time_range[0] if facts.time_range else None,
+        time_range_end=facts.time_range[1] if facts.time_range else None,
+        doc_mapping_id=plan.doc_mapping_id,
+        uncompressed_size_bytes=facts.uncompressed_bytes,
+    )

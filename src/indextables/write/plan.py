@@ -1,0 +1,115 @@
+"""What a write will do, decided and checked before any file exists."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+from msgspec import structs
+
+from indextables.config import Config
+from indextables.errors import SchemaError
+from indextables.layout import Layout
+from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
+from indextables.log.splits import layouts
+from indextables.schema import normalize, to_json
+from indextables.search import FieldRule, resolve
+from indextables.write.conform import widened
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """All that a task needs to turn rows into splits; it travels to executors."""
+
+    schema: pa.Schema
+    layout: Layout
+    spec_id: int
+    rules: Mapping[str, FieldRule]
+    doc_mapping_id: int
+    config: Config
+    job: str
+
+
+def new_metadata(
+    schema: pa.Schema,
+    *,
+    layout: Layout,
+    fields: Mapping[str, str | FieldRule],
+    properties: Mapping[str, str],
+    created_time: int,
+) -> Metadata:
+    """The description of a new table; errors name the column or field that cannot be."""
+    schema = normalize(schema)
+    if not len(schema):
+        raise SchemaError("a table needs at least one column", column=None)
+    bound = layout.bind(schema)
+    return Metadata(
+        id=str(uuid4()),
+        schema=to_json(schema),
+        partition_specs=[partition_spec(bound, 0)],
+        doc_mappings=[doc_mapping(resolve(schema, fields), 0)],
+        current_doc_mapping_id=0,
+        properties=dict(properties),
+        created_time=created_time,
+    )
+
+
+def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, str | FieldRule]) -> Metadata:
+    """The description with the columns that only the data has."""
+    schema = metadata.arrow_schema()
+    wider = widened(schema, given)
+    if len(wider) == len(schema):
+        return metadata
+    number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
+    rules = resolve(wider, {**current_rules(metadata), **fields})
+    return structs.replace(
+        metadata,
+        schema=to_json(wider),
+        doc_mappings=[*metadata.doc_mappings, doc_mapping(rules, number)],
+        current_doc_mapping_id=number,
+    )
+
+
+def plan_write(metadata: Metadata, config: Config) -> WritePlan:
+    """How rows are written to a table with this description."""
+    _refuse_other_field_types(metadata, config.typemap)
+    return WritePlan(
+        schema=metadata.arrow_schema(),
+        layout=layouts(metadata)[metadata.current_spec_id],
+        spec_id=metadata.current_spec_id,
+        rules=current_rules(metadata),
+        doc_mapping_id=metadata.current_doc_mapping_id or 0,
+        config=config,
+        job=uuid4().hex[:12],
+    )
+
+
+def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:
+    return PartitionSpec(spec_id=spec_id, fields=[SpecField(**field) for field in layout.to_json()])
+
+
+def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
+    fields = {column: FieldMapping(type=rule.type, tokenizer=rule.tokenizer) for column, rule in rules.items()}
+    return DocMapping(doc_mapping_id=number, fields=fields)
+
+
+def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:
+    """How the columns were indexed under a mapping; empty where there is none."""
+    mapping = next((m for m in metadata.doc_mappings if m.doc_mapping_id == doc_mapping_id), None)
+    return {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
+
+
+def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
+    return rules_of(metadata, metadata.current_doc_mapping_id)
+
+
+def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str]) -> None:
+    """A field keeps the type that the table gave it; saying the same again is fine."""
+    table = current_rules(metadata)
+    for column, rule in resolve(metadata.arrow_schema(), {**table, **typemap}).items():
+        if column in table and rule != table[column]:
+            raise SchemaError(
+                f"field {column!r} is indexed as {table[column].type} in this table, and the write asks for {rule.type}; "
+                "leave the setting out, or write to a new table",
+                column=column,
+            )

@@ -1,0 +1,525 @@
+"""A table through its public face, without Spark."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from indextables import IndexTable, IndexTablesError
+from indextables.errors import (
+    ConfigError,
+    ConflictError,
+    InvalidPredicateError,
+    LayoutError,
+    NotFoundError,
+    SchemaError,
+    SearchQueryError,
+    TableExistsError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
+from indextables.predicate import col
+
+SCHEMA = pa.schema(
+    {
+        "day": pa.string(),
+        "ts": pa.timestamp("us", "UTC"),
+        "level": pa.string(),
+        "status": pa.int32(),
+        "message": pa.string(),
+    }
+)
+START = datetime(2024, 1, 1, tzinfo=UTC)
+LINES = [
+    ("mon", 0, "INFO", 200, "request served from cache"),
+    ("mon", 5, "ERROR", 500, "timeout while reading from disk"),
+    ("mon", 9, "ERROR", 503, "disk full, retry later"),
+    ("tue", 26, "INFO", 200, "request served"),
+    ("tue", 30, "WARN", None, "slow disk, retry"),
+    (None, 50, "INFO", 404, "no such page"),
+    ("", 51, None, 200, None),
+]
+
+
+def lines(*chosen: int) -> pa.Table:
+    rows = [LINES[number] for number in (chosen or range(len(LINES)))]
+    columns = list(zip(*rows, strict=True))
+    columns[1] = tuple(START + timedelta(hours=hours) for hours in columns[1])
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def new_table(path: str | Path | None = None, *, partition_by: str | None = "day", **given: object) -> IndexTable:
+    place = path or f"memory://{uuid4().hex}/t"
+    return IndexTable.create(place, SCHEMA, partition_by=partition_by, fields={"message": "text"}, **given)
+
+
+@pytest.fixture
+def table() -> IndexTable:
+    found = new_table()
+    found.append(lines())
+    return found
+
+
+def statuses(rows: pa.Table) -> list[int | None]:
+    return sorted(rows["status"].to_pylist(), key=str)
+
+
+def files(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_file() and "_transaction_log" not in p.parts)
+
+
+class TestLife:
+    def test_a_new_table_is_empty_and_at_version_zero(self) -> None:
+        table = new_table()
+        assert (table.version, table.count(), table.scan().to_arrow().num_rows) == (0, 0, 0)
+        assert table.schema == SCHEMA
+        assert str(table.layout) == "day"
+
+    def test_what_is_appended_is_read(self, table: IndexTable) -> None:
+        assert table.version == 1
+        rows = table.scan().to_arrow()
+        assert rows.schema == SCHEMA
+        assert sorted(rows.to_pylist(), key=str) == sorted(lines().to_pylist(), key=str)
+
+    def test_appends_add_up_and_nothing_is_nothing(self, table: IndexTable) -> None:
+        assert table.append(lines(0, 1)) == 2
+        assert table.append(lines().slice(0, 0)) == 2
+        assert table.append(iter([])) == 2
+        assert table.count() == len(LINES) + 2
+
+    def test_overwrite_replaces_everything(self, table: IndexTable) -> None:
+        assert table.overwrite(lines(3)) == 2
+        assert statuses(table.scan().to_arrow()) == [200]
+        assert table.overwrite(lines().slice(0, 0)) == 3
+        assert table.count() == 0
+
+    def test_every_kind_of_data(self) -> None:
+        table = new_table()
+        table.append(lines(0))
+        table.append(pa.RecordBatchReader.from_batches(SCHEMA, lines(1).to_batches()))
+        table.append(lines(2).to_batches())
+        table.append(lines(3).to_batches()[0])
+        assert table.count() == 4
+
+    def test_time_travel(self, table: IndexTable) -> None:
+        table.overwrite(lines(0))
+        assert [table.at(version=v).count() for v in range(3)] == [0, len(LINES), 1]
+        first = table.history()["timestamp"].to_pylist()[1]
+        assert table.at(timestamp=first).version == 1
+        assert table.at(timestamp=first.isoformat()).version == 1
+        assert IndexTable.open(table.path, version=1).count() == len(LINES)
+        with pytest.raises(VersionNotFoundError):
+            table.at(version=9)
+        with pytest.raises(IndexTablesError, match="is not a moment"):
+            table.at(timestamp="yesterday")
+
+    def test_the_past_cannot_be_written(self, table: IndexTable) -> None:
+        with pytest.raises(IndexTablesError, match="shows the past"):
+            table.at(version=0).append(lines())
+
+    def test_other_handles_move_by_refresh(self, table: IndexTable) -> None:
+        other = IndexTable.open(table.path)
+        table.append(lines(0))
+        assert (other.version, other.refresh().version) == (1, 2)
+        past = other.at(version=0)
+        assert past.refresh().version == 0
+
+    def test_creating_twice(self, table: IndexTable) -> None:
+        with pytest.raises(TableExistsError, match="there is a table at"):
+            new_table(table.path)
+
+    def test_opening_nothing(self, tmp_path: Path) -> None:
+        with pytest.raises(TableNotFoundError):
+            IndexTable.open(tmp_path / "nowhere")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_history(self, table: IndexTable) -> None:
+        assert table.history()["operation"].to_pylist() == ["APPEND", "CREATE TABLE"]
+        assert dict(table.history()["metrics"].to_pylist()[0])["numAddedRows"] == str(len(LINES))
+
+    def test_properties(self) -> None:
+        table = new_table(properties={"owner": "me", "targetRecordsPerSplit": "2"}, partition_by=None)
+        table.append(lines())
+        assert table.properties["owner"] == "me"
+        assert max(table.splits()["num_records"].to_pylist()) == 2
+
+
+CONDITIONS = [
+    ("day = 'mon'", lambda r: r["day"] == "mon"),
+    ("day IS NULL", lambda r: r["day"] is None),
+    ("day = ''", lambda r: r["day"] == ""),
+    ("day <> 'mon'", lambda r: r["day"] not in {None, "mon"}),
+    ("status >= 500", lambda r: (r["status"] or 0) >= 500),
+    ("status IS NULL OR level = 'WARN'", lambda r: r["status"] is None or r["level"] == "WARN"),
+    ("NOT (status = 200)", lambda r: r["status"] not in {None, 200}),
+    ("message LIKE '%disk%'", lambda r: "disk" in (r["message"] or "")),
+    ("ts < TIMESTAMP '2024-01-02T00:00:00Z'", lambda r: r["ts"] < START + timedelta(days=1)),
+    ("day = 'mon' AND status = 503", lambda r: r["day"] == "mon" and r["status"] == 503),
+    ("message INDEXQUERY 'disk'", lambda r: "disk" in (r["message"] or "")),
+    (
+        "message INDEXQUERY 'disk AND NOT retry'",
+        lambda r: "disk" in (r["message"] or "") and "retry" not in r["message"],
+    ),
+    ("NOT message INDEXQUERY 'disk'", lambda r: "disk" not in (r["message"] or "")),
+    ("day = 'tue' OR message INDEXQUERY 'timeout'", lambda r: r["day"] == "tue" or "timeout" in (r["message"] or "")),
+    ("status = 200 AND message INDEXQUERY 'served'", lambda r: r["status"] == 200 and "served" in (r["message"] or "")),
+    (
+        "level = 'ERROR' AND NOT message INDEXQUERY 'full'",
+        lambda r: r["level"] == "ERROR" and "full" not in r["message"],
+    ),
+    ("FALSE", lambda r: False),
+    ("TRUE", lambda r: True),
+]
+
+
+class TestScan:
+    @pytest.mark.parametrize("partition_by", [None, "day", "day(ts)", "level, bucket(4, status)", "truncate(1, day)"])
+    @pytest.mark.parametrize(("where", "meaning"), CONDITIONS, ids=[where for where, _ in CONDITIONS])
+    def test_rows_and_counts_are_those_of_the_condition(
+        self, where: str, meaning: object, partition_by: str | None
+    ) -> None:
+        table = new_table(partition_by=partition_by)
+        table.append(lines(0, 2, 4, 6))
+        table.append(lines(1, 3, 5))
+        expected = sorted((row for row in lines().to_pylist() if meaning(row)), key=str)
+        assert sorted(table.scan(where=where).to_arrow().to_pylist(), key=str) == expected
+        assert table.count(where) == len(expected)
+        counted = table.scan(where=where).group_by("day").count().to_pylist()
+        groups: dict[str | None, int] = {}
+        for row in expected:
+            groups[row["day"]] = groups.get(row["day"], 0) + 1
+        assert {row["day"]: row["count"] for row in counted} == groups
+
+    def test_columns_in_the_order_asked_for(self, table: IndexTable) -> None:
+        assert table.scan(columns=["status", "DAY"]).to_arrow().column_names == ["status", "day"]
+        assert table.scan(where="day = 'mon'", columns=["level"]).to_arrow().num_rows == 3
+        with pytest.raises(SchemaError, match="there is no column 'nope'"):
+            table.scan(columns=["nope"])
+
+    def test_limit(self, table: IndexTable) -> None:
+        assert table.scan(limit=3).to_arrow().num_rows == 3
+        assert table.scan(limit=0).to_arrow().num_rows == 0
+        assert table.scan(limit=3).count() == 3
+        assert table.scan(limit=100).count() == len(LINES)
+
+    def test_a_condition_built_in_python(self, table: IndexTable) -> None:
+        assert table.count((col("day") == "mon") & (col("status") > 200)) == 2
+
+    def test_a_query_beside_a_condition(self, table: IndexTable) -> None:
+        found = table.scan(where="status >= 500", query="message:disk").to_arrow()
+        assert statuses(found) == [500, 503]
+
+    def test_what_is_not_understood_is_refused(self, table: IndexTable) -> None:
+        with pytest.raises(InvalidPredicateError, match="nope"):
+            table.scan(where="nope = 1")
+        with pytest.raises(SearchQueryError, match="nope"):
+            table.scan(query="nope:x")
+        with pytest.raises(SearchQueryError):
+            table.scan(query="message:(unbalanced")
+        assert table.count("message INDEXQUERY 'disk'") == 3
+
+    def test_many_splits_in_parallel_keep_their_order(self) -> None:
+        table = new_table(partition_by=None, options={"targetRecordsPerSplit": "10"})
+        numbers = pa.table({"status": pa.array(range(1000), pa.int32())})
+        table.append(numbers)
+        assert len(table.splits()) == 100
+        assert table.scan(columns=["status"]).to_arrow()["status"].to_pylist() == list(range(1000))
+
+    def test_a_scan_that_is_left_early_ends(self) -> None:
+        table = new_table(partition_by=None, options={"targetRecordsPerSplit": "10"})
+        table.append(pa.table({"status": pa.array(range(500), pa.int32())}))
+        batches = table.scan().to_batches()
+        assert next(batches).num_rows > 0
+        batches.close()
+
+
+class TestAnswersFromTheLog:
+    @pytest.fixture
+    def unreadable(self, tmp_path: Path) -> IndexTable:
+        """A table whose splits are gone: whatever it answers, it answers from the log."""
+        table = new_table(tmp_path / "t", partition_by="day, day(ts)")
+        table.append(lines())
+        for path in files(tmp_path):
+            path.unlink()
+        return IndexTable.open(table.path)
+
+    @pytest.mark.parametrize(
+        ("where", "rows"),
+        [
+            (None, 7),
+            ("day = 'mon'", 3),
+            ("day >= 'mon'", 5),
+            ("day IS NULL", 1),
+            ("day = '' OR day IS NULL", 2),
+            ("day IN ('tue', 'nope')", 2),
+            ("NOT (day = 'mon')", 3),
+            ("ts < TIMESTAMP '2024-01-02T00:00:00Z'", 3),
+            ("ts >= TIMESTAMP '2024-01-02T00:00:00Z' AND ts < TIMESTAMP '2024-01-03T00:00:00Z'", 2),
+            ("day = 'mon' AND ts > TIMESTAMP '2030-01-01T00:00:00Z'", 0),
+            ("status > 1000", 0),
+            ("status < 1000 AND day = 'mon'", 3),
+            ("FALSE", 0),
+        ],
+    )
+    def test_counts(self, unreadable: IndexTable, where: str | None, rows: int) -> None:
+        assert unreadable.count(where) == rows
+
+    def test_groups(self, unreadable: IndexTable) -> None:
+        groups = unreadable.scan().group_by("day").count()
+        assert list(zip(*groups.to_pydict().values(), strict=True)) == [("", 1), ("mon", 3), ("tue", 2), (None, 1)]
+        assert unreadable.scan(where="day > 'n'").group_by("DAY").count().to_pylist() == [{"day": "tue", "count": 2}]
+
+    def test_types_are_kept(self, unreadable: IndexTable) -> None:
+        groups = unreadable.scan().group_by("day").count()
+        assert groups.schema == pa.schema({"day": pa.string(), "count": pa.int64()})
+
+    def test_what_the_log_does_not_know_is_read(self, unreadable: IndexTable) -> None:
+        for ask in (
+            lambda: unreadable.count("status = 200"),
+            lambda: unreadable.count(query="disk"),
+            lambda: unreadable.scan().group_by("level").count(),
+        ):
+            with pytest.raises(NotFoundError):
+                ask()
+
+    def test_explain(self, table: IndexTable) -> None:
+        found = table.scan(where="day = 'mon' AND status > 400").explain()
+        assert (found.total, found.never, found.sometimes, found.always) == (4, 3, 1, 0)
+        assert (found.opened, found.pruned_by_layout) == (1, 3)
+        assert 0 < found.bytes < found.bytes_total
+        whole = table.scan(where="day = 'mon'").explain()
+        assert (whole.always, whole.sometimes, whole.known_rows) == (1, 0, 3)
+        assert "3 by layout" in str(found)
+
+
+class TestSearch:
+    def test_best_first_with_scores(self) -> None:
+        table = new_table(partition_by=None)
+        words = ["disk", "disk disk disk", "a long line about a disk and other things", "nothing here"]
+        table.append(pa.table({"message": words}))
+        found = table.search("disk", columns=["message"])
+        assert found.column_names == ["message", "_score"]
+        assert found["message"].to_pylist() == [words[1], words[0], words[2]]
+        scores = found["_score"].to_pylist()
+        assert scores == sorted(scores, reverse=True)
+        assert min(scores) > 0
+
+    def test_limit_over_many_splits(self) -> None:
+        table = new_table(partition_by="day")
+        for day in "abcdef":
+            table.append(pa.table({"day": [day] * 3, "message": ["disk", "disk disk", "other"]}))
+        assert table.search("disk", limit=4).num_rows == 4
+        assert table.search("disk", limit=100).num_rows == 12
+        assert table.search("absent").num_rows == 0
+
+    def test_a_condition_narrows_the_matches(self, table: IndexTable) -> None:
+        assert table.search("disk", where="day = 'tue'", columns=["day"])["day"].to_pylist() == ["tue"]
+        assert table.search("disk", where="status = 503", columns=["status"])["status"].to_pylist() == [503]
+
+    def test_the_condition_is_applied_before_the_limit(self) -> None:
+        table = new_table(partition_by=None)
+        table.append(pa.table({"status": pa.array(range(200), pa.int32()), "message": ["disk"] * 200}))
+        assert table.search("disk", where="status >= 197", limit=3).num_rows == 3
+
+    def test_fields_of_every_kind(self, table: IndexTable) -> None:
+        assert table.count(query="status:[500 TO 599]") == 2
+        assert table.count(query='level:"ERROR"') == 2
+        assert table.count(query="day:mon AND message:disk") == 2
+        assert table.count(query="NOT message:disk") == 4
+        assert table.count(query="message:dis*") == 3
+
+
+class TestWriting:
+    def test_one_split_for_each_partition(self, table: IndexTable) -> None:
+        splits = table.splits().to_pylist()
+        assert {row["partition"]["day"]: row["num_records"] for row in splits} == {"mon": 3, "tue": 2, None: 1, "": 1}
+        assert len(splits) == 4
+
+    def test_partitions(self, table: IndexTable) -> None:
+        table.append(lines(0))
+        found = {
+            row["partition"]["day"]: (row["num_splits"], row["num_records"]) for row in table.partitions().to_pylist()
+        }
+        assert found == {"mon": (2, 4), "tue": (1, 2), None: (1, 1), "": (1, 1)}
+
+    def test_splits_roll_at_the_target(self) -> None:
+        table = new_table(partition_by=None)
+        table.append(pa.table({"status": pa.array(range(25), pa.int32())}), options={"targetRecordsPerSplit": "10"})
+        assert table.splits()["num_records"].to_pylist() == [10, 10, 5]
+
+    def test_rows_that_do_not_fit_into_memory_wait_on_disk(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t", partition_by="day")
+        batches = [
+            pa.record_batch(
+                {"day": [f"d{i % 50}" for i in range(100)], "message": [f"line {n} {i}" for i in range(100)]}
+            )
+            for n in range(30)
+        ]
+        scratch = tmp_path / "scratch"
+        table.append(
+            iter(batches), options={"indexWriter.bufferSize": "20K", "indexWriter.tempDirectoryPath": str(scratch)}
+        )
+        assert (len(table.splits()), table.count()) == (50, 3000)
+        expected = sorted(text for batch in batches for text in batch["message"].to_pylist())
+        assert sorted(table.scan(columns=["message"]).to_arrow()["message"].to_pylist()) == expected
+        assert list(scratch.iterdir()) == []
+
+    def test_every_split_is_a_parquet_file(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+        table.append(lines())
+        rows = [row for path in files(tmp_path) for row in pq.ParquetFile(path).read().to_pylist()]
+        assert sorted(rows, key=str) == sorted(lines().to_pylist(), key=str)
+
+    def test_directories_are_hive_labels(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+        table.append(lines())
+        assert sorted({path.parent.name for path in files(tmp_path)}) == [
+            "day=__HIVE_DEFAULT_PARTITION__",
+            "day=mon",
+            "day=tue",
+        ]
+
+    def test_a_moved_table_is_the_same_table(self, tmp_path: Path) -> None:
+        new_table(tmp_path / "t", partition_by="message").append(lines(1, 2))
+        (tmp_path / "t").rename(tmp_path / "elsewhere")
+        assert IndexTable.open(tmp_path / "elsewhere").scan(where="message LIKE 'disk%'").to_arrow().num_rows == 1
+
+    def test_missing_columns_are_null_and_narrow_ones_are_widened(self) -> None:
+        table = new_table(partition_by=None)
+        table.append(pa.table({"STATUS": pa.array([7], pa.int16()), "message": pa.array(["x"], pa.large_string())}))
+        assert table.scan(columns=["status", "level"]).to_arrow().to_pylist() == [{"status": 7, "level": None}]
+
+    @pytest.mark.parametrize(
+        ("data", "complaint"),
+        [
+            (pa.table({"status": pa.array([1], pa.int64())}), "'status' is integer, and the data has long"),
+            (pa.table({"status": ["x"]}), "'status' is integer, and the data has string"),
+            (pa.table({"extra": [1]}), "no column 'extra'"),
+            (pa.table({"message": [["nested"]]}), "'message' has type list"),
+            (pa.table([[1], [2]], names=["status", "Status"]), "same name but for case"),
+        ],
+    )
+    def test_data_that_does_not_fit_is_refused_before_any_file(
+        self, tmp_path: Path, data: pa.Table, complaint: str
+    ) -> None:
+        table = new_table(tmp_path / "t")
+        with pytest.raises(SchemaError, match=complaint):
+            table.append(data)
+        assert (files(tmp_path), IndexTable.open(table.path).version) == ([], 0)
+
+    def test_null_into_a_column_that_may_not_be_null(self, tmp_path: Path) -> None:
+        schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("x", pa.string())])
+        table = IndexTable.create(tmp_path / "t", schema)
+        with pytest.raises(SchemaError, match="'id' may not be null, and 1 rows"):
+            table.append(pa.table({"id": [1, None]}))
+        with pytest.raises(SchemaError, match="'id' may not be null, and the data does not have it"):
+            table.append(pa.table({"x": ["a"]}))
+        assert files(tmp_path) == []
+        table.append(pa.table({"id": [7], "x": ["a"]}))
+        assert table.scan().to_arrow() == pa.table({"id": [7], "x": ["a"]}, schema=schema)
+
+    def test_merge_schema_adds_columns(self) -> None:
+        table = new_table(partition_by=None)
+        table.append(lines(0))
+        table.append(
+            pa.table({"status": pa.array([1], pa.int32()), "host": ["web-1"], "note": ["brown fox"]}),
+            options={"mergeSchema": "true", "indexing.typemap.note": "text"},
+        )
+        assert table.schema.names[-2:] == ["host", "note"]
+        found = table.scan(columns=["status", "host"]).to_arrow().to_pylist()
+        assert found == [{"status": 200, "host": None}, {"status": 1, "host": "web-1"}]
+        assert table.count(query="note:fox") == 1
+        assert table.count("host IS NULL") == 1
+        assert table.at(version=1).schema == SCHEMA
+
+    def test_field_types_stay_what_they_are(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+        with pytest.raises(SchemaError, match="'message' is indexed as text .* asks for string"):
+            table.append(lines(), options={"spark.indextables.indexing.typemap.message": "string"})
+        table.append(lines(), options={"spark.indextables.indexing.typemap.message": "text"})
+        assert table.version == 1
+
+    def test_a_failure_leaves_no_file(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+
+        def breaks() -> Iterator[pa.RecordBatch]:
+            yield from lines().to_batches()
+            raise RuntimeError("the source broke")
+
+        with pytest.raises(RuntimeError, match="the source broke"):
+            table.append(breaks(), options={"targetRecordsPerSplit": "1"})
+        assert (files(tmp_path), table.refresh().version) == ([], 0)
+
+    def test_a_lost_race_leaves_no_file(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+        table.append(lines(0))
+        stale = IndexTable.open(table.path)
+        table.append(lines(1))
+        before = files(tmp_path)
+        with pytest.raises(ConflictError, match="APPEND"):
+            stale.overwrite(lines(2))
+        assert files(tmp_path) == before
+        assert table.refresh().count() == 2
+
+    def test_threads_append_to_one_table(self, tmp_path: Path) -> None:
+        path = new_table(tmp_path / "t", partition_by=None).path
+        start = threading.Barrier(8)
+
+        def two_appends(worker: int) -> None:
+            own = IndexTable.open(path)
+            start.wait()
+            for number in range(2):
+                own.append(pa.table({"status": pa.array([worker * 10 + number], pa.int32())}))
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(two_appends, range(8)))
+        table = IndexTable.open(path)
+        expected = sorted(worker * 10 + number for worker in range(8) for number in range(2))
+        assert sorted(table.scan(columns=["status"]).to_arrow()["status"].to_pylist()) == expected
+        assert table.version == 16
+
+    def test_a_batch_of_an_application_is_written_once(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t", partition_by=None)
+
+        def batch(app: str, version: str) -> int:
+            return table.append(lines(0), options={"txnAppId": app, "txnVersion": version})
+
+        assert [batch("a", "5"), batch("a", "5"), batch("a", "4"), batch("a", "6"), batch("b", "5")] == [1, 1, 1, 2, 3]
+        assert table.count() == 3
+        assert len(files(tmp_path)) == 3
+        with pytest.raises(ConfigError, match="go together"):
+            table.append(lines(0), options={"txnAppId": "a"})
+
+
+class TestCreating:
+    @pytest.mark.parametrize(
+        ("given", "error", "complaint"),
+        [
+            ({"partition_by": "nope"}, LayoutError, "nope"),
+            ({"partition_by": "hour(day)"}, LayoutError, "day"),
+            ({"partition_by": "bucket(0, status)"}, LayoutError, "bucket"),
+            ({"fields": {"nope": "text"}}, SchemaError, "nope"),
+            ({"fields": {"status": "text"}}, SchemaError, "status"),
+            ({"options": {"checkpoint.interwal": "1"}}, ConfigError, "did you mean"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_before_any_file(
+        self, tmp_path: Path, given: dict[str, object], error: type[Exception], complaint: str
+    ) -> None:
+        with pytest.raises(error, match=complaint):
+            IndexTable.create(tmp_path / "t", SCHEMA, **given)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_table_needs_a_column_that_is_no_partition(self, tmp_path: Path) -> None:
+        with pytest.raises(LayoutError):
+            IndexTable.create(tmp_path / "t", pa.schema({"a": pa.int32()}), partition_by="a")
+
+    def test_partitions_as_a_list(self) -> None:
+        table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA, partition_by=["day", "hour(ts)"])
+        assert str(table.layout) == "day, hour(ts)"
