@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 
 from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, UnsafePathError
@@ -55,6 +56,12 @@ def test_an_empty_file_is_a_file(store: Store) -> None:
     store.put("empty", b"")
     assert store.read("empty").size == 0
     assert store.head("empty").size == 0
+
+
+def test_arrow_buffers_are_data(store: Store) -> None:
+    store.put("a", pa.py_buffer(b"hello"))
+    store.put_if_absent("b", pa.py_buffer(memoryview(b"hello again")[:5]))
+    assert store.read("a").to_pybytes() == store.read("b").to_pybytes() == b"hello"
 
 
 def test_ranges(store: Store) -> None:

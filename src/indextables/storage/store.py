@@ -72,12 +72,12 @@ class Store:
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file, in place of one that may be there."""
         with translated(self.name_of(key)):
-            obstore.put(self._backend, self._path(key), data)
+            obstore.put(self._backend, self._path(key), _octets(data))
 
     def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file that must not be there yet."""
         with translated(self.name_of(key)):
-            obstore.put(self._backend, self._path(key), data, mode="create", use_multipart=False)
+            obstore.put(self._backend, self._path(key), _octets(data), mode="create", use_multipart=False)
 
     def put_file(self, key: str, source: Path) -> None:
         """Copies a local file into the table."""
@@ -108,3 +108,8 @@ class Store:
 
     def _path(self, key: str) -> str:
         return self._prefix + checked_key(key, root=self.location)
+
+
+def _octets(data: bytes | pa.Buffer) -> memoryview:
+    """The data without a copy, as the unsigned bytes that obstore insists on; Arrow calls its bytes signed."""
+    return memoryview(data).cast("B")

@@ -1,0 +1,125 @@
+"""A table does what a list of rows does: random appends, overwrites, scans, counts, searches and time travel."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from indextables import IndexTable
+
+START = datetime(1969, 12, 31, 22, tzinfo=UTC)
+WORDS = ["disk", "full", "retry", "timeout", "ok"]
+SCHEMA = pa.schema(
+    {
+        "region": pa.string(),
+        "n": pa.int32(),
+        "x": pa.float64(),
+        "ts": pa.timestamp("us", "UTC"),
+        "note": pa.string(),
+    }
+)
+ROWS = st.fixed_dictionaries(
+    {
+        "region": st.sampled_from(["eu", "us", "", "[#small]", "a/b", None]),
+        "n": st.one_of(st.none(), st.integers(-3, 3)),
+        "x": st.sampled_from([None, 0.0, -0.0, 1.5, -2.0, float("nan"), float("inf")]),
+        "ts": st.one_of(st.none(), st.integers(0, 60).map(lambda hours: START + timedelta(hours=hours))),
+        "note": st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)),
+    }
+)
+LAYOUTS = ["", "region", "day(ts)", "region, bucket(3, n)", "truncate(1, region), hour(ts)", "x", "truncate(2, n), month(ts)"]
+
+
+def larger(x: float | None, y: float) -> bool:
+    """As Spark compares: NaN is above everything."""
+    return x is not None and (x != x or x > y)  # noqa: PLR0124
+
+
+def words(row: dict[str, Any]) -> list[str]:
+    return (row["note"] or "").split()
+
+
+LINE = START + timedelta(hours=26)
+CONDITIONS: dict[str, Any] = {
+    "TRUE": lambda r: True,
+    "region = 'eu'": lambda r: r["region"] == "eu",
+    "region IN ('us', '[#small]', NULL)": lambda r: r["region"] in {"us", "[#small]"},
+    "region <> 'eu'": lambda r: r["region"] not in {None, "eu"},
+    "region IS NULL OR region = ''": lambda r: r["region"] in {None, ""},
+    "n >= 0": lambda r: r["n"] is not None and r["n"] >= 0,
+    "NOT (n BETWEEN -1 AND 1)": lambda r: r["n"] is not None and not -1 <= r["n"] <= 1,
+    "x > 1": lambda r: larger(r["x"], 1),
+    "x = 0": lambda r: r["x"] == 0,
+    "n = 2 AND x IS NOT NULL": lambda r: r["n"] == 2 and r["x"] is not None,
+    "ts < TIMESTAMP '1970-01-02T00:00:00Z'": lambda r: r["ts"] is not None and r["ts"] < LINE,
+    "ts >= TIMESTAMP '1970-01-02T00:00:00Z' OR n < 0": lambda r: (r["ts"] is not None and r["ts"] >= LINE)
+    or (r["n"] is not None and r["n"] < 0),
+    "note LIKE '%disk%'": lambda r: "disk" in (r["note"] or ""),
+    "note INDEXQUERY 'disk'": lambda r: "disk" in words(r),
+    "region = 'eu' AND note INDEXQUERY 'disk OR full'": lambda r: r["region"] == "eu" and {"disk", "full"} & set(words(r)),
+    "NOT note INDEXQUERY 'retry AND NOT ok'": lambda r: not ("retry" in words(r) and "ok" not in words(r)),
+    "n > 0 OR indexquery(note, 'timeout')": lambda r: (r["n"] or 0) > 0 or "timeout" in words(r),
+}
+
+
+def comparable(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(str(row[name]) for name in SCHEMA.names) for row in rows)
+
+
+class TableModel(RuleBasedStateMachine):
+    @initialize(layout=st.sampled_from(LAYOUTS), roll=st.sampled_from(["2", "1000"]))
+    def create(self, layout: str, roll: str) -> None:
+        options = {"targetRecordsPerSplit": roll, "checkpoint.interval": "3"}
+        place = f"memory://{uuid4().hex}/t"
+        self.table = IndexTable.create(place, SCHEMA, partition_by=layout, fields={"note": "text"}, options=options)
+        self.states: list[list[dict[str, Any]]] = [[]]
+
+    @rule(rows=st.lists(ROWS, max_size=6))
+    def append(self, rows: list[dict[str, Any]]) -> None:
+        version = self.table.append(pa.Table.from_pylist(rows, SCHEMA))
+        if rows:
+            self.states.append(self.states[-1] + rows)
+        assert version == len(self.states) - 1
+
+    @rule(rows=st.lists(ROWS, max_size=4))
+    def overwrite(self, rows: list[dict[str, Any]]) -> None:
+        if rows or self.states[-1]:
+            self.states.append(rows)
+        assert self.table.overwrite(pa.Table.from_pylist(rows, SCHEMA)) == len(self.states) - 1
+
+    @rule(where=st.sampled_from(sorted(CONDITIONS)), data=st.data())
+    def ask(self, where: str, data: st.DataObject) -> None:
+        version = data.draw(st.integers(0, len(self.states) - 1))
+        table = self.table.at(version=version)
+        expected = [row for row in self.states[version] if CONDITIONS[where](row)]
+        assert comparable(table.scan(where=where).to_arrow().to_pylist()) == comparable(expected)
+        assert table.count(where) == len(expected)
+        groups = table.scan(where=where).group_by("region").count().to_pylist()
+        assert {g["region"]: g["count"] for g in groups} == Counter(row["region"] for row in expected)
+
+    @rule(where=st.sampled_from(sorted(CONDITIONS)), limit=st.integers(1, 5))
+    def search(self, where: str, limit: int) -> None:
+        found = self.table.search("note:disk", where=where, limit=limit)
+        matches = [row for row in self.states[-1] if CONDITIONS[where](row) and "disk" in words(row)]
+        assert found.num_rows == min(limit, len(matches))
+        assert comparable(found.drop_columns("_score").to_pylist()) <= comparable(matches)
+        scores = found["_score"].to_pylist()
+        assert scores == sorted(scores, reverse=True)
+
+    @rule()
+    def open_again(self) -> None:
+        self.table = IndexTable.open(self.table.path, options={"checkpoint.interval": "3"})
+
+    @invariant()
+    def holds_its_rows(self) -> None:
+        if hasattr(self, "table"):
+            assert self.table.count() == len(self.states[-1])
+
+
+TestTableModel = TableModel.TestCase
+TestTableModel.settings = settings(max_examples=max(1, settings().max_examples // 20), stateful_step_count=12)
