@@ -32,7 +32,15 @@ ROWS = st.fixed_dictionaries(
         "note": st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)),
     }
 )
-LAYOUTS = ["", "region", "day(ts)", "region, bucket(3, n)", "truncate(1, region), hour(ts)", "x", "truncate(2, n), month(ts)"]
+LAYOUTS = [
+    "",
+    "region",
+    "x",
+    "day(ts)",
+    "region, bucket(3, n)",
+    "truncate(1, region), hour(ts)",
+    "truncate(2, n), year(ts)",
+]
 
 
 def larger(x: float | None, y: float) -> bool:
@@ -57,11 +65,14 @@ CONDITIONS: dict[str, Any] = {
     "x = 0": lambda r: r["x"] == 0,
     "n = 2 AND x IS NOT NULL": lambda r: r["n"] == 2 and r["x"] is not None,
     "ts < TIMESTAMP '1970-01-02T00:00:00Z'": lambda r: r["ts"] is not None and r["ts"] < LINE,
-    "ts >= TIMESTAMP '1970-01-02T00:00:00Z' OR n < 0": lambda r: (r["ts"] is not None and r["ts"] >= LINE)
-    or (r["n"] is not None and r["n"] < 0),
+    "ts >= TIMESTAMP '1970-01-02T00:00:00Z' OR n < 0": lambda r: (
+        (r["ts"] is not None and r["ts"] >= LINE) or (r["n"] is not None and r["n"] < 0)
+    ),
     "note LIKE '%disk%'": lambda r: "disk" in (r["note"] or ""),
     "note INDEXQUERY 'disk'": lambda r: "disk" in words(r),
-    "region = 'eu' AND note INDEXQUERY 'disk OR full'": lambda r: r["region"] == "eu" and {"disk", "full"} & set(words(r)),
+    "region = 'eu' AND note INDEXQUERY 'disk OR full'": lambda r: (
+        r["region"] == "eu" and {"disk", "full"} & set(words(r))
+    ),
     "NOT note INDEXQUERY 'retry AND NOT ok'": lambda r: not ("retry" in words(r) and "ok" not in words(r)),
     "n > 0 OR indexquery(note, 'timeout')": lambda r: (r["n"] or 0) > 0 or "timeout" in words(r),
 }
