@@ -83,7 +83,7 @@ class _Reader:
             case tree.Not() | tree.Prohibit():
                 return _negation(self.query(item.children[0], field))
             case tree.Boost():
-                return self.boosted(item, field)
+                return self.boosted(item, self.query(item.expr, field))
             case _:
                 return self.leaf(item, field)
 
@@ -92,7 +92,7 @@ class _Reader:
         if isinstance(inner, tree.SearchField):
             raise self.error("a value with a colon in it needs quotes", inner, name)
         if name == "*":
-            return self.everywhere(item)
+            return self.everywhere(inner)
         field = self.field(name, item)
         match inner:
             case tree.Prohibit(a=tree.Word(value=number)) if not field.is_text:
@@ -102,10 +102,14 @@ class _Reader:
             case _:
                 return self.query(inner, field)
 
-    def everywhere(self, item: tree.SearchField) -> Query:
-        if isinstance(item.expr, tree.Word) and item.expr.value == "*":
-            return nodes.MatchAll()
-        raise self.error("*:* is the only search in a field named *; name a field", item, "*")
+    def everywhere(self, item: tree.Item) -> Query | None:
+        match item:
+            case tree.Word(value="*"):
+                return nodes.MatchAll()
+            case tree.Boost():
+                return self.boosted(item, self.everywhere(item.expr))
+            case _:
+                raise self.error("*:* is the only search in a field named *; name a field", item, "*")
 
     def alternatives(self, item: tree.Item, field: Field | None) -> Query | None:
         """Clauses side by side, with or without OR: what must be, what must not, and what should."""
@@ -121,8 +125,8 @@ class _Reader:
         either = [nodes.disjunction(wishes)] if wishes else []
         return _combined(nodes.conjunction, [*must, *either, *banned])
 
-    def boosted(self, item: tree.Boost, field: Field | None) -> Query | None:
-        term, factor = self.query(item.expr, field), float(item.force)
+    def boosted(self, item: tree.Boost, term: Query | None) -> Query | None:
+        factor = float(item.force)
         if not (math.isfinite(factor) and factor > 0):
             raise self.error(f"a boost is a number above zero, not {item.force}", item)
         return None if term is None else nodes.Boost(term, factor)

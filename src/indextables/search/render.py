@@ -1,6 +1,7 @@
 """Queries as text that says them again: `parse(to_text(query)) == query` for what `parse` gives."""
 
 import re
+from decimal import Decimal
 from typing import assert_never
 
 import pyarrow as pa
@@ -46,7 +47,7 @@ def to_text(query: Query) -> str:
         case Prefer(term, wishes):
             return " ".join([f"+{_grouped(term)}", *map(_grouped, wishes)])
         case Boost(term, factor):
-            return f"{_grouped(term)}^{factor:f}"
+            return f"{_grouped(term)}^{Decimal(repr(factor)):f}"
         case _:
             return _leaf(query)
 
