@@ -1,21 +1,34 @@
-"""Search: how columns are indexed, the query language, and what tantivy makes of both."""
+"""Search: how columns are indexed, the query language, what tantivy makes of both, and sums over what was found."""
 
+from indextables.search.aggregations import Aggregation, bind, date_histogram, histogram, ranges, stats, terms
 from indextables.search.compile import compile_query
 from indextables.search.documents import documents
 from indextables.search.fields import FieldRule, resolve
+from indextables.search.from_index import over_index
 from indextables.search.nodes import Query, fields
+from indextables.search.partials import merge, over_rows
 from indextables.search.reading import parse
 from indextables.search.render import to_text
 from indextables.search.terms import tantivy_schema
 
 __all__ = [
+    "Aggregation",
     "FieldRule",
     "Query",
+    "bind",
     "compile_query",
+    "date_histogram",
     "documents",
     "fields",
+    "histogram",
+    "merge",
+    "over_index",
+    "over_rows",
     "parse",
+    "ranges",
     "resolve",
+    "stats",
     "tantivy_schema",
+    "terms",
     "to_text",
 ]

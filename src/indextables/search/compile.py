@@ -48,6 +48,16 @@ def compile_query(query: Query, index: tantivy.Index) -> tantivy.Query:
     return _Compiler(index.schema, fields(query)).query(query)
 
 
+def has_field(index: tantivy.Index, column: str) -> bool:
+    """Whether an index knows a column. One that was added to the table later, it does not."""
+    return _has(index.schema, column)
+
+
+def has_cut_values(index: tantivy.Index, column: str) -> bool:
+    """Whether there are values of a column of which only the start is in the index."""
+    return bool(index.searcher().search(_states(index.schema, column, CUT), 1).hits)
+
+
 class _Compiler:
     def __init__(self, schema: tantivy.Schema, columns: set[str]) -> None:
         self.schema = schema
@@ -135,7 +145,7 @@ class _Compiler:
 def _refuse_patterns_on_cut_values(query: Query, index: tantivy.Index) -> None:
     columns = {leaf.field for leaf in leaves(query) if isinstance(leaf, Wildcard | Regex)}
     for column in sorted(columns):
-        if _has(index.schema, column) and index.searcher().search(_states(index.schema, column, CUT), 1).hits:
+        if has_field(index, column) and has_cut_values(index, column):
             reason = f"{column!r} has values of more than 65,000 bytes, and only their start is indexed"
             raise SearchQueryError(
                 f"the search {to_text(query)} cannot be answered: {reason}; search for words or a prefix instead",

@@ -104,6 +104,20 @@ def ordinals(array: pa.Array) -> pa.Array:
     return _ORDINALS[type_name(array.type).partition("(")[0]](array)
 
 
+def from_ordinals(numbers: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """The values of a type that the integers stand for.
+
+    >>> from_ordinals(ordinals(pa.array([-1.5, None])), pa.float64()).to_pylist()
+    [-1.5, None]
+    """
+    return _FROM_ORDINALS[type_name(arrow).partition("(")[0]](numbers, arrow)
+
+
+def from_term_texts(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """The values of a type that the texts stand for: strings, or decimals of many digits."""
+    return _from_digits(texts, arrow) if pa.types.is_decimal(arrow) else texts
+
+
 def term_texts(array: pa.Array) -> pa.Array:
     """The texts that stand for strings, which stay as they are, and for decimals of many digits."""
     return _digits(array) if pa.types.is_decimal(array.type) else array
@@ -151,6 +165,16 @@ def _digits(array: pa.Array) -> pa.Array:
     return pc.utf8_lpad(raised.cast(pa.string()), MAX_DECIMAL_PRECISION + 1, "0")
 
 
+def _from_digits(texts: pa.Array, decimal: pa.DataType) -> pa.Array:
+    raised = texts.cast(_ROOMY)
+    return pc.subtract(raised, pa.scalar(10**MAX_DECIMAL_PRECISION, _ROOMY)).cast(_WIDEST).view(decimal)
+
+
+def _floats(numbers: pa.Array, floating: pa.DataType) -> pa.Array:
+    bits = pc.if_else(pc.less(numbers, 0), pc.bit_wise_xor(numbers, _TURN), numbers)
+    return bits.view(pa.float64()).cast(floating)
+
+
 def _plain_ordinals(array: pa.Array) -> pa.Array:
     return array.cast(pa.int64())
 
@@ -167,4 +191,17 @@ _ORDINALS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "date": lambda array: array.view(pa.int32()).cast(pa.int64()),
     "timestamp": lambda array: array.view(pa.int64()),
     "timestamp_ntz": lambda array: array.view(pa.int64()),
+}
+_FROM_ORDINALS: dict[str, Callable[[pa.Array, pa.DataType], pa.Array]] = {
+    "boolean": lambda numbers, arrow: numbers.cast(arrow),
+    "byte": lambda numbers, arrow: numbers.cast(arrow),
+    "short": lambda numbers, arrow: numbers.cast(arrow),
+    "integer": lambda numbers, arrow: numbers.cast(arrow),
+    "long": lambda numbers, _: numbers,
+    "float": _floats,
+    "double": _floats,
+    "decimal": lambda numbers, arrow: numbers.cast(_WIDEST).view(arrow),
+    "date": lambda numbers, arrow: numbers.cast(pa.int32()).view(arrow),
+    "timestamp": lambda numbers, arrow: numbers.view(arrow),
+    "timestamp_ntz": lambda numbers, arrow: numbers.view(arrow),
 }

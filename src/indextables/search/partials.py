@@ -1,0 +1,182 @@
+"""Aggregations, one part of a table after the other, and the parts put together.
+
+A *partial* is a small Arrow table of what one split has to say: keys as the index holds them, and counts. It comes from
+the index (`over_index`), without a look at any row, where tantivy is exact; where it is not, the column's values of the
+rows that were found go through `over_rows`. Both give the same partial, so nothing that `merge` returns is approximate
+but the last digits of a sum of floats.
+
+>>> from indextables.search import aggregations, resolve
+>>> schema = pa.schema({"level": pa.string()})
+>>> top = aggregations.bind(aggregations.terms("level", size=1), schema, resolve(schema))
+>>> merge(top, [over_rows(top, pa.array(["INFO", "WARN"])), over_rows(top, pa.array(["WARN", None]))]).to_pylist()
+[{'key': 'WARN', 'count': 2}]
+"""
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.kernels import flat, floor_divide
+from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
+from indextables.search.terms import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
+from indextables.values import in_table_type
+
+COUNTS = pa.schema({"key": pa.int64(), "count": pa.int64()})
+TEXT_COUNTS = pa.schema({"key": pa.string(), "count": pa.int64()})
+
+
+def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """What the values of a column say, of just those rows that count."""
+    values = in_table_type(flat(column)).drop_null()
+    match bound.aggregation:
+        case Terms():
+            return _counted(_keys(values), _key_schema(bound))
+        case Histogram() | DateHistogram():
+            return _counted(floor_divide(ordinals(values), bound.step), COUNTS)
+        case Ranges():
+            keys = _keys(values)
+            return ranges_partial([_within(keys, bound.type, ends) for ends in bound.ends()])
+        case Stats():
+            return _row_stats(bound, values)
+        case _:
+            assert_never(bound.aggregation)
+
+
+def merge(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+    """The answer for the whole table, in the types of its columns.
+
+    Terms come with the most frequent first, histograms in the order of their keys without empty intervals, ranges as they
+    were given, statistics as one row.
+    """
+    match bound.aggregation:
+        case Terms(_, size):
+            return _merged_terms(bound, partials, size)
+        case Histogram() | DateHistogram():
+            return _merged_histogram(bound, partials)
+        case Ranges():
+            return _merged_ranges(bound, partials)
+        case Stats():
+            return _merged_stats(bound, partials)
+        case _:
+            assert_never(bound.aggregation)
+
+
+def _keys(values: pa.Array) -> pa.Array:
+    return ordinals(values) if is_ordinal(values.type) else term_texts(values)
+
+
+def _values(keys: pa.Array, arrow: pa.DataType) -> pa.Array:
+    return from_ordinals(keys, arrow) if is_ordinal(arrow) else from_term_texts(keys, arrow)
+
+
+def _key_schema(bound: Bound) -> pa.Schema:
+    return COUNTS if is_ordinal(bound.type) else TEXT_COUNTS
+
+
+def _counted(keys: pa.Array, schema: pa.Schema) -> pa.Table:
+    counted = pc.value_counts(keys)
+    return pa.table([counted.field("values"), counted.field("counts")], schema=schema)
+
+
+def _within(keys: pa.Array, arrow: pa.DataType, ends: tuple[pa.Scalar | None, pa.Scalar | None]) -> int:
+    lower, upper = (None if end is None else _keys(in_table_type(pa.array([end], arrow)))[0] for end in ends)
+    after = pa.scalar(value=True) if lower is None else pc.greater_equal(keys, lower)
+    before = pa.scalar(value=True) if upper is None else pc.less(keys, upper)
+    if lower is None and upper is None:
+        return len(keys)
+    return pc.sum(pc.and_(after, before)).as_py() or 0
+
+
+def ranges_partial(counts: Sequence[int]) -> pa.Table:
+    return pa.table([list(range(len(counts))), counts], schema=COUNTS)
+
+
+def _row_stats(bound: Bound, values: pa.Array) -> pa.Table:
+    summed = _sum_type(bound.type)
+    total = pa.array([None], pa.int64()) if summed is None else pa.array([pc.sum(values.cast(summed))])
+    ends = pc.min_max(_keys(values))
+    return stats_partial(bound, len(values), total, ends["min"].as_py(), ends["max"].as_py())
+
+
+def stats_partial(bound: Bound, count: int, total: pa.Array, least: Any, greatest: Any) -> pa.Table:
+    key = _key_schema(bound).field("key").type
+    summed = _sum_type(bound.type)
+    return pa.table(
+        {
+            "count": [count],
+            "sum": pa.nulls(1, pa.int64()) if summed is None else _in_sum_type(total, bound.type, summed),
+            "min": pa.array([least], key),
+            "max": pa.array([greatest], key),
+        }
+    )
+
+
+def _in_sum_type(total: pa.Array, arrow: pa.DataType, summed: pa.DataType) -> pa.Array:
+    """A sum that tantivy made of the index's integers, or that is what it should be already."""
+    unscaled = pa.types.is_decimal(arrow) and not pa.types.is_decimal(total.type)
+    return total.cast(pa.decimal128(38, 0)).view(summed) if unscaled else total.cast(summed)
+
+
+def _sum_type(arrow: pa.DataType) -> pa.DataType | None:
+    """A type with room for a sum; None for dates and timestamps, which have none."""
+    if pa.types.is_temporal(arrow):
+        return None
+    if pa.types.is_decimal(arrow):
+        return pa.decimal128(38, arrow.scale)
+    if pa.types.is_floating(arrow):
+        return pa.float64()
+    return pa.decimal128(38, 0) if arrow == pa.int64() else pa.int64()
+
+
+def _together(partials: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """The sum of the counts of each key."""
+    counts = pa.concat_tables([schema.empty_table(), *partials]).group_by("key").aggregate([("count", "sum")])
+    return counts.rename_columns(["key", "count"])
+
+
+def _merged_terms(bound: Bound, partials: Sequence[pa.Table], size: int | None) -> pa.Table:
+    counts = _together(partials, _key_schema(bound)).sort_by([("count", "descending"), ("key", "ascending")])
+    best = counts.slice(0, size)
+    return pa.table({"key": _values(flat(best["key"]), bound.type), "count": best["count"]})
+
+
+def _merged_histogram(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+    counts = _together(partials, COUNTS).sort_by("key")
+    lowest = -(2 ** (bound.type.bit_width - 1)) if not pa.types.is_decimal(bound.type) else -(2**63)
+    starts = [max(number * bound.step, lowest) for number in counts["key"].to_pylist()]
+    return pa.table({"key": _values(pa.array(starts, pa.int64()), bound.type), "count": counts["count"]})
+
+
+def _merged_ranges(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+    counts = dict(zip(*_together(partials, COUNTS).to_pydict().values(), strict=True))
+    lower, upper = ([ends[side] for ends in bound.ends()] for side in (0, 1))
+    return pa.table(
+        {
+            "from": pa.array([None if end is None else end.as_py() for end in lower], bound.type),
+            "to": pa.array([None if end is None else end.as_py() for end in upper], bound.type),
+            "count": pa.array([counts.get(position, 0) for position in range(len(lower))], pa.int64()),
+        }
+    )
+
+
+def _merged_stats(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+    empty = stats_partial(bound, 0, pa.nulls(1, pa.int64()), None, None)
+    every = pa.concat_tables([empty, *partials])
+    count = pc.sum(every["count"])
+    least, greatest = (
+        pa.array([of(every[name]).as_py()], every[name].type) for of, name in ((pc.min, "min"), (pc.max, "max"))
+    )
+    ends = {"min": _values(least, bound.type), "max": _values(greatest, bound.type)}
+    if _sum_type(bound.type) is None:
+        return pa.table({"count": [count.as_py()], **ends})
+    total = pc.sum(every["sum"])
+    average = (
+        pc.divide(total.cast(pa.float64()), count.cast(pa.float64()))
+        if count.as_py()
+        else pa.scalar(None, pa.float64())
+    )
+    return pa.table(
+        {"count": [count.as_py()], "sum": pa.array([total], total.type), **ends, "avg": pa.array([average])}
+    )
