@@ -25,6 +25,7 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.predicate import col
+from indextables.search import date_histogram, stats, terms
 
 SCHEMA = pa.schema(
     {
@@ -523,3 +524,46 @@ class TestCreating:
     def test_partitions_as_a_list(self) -> None:
         table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA, partition_by=["day", "hour(ts)"])
         assert str(table.layout) == "day, hour(ts)"
+
+
+class TestAggregating:
+    def test_over_a_search(self, table: IndexTable) -> None:
+        levels = table.scan(query="disk").aggregate(terms("level"))
+        assert levels.to_pylist() == [{"key": "ERROR", "count": 2}, {"key": "WARN", "count": 1}]
+
+    def test_over_a_condition(self, table: IndexTable) -> None:
+        levels = table.scan(where="day = 'mon'").aggregate(terms("level"))
+        assert levels.to_pylist() == [{"key": "ERROR", "count": 2}, {"key": "INFO", "count": 1}]
+
+    def test_over_both(self, table: IndexTable) -> None:
+        found = table.scan(where="status > 200", query="disk").aggregate(stats("status")).to_pylist()
+        assert found == [{"count": 2, "sum": 1003, "min": 500, "max": 503, "avg": 501.5}]
+
+    def test_days(self, table: IndexTable) -> None:
+        days = table.scan().aggregate(date_histogram("ts", "1d"))
+        assert days["count"].to_pylist() == [3, 2, 2]
+
+    def test_an_unknown_column(self, table: IndexTable) -> None:
+        with pytest.raises(SearchQueryError, match="did you mean 'level'"):
+            table.scan().aggregate(terms("levl"))
+
+    def test_extremes(self, table: IndexTable) -> None:
+        assert (table.scan().min("status"), table.scan().max("STATUS")) == (200, 503)
+        assert table.scan(where="day = 'tue'").max("ts") == START + timedelta(hours=30)
+        assert table.scan(where="status > 200").min("status") == 404
+        assert table.scan(where="FALSE").min("status") is None
+        assert table.scan().max("message") == "timeout while reading from disk"
+
+    def test_extremes_of_floats_know_nan(self) -> None:
+        table = IndexTable.create(f"memory://{uuid4().hex}/t", pa.schema({"x": pa.float64()}))
+        table.append(pa.table({"x": [1.5, float("nan"), None]}))
+        assert table.scan().min("x") == 1.5
+        assert str(table.scan().max("x")) == "nan"
+
+    def test_extremes_from_the_log(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+        table.append(lines())
+        for path in files(tmp_path):
+            path.unlink()
+        assert table.scan(where="day = 'mon'").max("status") == 503
+        assert table.scan().min("ts") == START

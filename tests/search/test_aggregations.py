@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.search.indexes import found, index_of
 
 from indextables.errors import SearchQueryError
 from indextables.search import (
@@ -25,6 +24,7 @@ from indextables.search import (
     stats,
     terms,
 )
+from tests.search.indexes import found, index_of
 
 ROWS = 400
 DAY = dt.date(2024, 1, 1)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import tantivy
-from tests.search.brute import rows_of
-from tests.search.indexes import found, index_of, scored
 
 from indextables.errors import SearchQueryError
 from indextables.search import parse, resolve
+from tests.search.brute import rows_of
+from tests.search.indexes import found, index_of, scored
 
 LOGHUB = Path("/work/shared/data/loghub")  # real lines where they are at hand; the tests say the same without them
 SCHEMA = pa.schema(
@@ -74,7 +74,7 @@ def table() -> pa.Table:
         "status": [chance.choice([*range(195, 205), *range(495, 605), -1, None]) for _ in messages],
         "bytes": some(0, -1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)),
         "ratio": some(0.1, 0.30000000000000004, -1.5, 1e23, 123456789.123456789, float("inf"), float("nan"), 0.0, -0.0),
-        "ok": some(True, False),  # noqa: FBT003
+        "ok": some(True, False),
         "price": some(*(Decimal(cents) / 100 for cents in (-110, 109, 110, 111, 219, 220, 221))),
         "wide": some(
             Decimal("-99999999999999999999.99"), Decimal("-0.01"), Decimal(0), Decimal("12345678901234567890.12")

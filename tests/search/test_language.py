@@ -101,7 +101,7 @@ def equal(column: str, text: str) -> Range:
         ("status:<=-10", Range("status", None, value("status", "-10"))),
         ("status:{* TO 10}", Range("status", None, value("status", "10"), includes_upper=False)),
         ("ratio:0.1", equal("ratio", "0.1")),
-        ("ok:True", Range("ok", pa.scalar(True), pa.scalar(True))),  # noqa: FBT003
+        ("ok:True", Range("ok", pa.scalar(True), pa.scalar(True))),
         ("price:1.10", equal("price", "1.10")),
         ("day:2024-02-29", equal("day", "2024-02-29")),
         ("ts:2024-01-01T10:00:00Z", equal("ts", "2024-01-01T10:00:00Z")),

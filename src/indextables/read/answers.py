@@ -6,6 +6,7 @@ split whose logical partitions are all decided, some in and some out, is known t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,6 +46,50 @@ def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> 
     answer = _from_log(plan, known)
     columns = {key: _exact_values(answer.parts, key, metadata)[0] for key in keys}
     return pa.table({**columns, "count": answer.parts["num_records"]}), answer
+
+
+def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
+    """The least and greatest value of a column in each split that the log knows them of, and the splits left to be opened.
+
+    The log cuts long texts and does not know of NaN, so bounds of such columns are not values.
+    """
+    splits, verdicts = plan.judged.splits, plan.judged.verdicts
+    kind = metadata.arrow_schema().field(column).type
+    ends = pa.table({end: _bound(splits, end, column, kind) for end in ("min", "max")})
+    inexact = pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind)
+    known = pa.repeat(pa.scalar(value=False), len(splits)) if inexact else _have_ends(splits, ends, column)
+    wholly = pc.equal(verdicts, int(Verdict.ALWAYS))
+    left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(pc.and_(wholly, known)))
+    return ends.filter(pc.and_(wholly, known)), list(tasks_for(splits.filter(left), verdicts.filter(left)))
+
+
+def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The least and greatest value in some rows of one column; NaN is the greatest."""
+    values = pa.Table.from_batches(batches, schema).column(0)
+    nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False
+    numbers = values.filter(pc.invert(pc.is_nan(values))) if nan else values
+    ends = pc.min_max(numbers)
+    greatest = pa.array([float("nan")], values.type) if nan else pa.array([ends["max"].as_py()], values.type)
+    least = ends["min"].as_py() if ends["min"].is_valid or not nan else float("nan")
+    return pa.table({"min": pa.array([least], values.type), "max": greatest})
+
+
+def merged_extremes(ends: pa.Table) -> dict[str, Any]:
+    low, high = (extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema) for end in ("min", "max"))
+    return {"min": low["min"][0].as_py(), "max": high["max"][0].as_py()}
+
+
+def _bound(splits: pa.Table, end: str, column: str, kind: pa.DataType) -> pa.Array:
+    if end not in splits.schema.names or splits.schema.field(end).type.get_field_index(column) < 0:
+        return pa.nulls(len(splits), kind)
+    return pc.struct_field(splits[end], [column]).combine_chunks()
+
+
+def _have_ends(splits: pa.Table, ends: pa.Table, column: str) -> pa.Array:
+    """Whether both ends are known, or that there is no value at all."""
+    both = pc.and_(ends["min"].is_valid(), ends["max"].is_valid())
+    only_nulls = pc.equal(pc.struct_field(splits["null_count"], [column]), splits["num_records"])
+    return pc.or_(both, pc.fill_null(only_nulls, fill_value=False)).combine_chunks()
 
 
 def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table:

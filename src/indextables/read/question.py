@@ -21,6 +21,7 @@ class Question:
     """
 
     schema: pa.Schema
+    rules: Mapping[str, FieldRule]
     predicate: Predicate
     queries: Mapping[IndexQuery, Query]
     columns: tuple[str, ...]
@@ -57,7 +58,7 @@ def ask(
         )
         for node in index_queries(predicate)
     }
-    return Question(schema, predicate, queries, _chosen(schema, columns, case_sensitive=case_sensitive))
+    return Question(schema, rules, predicate, queries, _chosen(schema, columns, case_sensitive=case_sensitive))
 
 
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ from indextables.predicate import (
     judge,
 )
 from indextables.read.question import Question
+from indextables.search import over_index, over_rows
+from indextables.search.aggregations import Bound
 from indextables.search.compile import compile_query
 from indextables.search.nodes import Query
 from indextables.search.nodes import conjunction as all_of
@@ -47,6 +49,18 @@ def count_matching(reader: SplitReader, question: Question) -> int:
     if asked.query is not None and asked.rest == _TRUE:
         return reader.count(asked.compiled(asked.query))
     return sum(len(rows) for rows in asked.rows())
+
+
+def aggregate_rows(reader: SplitReader, question: Question, bound: Bound, *, wholly: bool) -> pa.Table:
+    """What one split has to say to an aggregation: by its index where a search is all there is, else by its rows."""
+    predicate = _TRUE if wholly else question.predicate
+    asked = _Asked.of(reader, replace(question, columns=(bound.field,), predicate=predicate))
+    if asked.query is not None and asked.rest == _TRUE:
+        partial = over_index(bound, asked.query, reader.index)
+        if partial is not None:
+            return partial
+    columns_of = [rows[bound.field] for rows in asked.rows()]
+    return over_rows(bound, pa.chunked_array([chunk for c in columns_of for chunk in c.chunks], type=bound.type))
 
 
 def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:

@@ -5,17 +5,25 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from indextables.errors import SchemaError
 from indextables.log.snapshot import Snapshot
-from indextables.read.answers import count_from_log, groups_from_log, summed
+from indextables.read.answers import (
+    count_from_log,
+    extremes_from_log,
+    extremes_of,
+    groups_from_log,
+    merged_extremes,
+    summed,
+)
 from indextables.read.opener import SplitOpener
 from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
 from indextables.read.question import Question
-from indextables.read.rows import count_matching, matching_rows
+from indextables.read.rows import aggregate_rows, count_matching, matching_rows
+from indextables.search import Aggregation, bind, merge
 from indextables.split import SplitReader
 
 T = TypeVar("T")
@@ -74,12 +82,41 @@ class Scan:
         """The rows by the values of some columns: `scan.group_by("date").count()`."""
         if not columns:
             raise SchemaError("group_by needs at least one column", column=None)
-        own = {name.lower(): name for name in self.question.schema.names}
-        for column in columns:
-            if column.lower() not in own:
-                available = ", ".join(self.question.schema.names)
-                raise SchemaError(f"there is no column {column!r}; the table has {available}", column=column)
-        return GroupedScan(self, tuple(own[column.lower()] for column in columns))
+        return GroupedScan(self, tuple(self._column(column) for column in columns))
+
+    def _column(self, name: str) -> str:
+        own: dict[str, str] = {column.lower(): column for column in self.question.schema.names}
+        if name.lower() not in own:
+            available = ", ".join(self.question.schema.names)
+            raise SchemaError(f"there is no column {name!r}; the table has {available}", column=name)
+        return own[name.lower()]
+
+    def aggregate(self, aggregation: Aggregation) -> pa.Table:
+        """Terms, histograms, ranges or statistics of the rows; see `indextables.search` for what there is.
+
+        With a search and nothing else, the index of each split answers, and no row is read.
+        """
+        bound = bind(aggregation, self.question.schema, self.question.rules)
+
+        def partial(task: SplitTask) -> pa.Table:
+            return aggregate_rows(self.open(task), self.question, bound, wholly=task.wholly)
+
+        return merge(bound, list(self.over(self.plan.tasks, partial)))
+
+    def min(self, column: str) -> Any:
+        """The least value of a column, None where there is none; from the log, as far as it knows."""
+        return self._extremes(column)["min"]
+
+    def max(self, column: str) -> Any:
+        """The greatest value of a column; NaN is greater than any number, as in Spark."""
+        return self._extremes(column)["max"]
+
+    def _extremes(self, column: str) -> dict[str, Any]:
+        name = self._column(column)
+        known, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)
+        scan = self.asking_for((name,))
+        read = [extremes_of(batches, scan.schema) for batches in scan.over(unknown, scan.rows_of)]
+        return merged_extremes(pa.concat_tables([known, *read]))
 
     def asking_for(self, columns: tuple[str, ...]) -> "Scan":
         """The same rows, other columns of them."""
