@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from indextables.config import Config
-from indextables.search import resolve
+from indextables.search import Query, parse, resolve
 from indextables.split import IndexCache, SplitFacts, SplitOptions, SplitReader, write_split
 from indextables.storage import Store, open_store
 
@@ -86,3 +86,7 @@ def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[in
 
     monkeypatch.setattr(store, "read_ranges", remember)
     return requests
+
+
+def query(split: SplitReader, text: str) -> Query:
+    return parse(text, schema=split.schema, rules=split.rules)

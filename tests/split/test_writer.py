@@ -1,3 +1,4 @@
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,17 @@ def test_what_the_log_is_told(tmp_path: Path) -> None:
     assert 4 < facts.index[0] < facts.index[1] <= facts.footer[0]
     assert facts.statistics == Statistics.of(rows.combine_chunks().to_batches()[0])
     assert facts.time_range == (1_700_000_000_000_000, 1_700_000_000_999_000)
+
+
+def test_what_the_log_is_told_travels_between_processes(tmp_path: Path) -> None:
+    facts = write(EVERY_TYPE, tmp_path / "a.split")
+    assert pickle.loads(pickle.dumps(facts)) == facts
+
+
+def test_a_split_without_rows_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="at least one row"):
+        write(EVERY_TYPE.slice(0, 0), tmp_path / "a.split")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_row(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import tantivy
 
 from indextables.predicate import (
     And,
@@ -27,7 +26,6 @@ from indextables.predicate import (
 from indextables.read.question import Question
 from indextables.search import over_index, over_rows
 from indextables.search.aggregations import Bound
-from indextables.search.compile import compile_query
 from indextables.search.nodes import Query
 from indextables.search.nodes import conjunction as all_of
 from indextables.split import SplitReader
@@ -47,7 +45,7 @@ def matching_rows(reader: SplitReader, question: Question, *, wholly: bool) -> I
 def count_matching(reader: SplitReader, question: Question) -> int:
     asked = _Asked.of(reader, replace(question, columns=()))
     if asked.query is not None and asked.rest == _TRUE:
-        return reader.count(asked.compiled(asked.query))
+        return reader.count(asked.query)
     return sum(len(rows) for rows in asked.rows())
 
 
@@ -71,9 +69,9 @@ def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:
     asked = _Asked.of(reader, question)
     if asked.query is None:
         raise AssertionError("a question about the best matches has a search")
-    query, wanted = asked.compiled(asked.query), limit
+    wanted = limit
     while True:
-        numbers, scores = reader.top(query, wanted)
+        numbers, scores = reader.top(asked.query, wanted)
         order = pc.array_sort_indices(numbers)
         ascending = numbers.take(order)
         rows = asked.rows_at(ascending).append_column(SCORE, scores.take(order)).filter(asked.keep_at(ascending))
@@ -101,13 +99,7 @@ class _Asked:
         return cls(reader, question, all_of(searches) if searches else None, rest)
 
     def rows(self) -> Iterator[pa.Table]:
-        return self.scanned() if self.query is None else self.found(self.hits(self.query))
-
-    def compiled(self, query: Query) -> tantivy.Query:
-        return compile_query(query, self.reader.index)
-
-    def hits(self, query: Query) -> pa.Array:
-        return self.reader.search(self.compiled(query))
+        return self.scanned() if self.query is None else self.found(self.reader.search(self.query))
 
     def found(self, numbers: pa.Array) -> Iterator[pa.Table]:
         """The rows of these numbers (ascending) that satisfy the rest."""
@@ -133,7 +125,8 @@ class _Asked:
         return self._keep(self.rows_at(numbers), numbers)
 
     def _keep(self, rows: pa.Table, numbers: pa.Array) -> pa.ChunkedArray | pa.Array:
-        hits = {node: pc.is_in(numbers, self.hits(self.question.queries[node])) for node in index_queries(self.rest)}
+        queries = {node: self.question.queries[node] for node in index_queries(self.rest)}
+        hits = {node: pc.is_in(numbers, self.reader.search(query)) for node, query in queries.items()}
         return pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False)
 
     def _row_groups(self) -> list[int]:

@@ -1,10 +1,9 @@
 """One split, read by ranges: its footer, the columns that are asked for, the index when there is something to search."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +12,8 @@ import tantivy
 
 from indextables.errors import SchemaError, StorageError
 from indextables.predicate import Bounds
+from indextables.search import FieldRule, Query, compile_query
+from indextables.search.nodes import Not
 from indextables.split.bounds import row_group_bounds
 from indextables.split.format import TRAILER, Footer, chunk_range, damaged, footer_start, parse_footer
 from indextables.split.index import IndexCache, unpack
@@ -28,14 +29,14 @@ class SplitReader:
 
     >>> import tempfile
     >>> from indextables.config import Config
-    >>> from indextables.search import resolve
+    >>> from indextables.search import parse, resolve
     >>> from indextables.split.writer import write_split
     >>> from indextables.storage import open_store
     >>> rows = pa.record_batch({"level": ["INFO", "ERROR", "INFO"], "n": [1, 2, 3]})
     >>> table, cache = tempfile.mkdtemp(), IndexCache.configured(Config(cache_directory=tempfile.mkdtemp()))
     >>> facts = write_split([rows], Path(table, "a.split"), schema=rows.schema, rules=resolve(rows.schema))
     >>> split = SplitReader(open_store(table), "a.split", size=facts.size, footer=facts.footer, cache=cache)
-    >>> hits = split.search(tantivy.Query.term_query(split.index.schema, "=level", "INFO", index_option="basic"))
+    >>> hits = split.search(parse("level:INFO", schema=split.schema, rules=split.rules))
     >>> split.take(hits, ["n"]).to_pydict()
     {'n': [1, 3]}
     """
@@ -75,13 +76,18 @@ class SplitReader:
         return self.footer.metadata.schema.to_arrow_schema().remove_metadata()
 
     @property
+    def rules(self) -> Mapping[str, FieldRule]:
+        """How its columns were indexed."""
+        return self.footer.index.fields
+
+    @property
     def num_row_groups(self) -> int:
         return int(self.footer.metadata.num_row_groups)
 
     def row_numbers(self, groups: Sequence[int]) -> pa.Array:
         """The numbers of the rows in some row groups, one group after the other."""
-        starts = [pa.arange(self._first_rows[g], self._first_rows[g] + self._group_rows[g]) for g in groups]
-        return pa.concat_arrays(starts) if starts else pa.array([], pa.int64())
+        ranges = [pa.arange(self._first_rows[g], self._first_rows[g] + self._group_rows[g]) for g in groups]
+        return pa.concat_arrays(ranges) if ranges else pa.array([], pa.int64())
 
     def read(
         self, columns: Sequence[str] | None = None, *, row_groups: Sequence[int] | None = None
@@ -100,7 +106,7 @@ class SplitReader:
         ]
         return pa.concat_tables(found) if found else self._empty(wanted)
 
-    def search(self, query: tantivy.Query) -> pa.Array:
+    def search(self, query: Query) -> pa.Array:
         """The numbers of all rows that a query finds, ascending.
 
         tantivy hands hits over one Python object at a time (measured: 0.35 us each), so it is asked for the hits or for the
@@ -109,41 +115,37 @@ class SplitReader:
         hits = self.count(query)
         if 2 * hits <= self.num_rows:
             return self._numbers(query, hits)
-        others = tantivy.Query.boolean_query(
-            [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, query)]
-        )
-        missed = self._numbers(others, self.num_rows - hits)
+        missed = self._numbers(Not(query), self.num_rows - hits)
         rows = pa.arange(0, self.num_rows)
         return rows.filter(pc.invert(pc.is_in(rows, missed)))
 
-    def top(self, query: tantivy.Query, limit: int) -> tuple[pa.Array, pa.Array]:
+    def top(self, query: Query, limit: int) -> tuple[pa.Array, pa.Array]:
         """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
-        found = self.index.searcher().search(query, limit=max(1, min(limit, self.num_rows)), count=False).hits[:limit]
+        at_most = max(1, min(limit, self.num_rows))
+        found = self.index.searcher().search(self._compiled(query), limit=at_most, count=False).hits[:limit]
         scores = pa.array([score for score, _ in found], pa.float32())
         return pa.array([address.doc for _, address in found], pa.int64()), scores
 
-    def count(self, query: tantivy.Query) -> int:
-        found = self.index.searcher().search(query, limit=1, count=True)
+    def count(self, query: Query) -> int:
+        found = self.index.searcher().search(self._compiled(query), limit=1, count=True)
         return int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
-
-    def aggregate(self, query: tantivy.Query, request: dict[str, Any]) -> dict[str, Any]:
-        """What tantivy makes of the rows that a query finds."""
-        found: dict[str, Any] = self.index.searcher().aggregate(query, request)
-        return found
 
     def row_group_bounds(self, columns: Sequence[str]) -> Bounds:
         """What the footer knows of the values of some columns in each row group, for `predicate.judge`."""
         known = {name: row_group_bounds(self.footer.metadata, self.schema, name) for name in columns}
         return Bounds(self.footer.metadata.num_row_groups, {name: (fact,) for name, fact in known.items() if fact})
 
+    def _compiled(self, query: Query) -> tantivy.Query:
+        return compile_query(query, self.index)
+
     def _unpack_index(self, directory: Path) -> None:
         section = self.footer.index
         unpack(section, self._fetch(section.offset, section.end), directory, name=self.name)
 
-    def _numbers(self, query: tantivy.Query, hits: int) -> pa.Array:
+    def _numbers(self, query: Query, hits: int) -> pa.Array:
         if not hits:
             return pa.array([], pa.int64())
-        unscored = tantivy.Query.const_score_query(query, 1.0)
+        unscored = tantivy.Query.const_score_query(self._compiled(query), 1.0)
         found = self.index.searcher().search(unscored, limit=hits, count=False).hits
         rows = pa.array([address.doc for _, address in found], pa.int64())
         return rows.take(pc.array_sort_indices(rows))

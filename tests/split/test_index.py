@@ -1,0 +1,127 @@
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from indextables.errors import DamagedSplitError, OversizedSplitError
+from indextables.search import documents
+from indextables.split import IndexCache
+from indextables.storage.cache import DirectoryCache
+from tests.split.samples import numbered, private_cache, query, reader, write
+
+
+def test_an_index_that_numbers_rows_otherwise_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reversed_documents(*given: object) -> Iterator[str]:
+        return reversed(list(documents(*given)))
+
+    monkeypatch.setattr("indextables.split.index.documents", reversed_documents)
+    with pytest.raises(DamagedSplitError, match="does not number the rows in the order"):
+        write(numbered(100), tmp_path / "a.split", rows_per_group=10)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("column", ["n", "level", "at"])
+def test_one_column_is_enough_to_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    def shifted_documents(*given: object) -> list[str]:
+        first, *rest = documents(*given)
+        return [*rest, first]
+
+    monkeypatch.setattr("indextables.split.index.documents", shifted_documents)
+    rows = numbered(1000).select([column])
+    with pytest.raises(DamagedSplitError):
+        write(rows, tmp_path / "a.split", rows_per_group=25)
+
+
+def test_an_index_that_lost_rows_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indextables.split.index.documents", lambda *given: list(documents(*given))[:-1])
+    with pytest.raises(DamagedSplitError):
+        write(numbered(10).select(["message"]), tmp_path / "a.split")
+
+
+def test_more_rows_than_an_index_holds_in_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indextables.split.index._MOST_MEMORY", 15_000_000)
+    rows = pa.table({"id": [f"{n:040}" for n in range(100_000)]})
+    with pytest.raises(OversizedSplitError, match="write fewer rows to each split") as caught:
+        write(rows, tmp_path / "a.split")
+    assert caught.value.rows == 100_000
+    assert list(tmp_path.iterdir()) == []
+
+
+def search(path: Path, cache: IndexCache, level: str = "ERROR") -> list[int]:
+    split = reader(path, None, cache=cache)
+    found: list[int] = split.search(query(split, f"level:{level}")).to_pylist()
+    return found
+
+
+def test_an_index_is_unpacked_once(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.split", private_cache(tmp_path)
+    write(numbered(100), path)
+    first, again = search(path, cache), search(path, cache)
+    other_process = IndexCache(DirectoryCache(cache.directories.directory, max_bytes=10**9))
+    assert first == again == search(path, other_process) == list(range(3, 100, 10))
+    assert (cache.directories.misses, cache.directories.hits) == (1, 0)  # the second time it was still open
+    assert (other_process.directories.misses, other_process.directories.hits) == (0, 1)
+
+
+def test_a_replaced_split_is_not_confused_with_the_old_one(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.split", private_cache(tmp_path)
+    write(numbered(100), path)
+    search(path, cache)
+    write(numbered(100).slice(50), path)
+    assert search(path, cache) == [3, 13, 23, 33, 43]
+
+
+def test_an_open_index_outlives_its_files(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.split", private_cache(tmp_path)
+    write(numbered(100), path)
+    split = reader(path, None, cache=cache)
+    _ = split.index
+    cache.directories.clear()
+    assert split.count(query(split, "took")) == 100
+    assert split.count(query(split, "n:[10 TO 19]")) == 10
+
+
+def test_an_index_that_the_disk_has_damaged_is_unpacked_again(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.split", private_cache(tmp_path)
+    write(numbered(100), path)
+    search(path, cache)
+    for file in cache.directories.directory.glob("*/*"):
+        file.write_bytes(b"")
+    assert search(path, IndexCache(cache.directories)) == list(range(3, 100, 10))
+
+
+def test_few_indexes_are_held_open(tmp_path: Path) -> None:
+    cache = private_cache(tmp_path)
+    for number in range(20):
+        write(numbered(10 + number), tmp_path / f"{number}.split")
+        search(tmp_path / f"{number}.split", cache)
+    maps = Path("/proc/self/maps").read_text()
+    assert 0 < len({line.rsplit("/", 2)[1] for line in maps.splitlines() if str(tmp_path) in line}) <= 16
+
+
+PROCESS = """
+import random, sys
+from pathlib import Path
+from tests.split.test_index import search
+from indextables.split import IndexCache
+from indextables.storage.cache import DirectoryCache
+
+directory, chance = Path(sys.argv[1]), random.Random(sys.argv[2])
+for _ in range(40):
+    cache = IndexCache(DirectoryCache(directory / "cache", max_bytes=12_000))
+    number = chance.randrange(4)
+    assert search(directory / f"{number}.split", cache) == list(range(3, 100 + number, 10)), number
+print("done")
+"""
+
+
+def test_processes_that_share_a_small_cache_find_the_right_rows(tmp_path: Path) -> None:
+    for number in range(4):
+        write(numbered(100 + number), tmp_path / f"{number}.split")
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, tmp_path, str(n)], stdout=subprocess.PIPE) for n in range(3)
+    ]
+    assert [process.communicate()[0] for process in processes] == [b"done\n"] * 3
