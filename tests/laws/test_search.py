@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from indextables.errors import SearchQueryError
 from indextables.search import nodes as n
 from indextables.search import parse, resolve, to_text
+from indextables.search.analysis import too_long
+from indextables.search.analysis import words as words_of
+from indextables.search.fields import TOKENIZERS
+from indextables.search.terms import field_name
 from tests.search.brute import rows_of
 from tests.search.indexes import found, index_of
 
@@ -184,3 +188,13 @@ EMPTY = index_of(SCHEMA.empty_table(), RULES)
 def test_a_query_that_was_read_is_read_again_from_its_text(text: str) -> None:
     _, query = outcome(text)
     assert query is None or read(to_text(query)) == query
+
+
+@given(st.lists(st.text(max_size=20) | lines, max_size=8), st.sampled_from(TOKENIZERS))
+def test_a_query_has_the_words_that_the_index_has(rows: list[str], tokenizer: str) -> None:
+    table = pa.table({"text": pa.array(rows, pa.string())})
+    index = index_of(table, resolve(table.schema, {"text": f"text:{tokenizer}"}))
+    indexed = {word for word, _ in index.searcher().terms_with_prefix(field_name("text"), "")}
+    short = [" ".join(filter(lambda word: not too_long(word, tokenizer), row.split(" "))) for row in rows]
+    kept = rows if tokenizer == "raw" else short
+    assert indexed == {word for row in kept for word in words_of(row, tokenizer)}

@@ -20,6 +20,8 @@ _WORDS = {
     "whitespace": _analyzer(Tokenizer.whitespace()),
     "raw": _analyzer(Tokenizer.raw()),
 }
+_WRITTEN = _analyzer(Tokenizer.simple())
+_LOWER = _analyzer(Tokenizer.raw(), Filter.lowercase())  # tantivy's idea of lower case, which is not Python's
 
 
 def words(text: str, tokenizer: str) -> list[str]:
@@ -31,9 +33,15 @@ def words(text: str, tokenizer: str) -> list[str]:
     return _WORDS[tokenizer].analyze(text)
 
 
-def longest(tokenizer: str) -> int:
-    """How many bytes a word may have to be in the index."""
-    return LONGEST_WORD if tokenizer in _FOLDING else LONGEST_TERM
+def too_long(text: str, tokenizer: str) -> list[str]:
+    """The words of a text that are not in the index, because they have too many bytes as they are written.
+
+    >>> too_long("a " + "b" * 40, "default") == ["b" * 40], too_long("b" * 40, "whitespace")
+    (True, [])
+    """
+    limit = LONGEST_WORD if tokenizer in _FOLDING else LONGEST_TERM
+    written = _WRITTEN.analyze(text) if tokenizer in _FOLDING else words(text, tokenizer)
+    return [word for word in written if len(word.encode()) > limit]
 
 
 def normalized(text: str, tokenizer: str | None) -> str:
@@ -42,4 +50,4 @@ def normalized(text: str, tokenizer: str | None) -> str:
     >>> normalized("FOO-b", "default"), normalized("FOO-b", "whitespace")
     ('foo-b', 'FOO-b')
     """
-    return "".join(map(str.lower, text)) if tokenizer in _FOLDING else text  # by character, as tantivy does
+    return "".join(_LOWER.analyze(text)) if tokenizer in _FOLDING else text

@@ -72,11 +72,13 @@ class Field:
     def match(self, text: str, slop: int = 0) -> Leaf | None:
         """Rows with this text: its words in a text field, the whole value in others."""
         if self.has_words:
+            for word in analysis.too_long(text, self._tokenizer):
+                raise _too_long(word)
             return self._phrase(tuple(analysis.words(text, self._tokenizer)), slop)
         if slop:
             raise LeafError("a distance between words needs a text field")
         if self.is_text:
-            return Term(self.name, _fitting(text, analysis.LONGEST_TERM))
+            return Term(self.name, _fitting(text))
         value = self._value(text)
         return Range(self.name, value, value)
 
@@ -109,8 +111,6 @@ class Field:
         return self.rule.tokenizer or "default"
 
     def _phrase(self, words: tuple[str, ...], slop: int) -> Leaf | None:
-        for word in words:
-            _fitting(word, analysis.longest(self._tokenizer))
         if len(words) < 2:  # noqa: PLR2004 - a phrase is of two
             return Term(self.name, words[0]) if words else None
         if slop and (slop > MAX_SLOP or count_arrangements(words, slop) > MAX_ARRANGEMENTS):
@@ -132,7 +132,7 @@ class Field:
         return value
 
     def _part(self, text: str) -> str:
-        return analysis.normalized(_fitting(text, analysis.LONGEST_TERM), self.rule.tokenizer)
+        return analysis.normalized(_fitting(text), self.rule.tokenizer)
 
     def _wildcard(self, written: str) -> str:
         _refuse_longer(written, LONGEST_PATTERN)
@@ -165,10 +165,14 @@ def _searchable(pattern: str, said: str) -> str:
     return pattern
 
 
-def _fitting(text: str, limit: int) -> str:
-    if len(text.encode(errors="replace")) > limit:
-        raise LeafError(f"{text[:50]!r} ... has more than {limit:,} bytes, and so long a word is not indexed")
+def _fitting(text: str) -> str:
+    if len(text.encode()) > analysis.LONGEST_TERM:
+        raise _too_long(text)
     return text
+
+
+def _too_long(text: str) -> LeafError:
+    return LeafError(f"{text[:50]!r} ... has {len(text.encode()):,} bytes, and so long a word cannot be searched for")
 
 
 def _refuse_longer(text: str, limit: int) -> None:
