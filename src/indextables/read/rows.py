@@ -74,7 +74,7 @@ def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:
         numbers, scores = reader.top(asked.query, wanted)
         order = pc.array_sort_indices(numbers)
         ascending = numbers.take(order)
-        rows = asked.rows_at(ascending).append_column(SCORE, scores.take(order)).filter(asked.keep_at(ascending))
+        rows = asked.kept(asked.rows_at(ascending).append_column(SCORE, scores.take(order)), ascending)
         if len(rows) >= limit or len(numbers) < wanted:
             best = rows.sort_by([(SCORE, "descending")]).slice(0, limit)
             return best.select([*question.columns, SCORE])
@@ -104,8 +104,7 @@ class _Asked:
     def found(self, numbers: pa.Array) -> Iterator[pa.Table]:
         """The rows of these numbers (ascending) that satisfy the rest."""
         if len(numbers):
-            rows = self.rows_at(numbers)
-            yield rows if self.rest == _TRUE else rows.filter(self._keep(rows, numbers))
+            yield self.kept(self.rows_at(numbers), numbers)
 
     def scanned(self) -> Iterator[pa.Table]:
         """The rows that satisfy the rest, row group by row group; those that cannot hold one are not read."""
@@ -113,21 +112,19 @@ class _Asked:
         numbers, seen = self.reader.row_numbers(groups), 0
         for batch in self.reader.read(self._stored, row_groups=groups):
             rows = self._conformed(pa.Table.from_batches([batch]))
-            if self.rest != _TRUE:
-                rows = rows.filter(self._keep(rows, numbers.slice(seen, len(rows))))
+            yield self.kept(rows, numbers.slice(seen, len(rows)))
             seen += batch.num_rows
-            yield rows
 
     def rows_at(self, numbers: pa.Array) -> pa.Table:
         return self._conformed(self.reader.take(numbers, self._stored))
 
-    def keep_at(self, numbers: pa.Array) -> pa.Array:
-        return self._keep(self.rows_at(numbers), numbers)
-
-    def _keep(self, rows: pa.Table, numbers: pa.Array) -> pa.ChunkedArray | pa.Array:
+    def kept(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+        """Those of the rows, which have these numbers, that satisfy the rest."""
+        if self.rest == _TRUE:
+            return rows
         queries = {node: self.question.queries[node] for node in index_queries(self.rest)}
         hits = {node: pc.is_in(numbers, self.reader.search(query)) for node, query in queries.items()}
-        return pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False)
+        return rows.filter(pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False))
 
     def _row_groups(self) -> list[int]:
         if self.rest == _TRUE:

@@ -1,0 +1,10 @@
+"""`make bench`: every benchmark, one after the other; `python -m benchmarks.<name>` runs one."""
+
+import json
+
+from benchmarks import engine, grouping, judging, log, split
+
+if __name__ == "__main__":
+    for module in (judging, grouping, log, split, engine):
+        print(f"== {module.__name__}: {(module.__doc__ or '').strip().splitlines()[0]}", flush=True)
+        print(json.dumps(module.run(), indent=2), flush=True)
