@@ -1,4 +1,5 @@
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,12 @@ slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow
 settings.register_profile("default", max_examples=200, **slow_is_fine)
 settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is cached or spilled during a run, by child processes too, goes where pytest cleans up."""
+    os.environ["TMPDIR"] = tempfile.tempdir = str(tmp_path_factory.mktemp("scratch"))
 
 
 @pytest.fixture(scope="session")

@@ -1,78 +1,123 @@
-"""`make demo`: what a table remembers, on a table made for the occasion."""
+"""`make demo`: a table of log lines, written, searched, counted and read as it was, in a minute and in a temporary place."""
 
+import random
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from typing import TypeVar
 
 import pyarrow as pa
 
 from indextables.errors import ConflictError
-from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.actions import Add, Metadata, PartitionSpec, Protocol, SpecField
-from indextables.log.splits import removes_for
-from indextables.log.transaction import everything
-from indextables.schema import to_json
+from indextables.search import terms
+from indextables.table import IndexTable
+
+T = TypeVar("T")
+DAYS, LINES_PER_DAY = 30, 10_000
+START = datetime(2024, 1, 1, tzinfo=UTC)
+TENANTS = [f"tenant-{number:02}" for number in range(40)]
+WEIGHTS = list(accumulate(1 / (rank + 1) for rank in range(len(TENANTS))))
+MESSAGES = {
+    "INFO": ["request {} served from cache", "request {} served in {} ms", "session {} opened for user {}"],
+    "WARN": ["slow query {}: {} ms on disk", "retry {} of upload after {} ms"],
+    "ERROR": ["timeout after {} ms while reading block {} from disk", "connection {} reset by peer after {} ms"],
+}
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="indextables-demo-") as directory:
-        for line in story(TransactionLog.open(directory)):
-            print(line)  # noqa: T201 - a demo speaks
+        for line in story(directory):
+            print(line, flush=True)  # noqa: T201 - a demo speaks
 
 
-def story(log: TransactionLog) -> Iterator[str]:
-    yield "A table is a directory with a transaction log. Version 0 says what it is:"
-    table = log.commit(_creation()).snapshot
-    yield f"  version {table.version}, columns {', '.join(table.metadata.arrow_schema().names)}, partitioned by day"
+def story(directory: str) -> Iterator[str]:
+    yield from _writing(directory)
+    logs = IndexTable.open(directory)
+    yield from _asking(logs)
+    yield from _travelling(logs)
+    yield ""
+    yield "Where to go next: README.md; docs/search.md for the query language; docs/format.md for every byte."
 
-    yield "Each write is one new version: all of its splits appear together, or none."
-    for day in range(1, 13):
-        splits = [_split(day, part, rows=1000 * day) for part in range(3)]
-        table = log.commit(Transaction(operation=Operation.APPEND, snapshot=table, adds=splits)).snapshot
-    rows = sum(table.splits["num_records"].to_pylist())
-    yield f"  version {table.version}: {len(table.splits)} splits, {rows:,} rows (counted without opening a split)"
 
-    yield "Two writers that do not disturb each other both succeed; two that do are told who was first:"
-    stale = log.snapshot()
-    log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[_split(13, 0, rows=5)]))
-    both = log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[_split(13, 1, rows=5)]))
-    yield f"  both appends planned on version {stale.version} landed; the table is at version {both.version}"
+def _writing(directory: str) -> Iterator[str]:
+    yield f"{DAYS * LINES_PER_DAY:,} log lines of {DAYS} days and {len(TENANTS)} tenants, some much busier than others."
+    yield _code('logs = IndexTable.create(path, schema, partition_by="day(ts)", fields={"message": "text"})')
+    logs = IndexTable.create(directory, _schema(), partition_by="day(ts)", fields={"message": "text"})
+    yield _code("logs.append(lines)")
+    version, seconds = _timed(lambda: logs.append(_lines()))
+    splits = logs.splits()
+    size = sum(splits["size"].to_pylist()) / 1e6
+    yield f"  version {version}: {len(splits)} splits, {size:.1f} MB, in {seconds:.1f} s"
+    yield "  Each split is a Parquet file with a search index inside."
+
+
+def _asking(logs: IndexTable) -> Iterator[str]:
+    yield "The layout is hidden: conditions are on ts, and only the splits of those days are opened."
+    where = "ts >= '2024-01-10' AND ts < '2024-01-12' AND level = 'ERROR'"
+    yield _code(f'logs.scan(where="{where}")')
+    rows, seconds = _timed(lambda: logs.scan(where=where).to_arrow())
+    plan = logs.scan(where=where).explain()
+    yield f"  {len(rows):,} rows in {seconds * 1000:.0f} ms; {plan.opened} of {plan.total} splits opened"
+
+    yield "Counts come from the transaction log where it knows them:"
+    where = "ts >= '2024-01-10' AND ts < '2024-01-20'"
+    yield _code(f'logs.count("{where}")')
+    count, seconds = _timed(lambda: logs.count(where))
+    yield f"  {count:,} in {seconds * 1000:.0f} ms, no split opened"
+
+    yield "Search, in Lucene's language; best matches first:"
+    yield _code("logs.search('timeout AND disk AND tenant:\"tenant-07\"', limit=3)")
+    query = 'timeout AND disk AND tenant:"tenant-07"'
+    best, seconds = _timed(lambda: logs.search(query, columns=["ts", "message"], limit=3))
+    yield from (f"  {row['_score']:.2f}  {row['ts']:%Y-%m-%d %H:%M}  {row['message']}" for row in best.to_pylist())
+    yield f"  of {logs.count(query=query):,} matches, in {seconds * 1000:.0f} ms"
+
+    yield "Sums over what was found, by the index alone:"
+    yield _code('logs.scan(query="timeout").aggregate(terms("tenant", size=3))')
+    busiest, seconds = _timed(lambda: logs.scan(query="timeout").aggregate(terms("tenant", size=3)))
+    told = ", ".join(f"{row['key']} {row['count']:,}" for row in busiest.to_pylist())
+    yield f"  {told}; {seconds * 1000:.0f} ms"
+
+
+def _travelling(logs: IndexTable) -> Iterator[str]:
+    yield "Writers do not wait for each other; one whose plan no longer holds is told so, and leaves nothing behind:"
+    stale = IndexTable.open(logs.path)
+    logs.append(_lines().slice(0, 1000))
+    yield _code("stale.overwrite(lines)   # planned before somebody else's append")
     try:
-        log.commit(_overwrite(stale))
+        stale.overwrite(_lines().slice(0, 10))
     except ConflictError as error:
-        yield f"  {type(error).__name__}: {str(error).replace(log.table, 'the table')}"
-
-    yield "Every version stays readable:"
-    for version in (0, 6, both.version):
-        yield f"  at version {version:2}: {len(log.snapshot(version).splits):2} splits"
-    newest = log.history().slice(0, 3).to_pylist()
-    yield "  newest in its history: " + ", ".join(f"{row['version']} {row['operation']}" for row in newest)
+        yield f"  {type(error).__name__}: {str(error).replace(logs.path, 'the table')}"
+    yield "And every version stays readable:"
+    yield _code("logs.at(version=1).count(), logs.count()")
+    yield f"  {logs.at(version=1).count():,}, {logs.count():,}"
 
 
-def _creation() -> Transaction:
-    schema = pa.schema({"ts": pa.timestamp("us", "UTC"), "level": pa.string(), "message": pa.string()})
-    by_day = PartitionSpec(spec_id=0, fields=[SpecField(source="ts", transform="day", name="ts_day")])
-    return Transaction(
-        operation=Operation.CREATE,
-        snapshot=None,
-        protocol=Protocol(min_reader_version=1, min_writer_version=1),
-        metadata=Metadata(id="demo", schema=to_json(schema), partition_specs=[by_day]),
+def _schema() -> pa.Schema:
+    return pa.schema(
+        {"ts": pa.timestamp("us", "UTC"), "tenant": pa.string(), "level": pa.string(), "message": pa.string()}
     )
 
 
-def _split(day: int, part: int, *, rows: int) -> Add:
-    date = f"2024-01-{day:02}"
-    return Add(
-        path=f"ts_day={date}/part-{part:05}.split",
-        partition_values={"ts_day": date},
-        size=rows * 80,
-        modification_time=0,
-        num_records=rows,
-    )
+def _lines() -> pa.Table:
+    dice = random.Random(0)  # noqa: S311 - the same lines each time
+    count = DAYS * LINES_PER_DAY
+    seconds = sorted(dice.uniform(0, DAYS * 86_400) for _ in range(count))
+    levels = dice.choices(list(MESSAGES), [90, 7, 3], k=count)
+    messages = [dice.choice(MESSAGES[level]).format(dice.randrange(10_000), dice.randrange(5_000)) for level in levels]
+    times = [START + timedelta(seconds=second) for second in seconds]
+    return pa.table([times, dice.choices(TENANTS, cum_weights=WEIGHTS, k=count), levels, messages], schema=_schema())
 
 
-def _overwrite(snapshot: Snapshot) -> Transaction:
-    removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=0)
-    return Transaction(operation=Operation.OVERWRITE, snapshot=snapshot, removes=removes, reads=everything)
+def _code(text: str) -> str:
+    return f"\n>>> {text}"
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    start = time.perf_counter()
+    return work(), time.perf_counter() - start
 
 
 if __name__ == "__main__":

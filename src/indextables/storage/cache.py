@@ -18,6 +18,7 @@ anew.
 """
 
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ from indextables.storage.local import TEMPORARY
 
 T = TypeVar("T")
 _ABANDONED_AFTER = 24 * 3600  # seconds; no unpacking takes that long
+_LOOK_AFTER = 0.02
 
 
 def default_directory() -> Path:
@@ -51,7 +53,7 @@ class _Entry:
 
 
 class DirectoryCache:
-    """Entries up to `max_bytes` in total, the least recently used removed first; `hits` and `misses` of this process.
+    """Entries up to about `max_bytes` in total, the least recently used removed first; `hits` and `misses` of this process.
 
     An entry is named by all that identifies its content, so that a file that was replaced is never taken for the new one.
     The last one made stays, however large.
@@ -81,7 +83,8 @@ class DirectoryCache:
                 _remove(entry)
             self._count(hit=False)
             made = self._made(entry, fill, open_)
-            self._make_room(keep=entry)
+            if self._is_time_to_look(entry):
+                self._make_room(keep=entry)
             return made
 
     def size(self) -> int:
@@ -116,6 +119,16 @@ class DirectoryCache:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
+    def _is_time_to_look(self, entry: Path) -> bool:
+        """Whether all entries are to be counted: by chance, and the likelier the larger the one just made.
+
+        A look at all of them costs more than making a small one. Processes that may be short-lived need no memory this
+        way, and together they look once in every `_LOOK_AFTER` of the limit that they add.
+        """
+        with suppress(FileNotFoundError):
+            return random.random() * self._max_bytes * _LOOK_AFTER <= _bytes_in(entry)  # noqa: S311 - no secret is made of it
+        return False
+
     def _make_room(self, *, keep: Path) -> None:
         entries = sorted(self._entries(), key=lambda entry: entry.last_used)
         excess = sum(entry.size for entry in entries) - self._max_bytes
@@ -131,7 +144,7 @@ class DirectoryCache:
         for path in self._paths():
             if not path.name.startswith(TEMPORARY):
                 with suppress(FileNotFoundError):
-                    yield _Entry(path, sum(file.stat().st_size for file in path.iterdir()), path.stat().st_mtime)
+                    yield _Entry(path, _bytes_in(path), path.stat().st_mtime)
 
     def _remove_abandoned(self) -> None:
         for path in self._paths():
@@ -160,3 +173,7 @@ def _remove(entry: Path) -> None:
     with suppress(FileNotFoundError):
         entry.rename(condemned)
         shutil.rmtree(condemned, ignore_errors=True)
+
+
+def _bytes_in(directory: Path) -> int:
+    return sum(file.stat().st_size for file in directory.iterdir())
