@@ -98,7 +98,7 @@ class Config:
         "checkpoint.interval", 10, positive_integer, "A checkpoint of the log is written every so many versions."
     )
     commit_max_retries: int = _setting(
-        "commit.maxRetries", 10, positive_integer, "How often a commit is tried again after another writer was first."
+        "commit.maxRetries", 30, positive_integer, "How often a commit is tried again after another writer was first."
     )
     log_retention: timedelta = _setting(  # noqa: RUF009 - it is a dataclass field
         "log.retention", timedelta(days=30), duration, "How long old versions of the log are kept for time travel."

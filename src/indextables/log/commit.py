@@ -28,7 +28,8 @@ Plan = Callable[[Snapshot], Transaction]
 
 ENGINE = f"indextables/{__version__}"
 _FIRST_WAIT = 0.01
-_LONGEST_WAIT = 2.0
+_GROWTH = 1.5
+_LONGEST_WAIT = 1.0
 _UNLISTED = LogFiles({}, {}, [])
 
 
@@ -72,7 +73,7 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
 def _pauses(retries: int) -> Iterator[float]:
     """How long to wait after each failed attempt: longer each time, and random, so that rivals do not stay in step."""
     for attempt in range(retries):
-        yield random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt))  # noqa: S311 - no secret is made of it
+        yield random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * _GROWTH**attempt))  # noqa: S311 - no secret is made of it
     yield 0
 
 
