@@ -20,6 +20,7 @@ from indextables.errors import (
     NotFoundError,
     SchemaError,
     SearchQueryError,
+    StorageError,
     TableExistsError,
     TableNotFoundError,
     VersionNotFoundError,
@@ -456,6 +457,21 @@ class TestWriting:
         with pytest.raises(RuntimeError, match="the source broke"):
             table.append(breaks(), options={"targetRecordsPerSplit": "1"})
         assert (files(tmp_path), table.refresh().version) == ([], 0)
+
+    def test_a_place_where_no_split_can_be_built(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t")
+        (tmp_path / "a file").touch()
+        with pytest.raises(StorageError, match="could not be built in .*a file.*tempDirectoryPath"):
+            table.append(lines(), options={"indexWriter.tempDirectoryPath": str(tmp_path / "a file" / "scratch")})
+        assert table.refresh().version == 0
+
+    def test_trouble_of_the_source_is_its_own(self) -> None:
+        def missing() -> Iterator[pa.RecordBatch]:
+            yield from lines().to_batches()
+            raise FileNotFoundError("the source's own file")
+
+        with pytest.raises(FileNotFoundError, match="the source's own file"):
+            new_table().append(missing())
 
     def test_a_lost_race_leaves_no_file(self, tmp_path: Path) -> None:
         table = new_table(tmp_path / "t")

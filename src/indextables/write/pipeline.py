@@ -49,7 +49,8 @@ def _full_splits(
             waiting = buffer.add(part)
             while waiting.rows >= target:
                 yield waiting, buffer.take(waiting, target)
-        buffer.spill_if_full()
+        with _building_in(scratch):
+            buffer.spill_if_full()
     for waiting in buffer.drain():
         while waiting.rows:
             yield waiting, buffer.take(waiting, target)
@@ -59,22 +60,30 @@ def _full_splits(
 def _scratch(plan: WritePlan) -> Iterator[Path]:
     """A directory of the task's own, gone afterwards."""
     parent = plan.config.temp_directory
-    try:
+    with _building_in(parent or tempfile.gettempdir()):
         if parent is not None:
             Path(parent).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="indextables-", dir=parent) as name:
-            yield Path(name)
+        directory = tempfile.TemporaryDirectory(prefix="indextables-", dir=parent, ignore_cleanup_errors=True)
+    with directory as name:
+        yield Path(name)
+
+
+@contextmanager
+def _building_in(place: object) -> Iterator[None]:
+    """Inside, trouble with the local disk comes out as a StorageError that says what to do about it."""
+    try:
+        yield
     except OSError as error:
-        where = parent or tempfile.gettempdir()
         raise StorageError(
-            f"a split could not be built in {where}: {error.strerror or error}; make room there, or choose another place "
+            f"a split could not be built in {place}: {error.strerror or error}; make room there, or choose another place "
             "with spark.indextables.indexWriter.tempDirectoryPath",
-            path=str(where),
+            path=str(place),
         ) from error
 
 
 def _write(plan: WritePlan, waiting: Waiting, rows: list[pa.RecordBatch], local: Path, store: Store) -> Add:
-    facts = write_split(rows, local, schema=plan.schema, rules=plan.rules)
+    with _building_in(local.parent):
+        facts = write_split(rows, local, schema=plan.schema, rules=plan.rules)
     key = f"{waiting.directory}/{local.name}" if waiting.directory else local.name
     store.put_file(key, local)
     local.unlink()
