@@ -289,12 +289,13 @@ class TestCoalesced:
         ]
 
 
-def test_the_summary_tells_layout_from_statistics() -> None:
+def test_layout_and_statistics_are_told_apart() -> None:
     snapshot = table(
         [spec(("region", "identity"))],
         split("a", {"region_identity": "us"}),
         split("b", {"region_identity": "eu"}, min_values={"month": 1}, max_values={"month": 2}),
         split("c", {"region_identity": "eu"}, min_values={"month": 5}, max_values={"month": 6}),
     )
-    found = judged(snapshot, "region = 'eu' AND month > 4")
-    assert (len(found.splits), found.by_layout, found.count(Verdict.NEVER)) == (3, 1, 2)
+    predicate = read("region = 'eu' AND month > 4", snapshot.metadata.arrow_schema())
+    by_layout, by_all = (judge_splits(predicate, snapshot, statistics=given) for given in (False, True))
+    assert (by_layout.count(Verdict.NEVER), by_all.count(Verdict.NEVER)) == (1, 2)

@@ -23,6 +23,7 @@ class SplitTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanPlan:
+    snapshot: Snapshot
     question: Question
     judged: Judged
 
@@ -34,7 +35,7 @@ class ScanPlan:
 
 
 def plan_scan(snapshot: Snapshot, question: Question) -> ScanPlan:
-    return ScanPlan(question, judge_splits(question.predicate, snapshot))
+    return ScanPlan(snapshot, question, judge_splits(question.predicate, snapshot))
 
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
@@ -83,6 +84,7 @@ class Explanation:
 def explain(plan: ScanPlan) -> Explanation:
     judged = plan.judged
     never, always = judged.count(Verdict.NEVER), judged.count(Verdict.ALWAYS)
+    by_layout = judge_splits(plan.question.predicate, plan.snapshot, statistics=False).count(Verdict.NEVER)
     kept = judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
     return Explanation(
         predicate=to_sql(plan.question.predicate),
@@ -91,8 +93,8 @@ def explain(plan: ScanPlan) -> Explanation:
         never=never,
         sometimes=judged.count(Verdict.SOMETIMES),
         always=always,
-        pruned_by_layout=judged.by_layout,
-        pruned_by_statistics=never - judged.by_layout,
+        pruned_by_layout=by_layout,
+        pruned_by_statistics=never - by_layout,
         opened=len(kept),
         bytes_total=_sum(judged.splits["size"]),
         bytes=_sum(kept["size"]),

@@ -13,16 +13,12 @@ from indextables.predicate import Predicate, Verdict, columns, judge
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A verdict for every split of a snapshot, and for every part of it.
-
-    `by_layout` are the splits that partition values alone rule out; statistics rule out the rest of the NEVERs.
-    """
+    """A verdict for every split of a snapshot, and for every part of it."""
 
     splits: pa.Table
     verdicts: pa.UInt8Array
     parts: Parts
     part_verdicts: pa.UInt8Array
-    by_layout: int
 
     def having(self, verdict: Verdict) -> pa.Table:
         return self.splits.filter(pc.equal(self.verdicts, int(verdict)))
@@ -31,19 +27,16 @@ class Judged:
         return int(pc.sum(pc.equal(self.verdicts, int(verdict))).as_py() or 0)
 
 
-def judge_splits(predicate: Predicate, snapshot: Snapshot) -> Judged:
-    """NEVER, SOMETIMES or ALWAYS for each live split, each under the spec that it was written under."""
+def judge_splits(predicate: Predicate, snapshot: Snapshot, *, statistics: bool = True) -> Judged:
+    """NEVER, SOMETIMES or ALWAYS for each live split, each under the spec that it was written under.
+
+    Without statistics, partition values alone decide.
+    """
     splits, metadata = snapshot.splits, snapshot.metadata
-    used, parts = columns(predicate), parts_of(splits, metadata)
-    by_layout = judge(predicate, facts_about(used, parts.table, metadata, statistics=False))
-    by_all = judge(predicate, facts_about(used, parts.table, metadata))
-    if parts.table is splits:
-        ruled_out = by_layout
-        verdicts = by_all
-    else:
-        ruled_out, verdicts = _of_splits(by_layout, parts, len(splits)), _of_splits(by_all, parts, len(splits))
-    never = int(pc.sum(pc.equal(ruled_out, int(Verdict.NEVER))).as_py() or 0)
-    return Judged(splits, verdicts, parts, by_all, never)
+    parts = parts_of(splits, metadata)
+    verdicts = judge(predicate, facts_about(columns(predicate), parts.table, metadata, statistics=statistics))
+    of_splits = verdicts if parts.table is splits else _of_splits(verdicts, parts, len(splits))
+    return Judged(splits, of_splits, parts, verdicts)
 
 
 def _of_splits(verdicts: pa.Array, parts: Parts, length: int) -> pa.UInt8Array:
