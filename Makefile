@@ -39,6 +39,9 @@ format: $(READY) ## let ruff format and mend the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: $(READY) ## write docs/configuration.md again
+	@$(BIN)/python -m indextables.config > docs/configuration.md
+
 bench: $(READY) ## the benchmarks, with the peers beside them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@$(BIN)/python -m benchmarks
@@ -47,4 +50,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test unit laws torture check format bench clean
+.PHONY: help setup demo test unit laws torture check format docs bench clean

@@ -1,8 +1,9 @@
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from indextables.config import Config, duration, size
+from indextables.config import Config, duration, markdown, size
 from indextables.errors import ConfigError
 
 KEY = "spark.indextables.checkpoint.interval"
@@ -118,3 +119,22 @@ def test_an_applications_id_and_version_go_together(given: dict[str, str]) -> No
 def test_a_batch_number_is_a_number() -> None:
     with pytest.raises(ConfigError, match="must be a whole number"):
         Config.resolve({"txnAppId": "a", "txnVersion": "abc"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("autoSize.inputRowCount", "abc", "a number of rows"),
+        ("optimizeWrite.enabled", "maybe", "true or false"),
+        ("optimizeWrite.clusterBy", "a,,b", "the names of columns"),
+        ("partitionOverwriteMode", "sometimes", "static or dynamic"),
+    ],
+)
+def test_settings_of_a_write_are_checked(key: str, value: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} is '{value}', but must be {expected}"):
+        Config.resolve({key: value})
+
+
+def test_the_page_about_settings_is_up_to_date() -> None:
+    page = Path(__file__).parent.parent / "docs" / "configuration.md"
+    assert page.read_text() == markdown(), "run `make docs`"

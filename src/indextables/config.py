@@ -67,6 +67,30 @@ def text(given: str) -> str:
     return given
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Columns, separated by commas.
+
+    >>> names("tenant, level")
+    ('tenant', 'level')
+    """
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts):
+        raise ValueError("the names of columns, separated by commas")
+    return parts
+
+
+def row_count(text: str) -> int:
+    if not re.fullmatch(r"\s*[0-9]+\s*", text):
+        raise ValueError("a number of rows")
+    return int(text)
+
+
+def overwrite_mode(text: str) -> str:
+    if text.strip().lower() not in {"static", "dynamic"}:
+        raise ValueError("static or dynamic")
+    return text.strip().lower()
+
+
 def duration(text: str) -> timedelta:
     """A span of time.
 
@@ -116,6 +140,43 @@ class Config:
         "A split is closed at so many rows.",
         short="targetRecordsPerSplit",
     )
+    optimize_write: bool = _setting(
+        "optimizeWrite.enabled",
+        default=True,
+        parse=boolean,
+        doc="Spark's rows are arranged before they are written: by partition, in splits of even size. Otherwise they are "
+        "written as they come.",
+    )
+    cluster_by: tuple[str, ...] = _setting(
+        "optimizeWrite.clusterBy", (), names, "Columns by which the rows of a split are sorted."
+    )
+    auto_size: bool = _setting(
+        "autoSize.enabled",
+        default=False,
+        parse=boolean,
+        doc="The number of rows of a split follows from the size that it should have and from the newest splits of the table.",
+    )
+    target_split_size: int | None = _setting(
+        "autoSize.targetSplitSize", None, size, "The size that a split should have, such as 100M; needed by autoSize."
+    )
+    input_row_count: int | None = _setting(
+        "autoSize.inputRowCount",
+        None,
+        row_count,
+        "How many rows are written, where it is known: they are then not counted.",
+    )
+    partition_by: str | None = _setting(
+        "partitionBy", None, text, "The layout of a new table, such as `region, day(ts), bucket(16, user_id)`."
+    )
+    replace_where: str | None = _setting(
+        "replaceWhere", None, text, "An overwrite replaces only the rows that satisfy this condition."
+    )
+    partition_overwrite_mode: str | None = _setting(
+        "partitionOverwriteMode",
+        None,
+        overwrite_mode,
+        "With `dynamic`, an overwrite replaces only partitions that it has rows for.",
+    )
     temp_directory: str | None = _setting(
         "indexWriter.tempDirectoryPath",
         None,
@@ -126,7 +187,10 @@ class Config:
         "indexWriter.bufferSize", 256 * 1024**2, size, "Rows that wait for their split go to disk beyond so many bytes."
     )
     merge_schema: bool = _setting(
-        "mergeSchema", False, boolean, "Columns that the table does not have are added to it by an append."
+        "mergeSchema",
+        default=False,
+        parse=boolean,
+        doc="Columns that the table does not have are added to it by an append.",
     )
     txn_app_id: str | None = _setting(
         "txnAppId", None, text, "The application whose batch this is; a batch is written once."
@@ -200,3 +264,55 @@ def _unknown(key: str, short: str, given: str) -> ConfigError:
     close = difflib.get_close_matches(short.lower(), _BY_KEY, n=1)
     hint = f"; did you mean {_BY_KEY[close[0]].metadata['key']!r}?" if close else ""
     return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=given)
+
+
+def markdown() -> str:
+    """The page `docs/configuration.md`.
+
+    >>> print(markdown().splitlines()[0])
+    # Configuration
+    """
+    rows = [_row(setting.metadata, setting.default) for setting in fields(Config) if setting.metadata]
+    return "\n".join([*_INTRODUCTION, *sorted(rows, key=str.lower), ""])
+
+
+_INTRODUCTION = [
+    "# Configuration",
+    "",
+    "<!-- written by `make docs` from src/indextables/config.py -->",
+    "",
+    "A setting is looked for in the options of the call, then in the Spark session, then in the table's properties; the",
+    "first that has it decides. Keys may be written in any letter case, and `spark.indextables.` may be left out (except in",
+    "the session). A key that does not exist is refused.",
+    "",
+    "```python",
+    'df.write.format("indextables").option("targetRecordsPerSplit", "500000").save(path)',
+    'spark.conf.set("spark.indextables.optimizeWrite.enabled", "false")',
+    'IndexTable.create(path, schema, properties={"spark.indextables.checkpoint.interval": "50"})',
+    "```",
+    "",
+    "| key | default | meaning |",
+    "|---|---|---|",
+    f"| `{PREFIX}{_TYPEMAP}<column>` | `string` | How a column of strings is indexed: `text`, `string` or `none`. |",
+]
+
+
+def _row(metadata: Mapping[str, Any], default: Any) -> str:
+    key = f"`{metadata['key']}`" + (f" or `{metadata['short']}`" if metadata["short"] else "")
+    return f"| {key} | {_shown(default)} | {metadata['doc']} |"
+
+
+def _shown(default: Any) -> str:
+    match default:
+        case None | ():
+            return ""
+        case bool():
+            return f"`{str(default).lower()}`"
+        case timedelta():
+            return f"`{default.days} days`"
+        case _:
+            return f"`{default}`"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")  # noqa: T201 - this is how the page is made

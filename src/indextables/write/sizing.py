@@ -1,0 +1,52 @@
+"""How many rows a split should have, where its size in bytes is what counts.
+
+>>> splits = pa.table({"size": [100, 1000, 5000], "num_records": [10, 100, 100], "modification_time": [1, 2, 3]})
+>>> rows_for(100 * 1024**2, splits)
+3609852
+"""
+
+import logging
+from dataclasses import fields, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_NEWEST = 10
+_DEFAULT_TARGET = next(setting.default for setting in fields(Config) if setting.name == "target_records")
+
+
+def sized(config: Config, splits: pa.Table | None) -> Config:
+    """The settings with the number of rows that auto-sizing finds; the same ones where it is off or the table is new."""
+    if not config.auto_size:
+        return config
+    if config.target_split_size is None:
+        raise ConfigError(
+            "autoSize is enabled, but the size that a split should have is not given; "
+            "set spark.indextables.autoSize.targetSplitSize, for example to 100M",
+            key="spark.indextables.autoSize.targetSplitSize",
+            value=None,
+        )
+    rows = None if splits is None else rows_for(config.target_split_size, splits)
+    if rows is None:
+        logger.warning("the table has no splits to learn sizes from; splits get %d rows instead", config.target_records)
+        return config
+    if config.target_records not in (_DEFAULT_TARGET, rows):
+        logger.warning(
+            "autoSize gives splits %d rows; targetRecordsPerSplit=%d is not used", rows, config.target_records
+        )
+    return replace(config, target_records=rows)
+
+
+def rows_for(size: int, splits: pa.Table) -> int | None:
+    """The rows that fill a split of `size` bytes, if it is like the ten newest; None where none of them tells."""
+    known = splits.filter((pc.field("size") > 0) & (pc.field("num_records") > 0))
+    newest = known.sort_by([("modification_time", "descending")]).slice(0, _NEWEST)
+    if not len(newest):
+        return None
+    rows, written = (pc.sum(newest[column]).as_py() for column in ("num_records", "size"))
+    return int(-(-size * rows // written))
