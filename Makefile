@@ -40,7 +40,7 @@ format: $(READY) ## let ruff format and mend the code
 	@$(BIN)/ruff format .
 
 docs: $(READY) ## write docs/configuration.md again
-	@$(BIN)/python -m indextables.config > docs/configuration.md
+	@$(BIN)/python -c "from indextables.config import markdown; print(markdown(), end='')" > docs/configuration.md
 
 bench: $(READY) ## the benchmarks, with the peers beside them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"

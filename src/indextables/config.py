@@ -154,7 +154,7 @@ class Config:
         "autoSize.enabled",
         default=False,
         parse=boolean,
-        doc="The number of rows of a split follows from the size that it should have and from the newest splits of the table.",
+        doc="A split gets as many rows as fill the size that it should have, going by the newest splits of the table.",
     )
     target_split_size: int | None = _setting(
         "autoSize.targetSplitSize", None, size, "The size that a split should have, such as 100M; needed by autoSize."
@@ -231,6 +231,21 @@ _BY_KEY = {
     for key in (setting.metadata["key"], setting.metadata["short"])
     if key
 }
+_BY_NAME = {setting.name: setting for setting in fields(Config)}
+
+
+def canonical(source: Mapping[str, str]) -> dict[str, str]:
+    """The same settings under their full keys, checked.
+
+    >>> canonical({"TARGETrecordsPerSplit": "5", "indexing.typemap.Message": "text"})
+    {'spark.indextables.optimizeWrite.targetRecordsPerSplit': '5', 'spark.indextables.indexing.typemap.message': 'text'}
+    """
+    found = zip(_settings_in(source, lenient=False), source.values(), strict=True)
+    return {_full_key(name, rest): str(given) for (name, rest, _), given in found}
+
+
+def _full_key(name: str, rest: str) -> str:
+    return f"{PREFIX}{_TYPEMAP}{rest.lower()}" if name == "typemap" else str(_BY_NAME[name].metadata["key"])
 
 
 def _set(given: dict[str, Any], name: str, key: str, value: Any) -> None:
@@ -312,7 +327,3 @@ def _shown(default: Any) -> str:
             return f"`{default.days} days`"
         case _:
             return f"`{default}`"
-
-
-if __name__ == "__main__":
-    print(markdown(), end="")  # noqa: T201 - this is how the page is made

@@ -1,4 +1,6 @@
 import logging
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +17,11 @@ def splits(*of: tuple[int, int | None]) -> pa.Table:
     columns = {"size": pa.int64(), "num_records": pa.int64(), "modification_time": pa.int64()}
     rows = [{"size": size, "num_records": rows, "modification_time": at} for at, (size, rows) in enumerate(of)]
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+
+
+def table_with(*of: tuple[int, int | None]) -> Any:
+    """All that is looked at of a snapshot."""
+    return SimpleNamespace(splits=splits(*of))
 
 
 @pytest.mark.parametrize(
@@ -40,18 +47,16 @@ def test_the_newest_are_found_by_time_and_not_by_position() -> None:
 
 def test_off_means_untouched() -> None:
     config = Config.resolve({"autoSize.targetSplitSize": "100M"})
-    assert sized(config, splits((1000, 10))) is config
+    assert sized(config, table_with((1000, 10))) is config
 
 
 def test_without_a_size_it_is_an_error() -> None:
     with pytest.raises(ConfigError, match="targetSplitSize, for example to 100M"):
-        sized(Config.resolve({"autoSize.enabled": "true"}), splits((1000, 10)))
+        sized(Config.resolve({"autoSize.enabled": "true"}), table_with((1000, 10)))
 
 
-@pytest.mark.parametrize("history", [None, splits(), splits((0, 10))])
-def test_without_history_the_given_number_of_rows_counts(
-    history: pa.Table | None, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize("history", [None, table_with(), table_with((0, 10))])
+def test_without_history_the_given_number_of_rows_counts(history: Any, caplog: pytest.LogCaptureFixture) -> None:
     config = Config(auto_size=True, target_split_size=1000, target_records=77)
     assert sized(config, history).target_records == 77
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
@@ -60,10 +65,10 @@ def test_without_history_the_given_number_of_rows_counts(
 
 def test_history_beats_an_explicit_number_of_rows_aloud(caplog: pytest.LogCaptureFixture) -> None:
     config = Config(auto_size=True, target_split_size=1000, target_records=77)
-    assert sized(config, splits((1000, 10))).target_records == 10
+    assert sized(config, table_with((1000, 10))).target_records == 10
     assert "autoSize gives splits 10 rows; targetRecordsPerSplit=77 is not used" in caplog.text
 
 
 def test_history_is_quietly_used_where_no_number_was_given(caplog: pytest.LogCaptureFixture) -> None:
-    assert sized(Config(auto_size=True, target_split_size=1000), splits((1000, 10))).target_records == 10
+    assert sized(Config(auto_size=True, target_split_size=1000), table_with((1000, 10))).target_records == 10
     assert caplog.text == ""

@@ -1,7 +1,7 @@
 """The ways to write: create, append, overwrite. Each decides, writes splits, and commits once; a failure leaves no files."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from indextables.search import FieldRule
 from indextables.write.conform import conformer
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
+from indextables.write.sizing import sized
 
 Batches = tuple[pa.Schema | None, Iterable[pa.RecordBatch]]
 """The schema of the data, where it is known before the first batch, and the data."""
@@ -32,7 +33,7 @@ def create(
     fields: Mapping[str, str | FieldRule],
     properties: Mapping[str, str],
 ) -> Snapshot:
-    metadata = new_metadata(schema, layout=layout, fields=fields, properties=properties, created_time=_now())
+    metadata = new_metadata(schema, layout=layout, fields=fields, properties=properties, created_time=now())
     first = Transaction(operation=Operation.CREATE, snapshot=None, protocol=PROTOCOL, metadata=metadata)
     try:
         return log.commit(first).snapshot
@@ -55,11 +56,11 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
             snapshot=snapshot,
             adds=adds,
             metadata=None if metadata is snapshot.metadata else metadata,
-            txn=_progress(config),
-            metrics=_metrics(adds),
+            txn=progress(config),
+            metrics=figures(adds),
         )
 
-    return _write_and_commit(log, plan_write(metadata, config), (schema, batches), transaction)
+    return _write_and_commit(log, plan_write(metadata, sized(config, snapshot)), (schema, batches), transaction)
 
 
 def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:
@@ -67,18 +68,18 @@ def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Co
         return snapshot
 
     def transaction(adds: list[Add]) -> Transaction:
-        removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=_now())
+        removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now())
         return Transaction(
             operation=Operation.OVERWRITE,
             snapshot=snapshot,
             adds=adds,
             removes=removes,
             reads=everything,
-            txn=_progress(config),
-            metrics={**_metrics(adds), "numRemovedSplits": len(removes)},
+            txn=progress(config),
+            metrics={**figures(adds), "numRemovedSplits": len(removes)},
         )
 
-    return _write_and_commit(log, plan_write(snapshot.metadata, config), _peeked(data), transaction)
+    return _write_and_commit(log, plan_write(snapshot.metadata, sized(config, snapshot)), _peeked(data), transaction)
 
 
 def _write_and_commit(
@@ -114,13 +115,15 @@ def _already_written(snapshot: Snapshot, config: Config) -> bool:
     return done is not None and config.txn_version is not None and done.version >= config.txn_version
 
 
-def _progress(config: Config) -> Txn | None:
+def progress(config: Config) -> Txn | None:
+    """The application's progress that is committed with its batch."""
     if config.txn_app_id is None or config.txn_version is None:
         return None
-    return Txn(app_id=config.txn_app_id, version=config.txn_version, last_updated=_now())
+    return Txn(app_id=config.txn_app_id, version=config.txn_version, last_updated=now())
 
 
-def _metrics(adds: list[Add]) -> dict[str, int]:
+def figures(adds: Sequence[Add]) -> dict[str, int]:
+    """What a commit says of the splits that it adds."""
     return {
         "numAddedSplits": len(adds),
         "numAddedRows": sum(add.num_records or 0 for add in adds),
@@ -128,5 +131,6 @@ def _metrics(adds: list[Add]) -> dict[str, int]:
     }
 
 
-def _now() -> int:
+def now() -> int:
+    """Milliseconds since 1970, as the log has them."""
     return time.time_ns() // 1_000_000

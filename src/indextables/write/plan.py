@@ -61,7 +61,7 @@ def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, s
     if len(wider) == len(schema):
         return metadata
     number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
-    rules = resolve(wider, {**current_rules(metadata), **fields})
+    rules = resolve(wider, {**fields, **current_rules(metadata)})  # what is indexed stays as it is
     return structs.replace(
         metadata,
         schema=to_json(wider),

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.errors import ConfigError
+from indextables.log import Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ _NEWEST = 10
 _DEFAULT_TARGET = next(setting.default for setting in fields(Config) if setting.name == "target_records")
 
 
-def sized(config: Config, splits: pa.Table | None) -> Config:
+def sized(config: Config, snapshot: Snapshot | None) -> Config:
     """The settings with the number of rows that auto-sizing finds; the same ones where it is off or the table is new."""
     if not config.auto_size:
         return config
@@ -31,7 +32,7 @@ def sized(config: Config, splits: pa.Table | None) -> Config:
             key="spark.indextables.autoSize.targetSplitSize",
             value=None,
         )
-    rows = None if splits is None else rows_for(config.target_split_size, splits)
+    rows = None if snapshot is None else rows_for(config.target_split_size, snapshot.splits)
     if rows is None:
         logger.warning("the table has no splits to learn sizes from; splits get %d rows instead", config.target_records)
         return config

@@ -1,0 +1,292 @@
+"""A write whose splits are made by many tasks: planned in one place, committed in one place.
+
+```
+plan_job ─▶ WriteJob ─▶ write_task, many times, anywhere ─▶ TaskResult ─▶ commit_job
+                                                                └──────▶ abort_job, if anything fails
+```
+
+Everything that can be wrong with a write is found by `plan_job`, before any file exists. The names of a job's files carry
+its id, so that the files of tasks that nobody heard of again can be found, and no others.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from indextables.config import Config
+from indextables.errors import (
+    ConfigError,
+    ConflictError,
+    LayoutError,
+    SchemaError,
+    TableExistsError,
+    TableNotFoundError,
+)
+from indextables.layout import Layout
+from indextables.log import Operation, Snapshot, Transaction, TransactionLog
+from indextables.log.actions import Add, Metadata
+from indextables.log.commit import Committed
+from indextables.log.splits import layouts, removes_for
+from indextables.log.transaction import everything, nothing
+from indextables.storage import Store
+from indextables.write.conform import conformer
+from indextables.write.modes import PROTOCOL, figures, now, progress
+from indextables.write.pipeline import write_rows
+from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
+from indextables.write.sizing import sized
+
+logger = logging.getLogger(__name__)
+
+
+class Mode(StrEnum):
+    """What a write does where there is a table already; where there is none, each creates it."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    ERROR = "errorifexists"
+    IGNORE = "ignore"
+
+    @property
+    def operation(self) -> Operation:
+        operations = {Mode.APPEND: Operation.APPEND, Mode.OVERWRITE: Operation.OVERWRITE}
+        return operations.get(self, Operation.CREATE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteJob:
+    """A write, decided and checked; it travels to executors. `read_version` is None where there was no table."""
+
+    table: str
+    mode: Mode
+    plan: WritePlan
+    read_version: int | None
+    metadata: Metadata | None
+    started: int
+    metrics: Mapping[str, int] = field(default_factory=dict)
+
+
+class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one attempt of a task has written."""
+
+    adds: Sequence[Add]
+    attempt: int = 0
+    milliseconds: int = 0
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @staticmethod
+    def decode(content: bytes) -> "TaskResult":
+        return msgspec.json.decode(content, type=TaskResult)
+
+
+def plan_job(
+    table: str | Path, schema: pa.Schema, *, mode: Mode, sources: Sequence[Mapping[str, str]] = ()
+) -> WriteJob:
+    """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
+
+    >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
+    ...                sources=[{"partitionBy": "day"}])
+    >>> job.read_version, str(job.plan.layout)
+    (None, 'day')
+    """
+    log = TransactionLog.open(table)
+    snapshot = _current(log)
+    properties = snapshot.metadata.properties if snapshot else {}
+    config = sized(Config.resolve(*sources, properties=properties), snapshot)
+    _refuse_what_comes_later(config)
+    if snapshot is not None and mode.operation is Operation.CREATE:
+        raise _exists(log.table)
+    metadata = _described(snapshot, schema, mode, config)
+    plan = plan_write(metadata, config)
+    conformer(schema, plan.schema)
+    _refuse_unknown_columns(config.cluster_by, plan.schema)
+    return WriteJob(
+        table=log.table,
+        mode=mode,
+        plan=plan,
+        read_version=snapshot.version if snapshot else None,
+        metadata=None if snapshot and metadata is snapshot.metadata else metadata,
+        started=now(),
+    )
+
+
+def write_task(job: WriteJob, batches: Iterable[pa.RecordBatch], *, task: int, attempt: int = 0) -> TaskResult:
+    """Writes the rows of one task; a failure leaves nothing of it behind."""
+    started = time.monotonic_ns()
+    store = TransactionLog.open(job.table, job.plan.config).store
+    adds = write_rows(job.plan, batches, store, task=task)
+    return TaskResult(adds=adds, attempt=attempt, milliseconds=(time.monotonic_ns() - started) // 1_000_000)
+
+
+def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
+    """Makes what the tasks wrote one version of the table, and gives its number.
+
+    The results are those that count: of a task that ran twice, one. Files of the other attempts are deleted.
+    """
+    log = TransactionLog.open(job.table, job.plan.config)
+    adds = [add for result in results for add in result.adds]
+    metrics = _metrics(job, results)
+    done = _commit(log, job, adds, metrics)
+    if done is None or (adds and not done.written) or any(result.attempt for result in results):
+        _sweep(job, log)
+    version = done.version if done else log.snapshot().version
+    logger.info("%s is at version %d after %s: %s", job.table, version, job.mode, metrics)
+    return version
+
+
+def abort_job(job: WriteJob) -> list[str]:
+    """Deletes every file of the job that no version of the table holds; gives their names."""
+    return _sweep(job, TransactionLog.open(job.table, job.plan.config))
+
+
+def _current(log: TransactionLog) -> Snapshot | None:
+    try:
+        return log.snapshot()
+    except TableNotFoundError:
+        return None
+
+
+def _described(snapshot: Snapshot | None, schema: pa.Schema, mode: Mode, config: Config) -> Metadata:
+    """What the table is after the write."""
+    layout = None if config.partition_by is None else Layout.parse(config.partition_by)
+    if snapshot is None:
+        return new_metadata(schema, layout=layout or Layout(), fields=config.typemap, properties={}, created_time=now())
+    metadata = snapshot.metadata
+    if layout is not None:
+        _refuse_other_layout(layout.bind(metadata.arrow_schema()), layouts(metadata)[metadata.current_spec_id])
+    if config.merge_schema and mode is Mode.APPEND:
+        return with_columns_of(metadata, schema, config.typemap)
+    return metadata
+
+
+def _refuse_what_comes_later(config: Config) -> None:
+    """The one place that knows what Spark's writes do not do yet."""
+    later = {"replaceWhere": config.replace_where, "partitionOverwriteMode": config.partition_overwrite_mode}
+    for key, value in later.items():
+        if value not in (None, "static"):
+            raise ConfigError(f"{key} is not supported by writes from Spark yet; leave it out", key=key, value=value)
+
+
+def _refuse_other_layout(asked: Layout, own: Layout) -> None:
+    if asked != own:
+        raise LayoutError(
+            f"the table is partitioned by {str(own) or 'nothing'}, and the write asks for {str(asked) or 'nothing'}; "
+            "leave partitionBy out to use the table's, or change the layout of the table first",
+            field=str(asked),
+        )
+
+
+def _refuse_unknown_columns(columns: Iterable[str], schema: pa.Schema) -> None:
+    known = {name.lower() for name in schema.names}
+    for column in columns:
+        if column.lower() not in known:
+            raise SchemaError(
+                f"clusterBy names a column {column!r} that is not there; the table has {', '.join(schema.names)}",
+                column=column,
+            )
+
+
+def _commit(log: TransactionLog, job: WriteJob, adds: list[Add], metrics: Mapping[str, int]) -> Committed | None:
+    """The commit; None where another writer created the table, which this one then leaves alone."""
+    snapshot = None if job.read_version is None else log.snapshot(job.read_version)
+    transaction = _transaction(job, adds, snapshot, metrics)
+    try:
+        return log.commit(transaction, replan=lambda winner: _joined(job, adds, winner, metrics))
+    except ConflictError as error:
+        if job.mode is Mode.IGNORE:
+            return None
+        if job.mode is Mode.ERROR:
+            raise _exists(job.table) from error
+        raise
+
+
+def _transaction(job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]) -> Transaction:
+    overwrites = job.mode is Mode.OVERWRITE
+    removes = (
+        removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now()) if overwrites and snapshot else []
+    )
+    return Transaction(
+        operation=job.mode.operation,
+        snapshot=snapshot,
+        adds=adds,
+        removes=removes,
+        reads=everything if overwrites else nothing,
+        protocol=PROTOCOL if snapshot is None else None,
+        metadata=job.metadata,
+        txn=progress(job.plan.config),
+        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout)},
+        metrics={**metrics, **({"numRemovedSplits": len(removes)} if overwrites else {})},
+        txn_id=job.plan.job,
+    )
+
+
+def _joined(job: WriteJob, adds: list[Add], winner: Snapshot, metrics: Mapping[str, int]) -> Transaction:
+    """The append to a table that another writer created in the meantime, if its rows belong there as they are."""
+    theirs = plan_write(winner.metadata, job.plan.config)
+    different = _difference(job.plan, theirs)
+    if different:
+        raise ConflictError(
+            f"{job.table} was created by another writer in the meantime, with {different}; read the table and retry",
+            table=job.table,
+            version=winner.version,
+            operation=Operation.CREATE,
+            reason=different,
+            paths=(),
+        )
+    moved = [msgspec.structs.replace(add, spec_id=theirs.spec_id, doc_mapping_id=theirs.doc_mapping_id) for add in adds]
+    return _transaction(replace(job, metadata=None), moved, winner, metrics)
+
+
+def _difference(mine: WritePlan, theirs: WritePlan) -> str | None:
+    if mine.layout != theirs.layout:
+        return f"another layout ({str(theirs.layout) or 'not partitioned'})"
+    if mine.schema != theirs.schema:
+        return f"other columns ({', '.join(theirs.schema.names)})"
+    return "other types of fields in the index" if mine.rules != theirs.rules else None
+
+
+def _sweep(job: WriteJob, log: TransactionLog) -> list[str]:
+    kept = _committed(log)
+    left = [key for key in _files_of(job.plan.job, log.store) if key not in kept]
+    log.store.delete(left)
+    return left
+
+
+def _files_of(job: str, store: Store) -> list[str]:
+    """A listing of the table: `part-<task>-<job>-<uuid>.split`, in any directory."""
+    names = ((entry.key, entry.key.rpartition("/")[2].split("-")) for entry in store.list())
+    return [key for key, parts in names if parts[0] == "part" and parts[2:3] == [job]]
+
+
+def _committed(log: TransactionLog) -> set[str]:
+    """Every path that is in the table, or was and may still be needed by older versions."""
+    snapshot = _current(log)
+    if snapshot is None:
+        return set()
+    return {*snapshot.splits["path"].to_pylist(), *snapshot.tombstones["path"].to_pylist()}
+
+
+def _metrics(job: WriteJob, results: Sequence[TaskResult]) -> dict[str, int]:
+    adds = [add for result in results for add in result.adds]
+    return {
+        **job.metrics,
+        **figures(adds),
+        "numPartitions": len({tuple(add.partition_values.items()) for add in adds}),
+        "numTasks": len(results),
+        "numEmptyTasks": sum(not result.adds for result in results),
+        "taskTimeMs": sum(result.milliseconds for result in results),
+        "writeTimeMs": now() - job.started,
+    }
+
+
+def _exists(table: str) -> TableExistsError:
+    return TableExistsError(
+        f"there is a table at {table} already; append to it, overwrite it, or choose another path", table=table
+    )
