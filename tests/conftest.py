@@ -1,4 +1,5 @@
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ def _own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one Spark session of a test run; whoever changes a setting sets it back."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need what the tests have
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the tests without a JVM run without PySpark
 
     session = (

@@ -22,6 +22,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("read",),
     ("write",),
     ("table",),
+    ("spark",),
     ("demo",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

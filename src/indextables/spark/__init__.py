@@ -1,0 +1,6 @@
+"""Spark: the same functions, distributed."""
+
+from indextables.spark.session import enable
+from indextables.spark.source import IndexTablesDataSource
+
+__all__ = ["IndexTablesDataSource", "enable"]

@@ -1,0 +1,89 @@
+"""Optimized write: rows are moved between tasks before they are written, as `indextables.write.arrange` decides.
+
+The rows of a partition find their task by a hash of the partition's values. Two partitions with the same hash share their
+tasks, which does no harm: a task writes each partition to its own splits anyway.
+"""
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type
+
+from indextables.layout import PartitionField
+from indextables.schema import normalize
+from indextables.write.arrange import Placement, place, suits, task_count
+from indextables.write.plan import WritePlan
+
+_KEY, _ROWS, _TASKS, _SPREAD = (f"__indextables_{name}" for name in ("key", "rows", "tasks", "spread"))
+_MOST_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
+
+
+def arranged(frame: DataFrame, plan: WritePlan) -> DataFrame:
+    """The same rows, in as many tasks as there are full splits, those of a partition together and in order."""
+    if not plan.config.optimize_write:
+        return frame
+    return _by_partition(frame, plan) if plan.layout.fields else _in_equal_shares(frame, plan)
+
+
+def _in_equal_shares(frame: DataFrame, plan: WritePlan) -> DataFrame:
+    target = plan.config.target_records
+    if plan.config.input_row_count is not None:
+        shared = frame.repartition(task_count(plan.config.input_row_count, target=target))
+    else:
+        rows = _counts(frame.select(F.spark_partition_id().alias(_KEY)))[_ROWS].to_pylist()
+        lies_well = suits(rows, target=target)
+        shared = frame if lies_well else frame.repartition(task_count(sum(rows), target=target))
+    return _sorted(shared, plan)
+
+
+def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
+    keyed = frame.withColumn(_KEY, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
+    given, target = plan.config.input_row_count, plan.config.target_records
+    if given is not None and given <= target:
+        placed = keyed.repartition(1)
+    else:
+        counts = _counts(keyed.select(_KEY))
+        rows = counts[_ROWS].to_pylist()
+        placed = _placed(keyed, counts[_KEY], place(rows, target=target))
+    return _sorted(placed, plan, first=[_KEY]).drop(_KEY)
+
+
+def _counts(keys: DataFrame) -> pa.Table:
+    """The rows of each key, the most frequent keys first."""
+    counts = keys.groupBy(_KEY).agg(F.count(F.lit(1)).alias(_ROWS))
+    return counts.orderBy(F.desc(_ROWS)).limit(_MOST_PARTITIONS).toArrow()
+
+
+def _placed(keyed: DataFrame, keys: pa.ChunkedArray, placement: Placement) -> DataFrame:
+    tasks = pa.table({_KEY: keys, _TASKS: pa.array(placement.of, pa.list_(pa.int32()))})
+    known = F.broadcast(keyed.sparkSession.createDataFrame(tasks))
+    spread = F.xxhash64(F.monotonically_increasing_id())  # no column may decide: rows of a partition can be all alike
+    chosen = F.get(_TASKS, F.pmod(_SPREAD, F.size(_TASKS)).cast("int"))
+    otherwise = F.pmod(_KEY, F.lit(placement.tasks)).cast("int")
+    joined = keyed.withColumn(_SPREAD, spread).join(known, _KEY, "left")
+    return joined.repartitionById(placement.tasks, F.coalesce(chosen, otherwise)).drop(_SPREAD, _TASKS)
+
+
+def _sorted(frame: DataFrame, plan: WritePlan, first: list[str] | None = None) -> DataFrame:
+    columns = [*map(F.col, first or ()), *map(_column, plan.config.cluster_by)]
+    return frame.sortWithinPartitions(*columns) if columns else frame
+
+
+def _value(field: PartitionField, schema: pa.Schema) -> Column:
+    """The partition value of a row: the column itself, or what our own transform makes of it."""
+    column = _column(field.source)
+    if field.is_identity:
+        return column
+    transform, source = field.transform, schema.field(field.source).type
+
+    def apply(values: pa.Array) -> pa.Array:
+        own = normalize(pa.schema([pa.field("values", values.type)])).field(0).type
+        return transform.apply(values.cast(own))
+
+    result = from_arrow_type(transform.result_type(source))
+    return arrow_udf(apply, result, ArrowUDFType.SCALAR)(column)
+
+
+def _column(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")

@@ -1,0 +1,36 @@
+"""The writing side of the data source: what Spark runs on executors, and at the end on the driver."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, write_task
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDone(WriterCommitMessage):
+    """A task's result, encoded."""
+
+    content: bytes
+
+
+class SplitSink(DataSourceArrowWriter):
+    """Writes splits by tasks and commits them once. Spark pickles it: to executors, and to the process that commits."""
+
+    def __init__(self, job: WriteJob) -> None:
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
+        context = TaskContext.get()
+        task, attempt = (context.partitionId(), context.attemptNumber()) if context else (0, 0)
+        return TaskDone(write_task(self._job, iterator, task=task, attempt=attempt).encode())
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        done = [message.content for message in messages if isinstance(message, TaskDone)]
+        commit_job(self._job, [TaskResult.decode(content) for content in done])
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - failed tasks send none, so names are swept
+        abort_job(self._job)

@@ -1,0 +1,32 @@
+"""The data source `indextables`: what Spark calls when a frame is read or written with this format."""
+
+from dataclasses import replace
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from indextables.log import TransactionLog
+from indextables.spark.options import ARRANGED, FORMAT, MODE, path_in, settings_in
+from indextables.spark.sink import SplitSink
+from indextables.spark.types import arrow_schema
+from indextables.write.job import Mode, plan_job
+
+
+class IndexTablesDataSource(DataSource):
+    """Register it with `spark.dataSource.register(IndexTablesDataSource)`, or let `indextables.enable(spark)` do it.
+
+    Spark makes an instance of it in a process without a session, once to plan and again to commit.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        metadata = TransactionLog.open(path_in(self.options)).snapshot().metadata
+        return StructType.fromJson(dict(metadata.schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> SplitSink:  # noqa: FBT001 - Spark's signature
+        mode = Mode.OVERWRITE if overwrite else Mode(self.options.get(MODE, Mode.APPEND))
+        job = plan_job(path_in(self.options), arrow_schema(schema), mode=mode, sources=[settings_in(self.options)])
+        return SplitSink(replace(job, metrics={"arrangeTimeMs": int(self.options.get(ARRANGED, 0))}))

@@ -1,0 +1,22 @@
+"""Schemas, from Spark's to Arrow's and back."""
+
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from indextables.errors import SchemaError
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns of a frame as a table would have them: all nullable, because Spark calls a literal not null.
+
+    >>> from pyspark.sql.types import LongType
+    >>> arrow_schema(StructType().add("id", LongType(), nullable=False)).field("id").nullable
+    True
+    """
+    try:
+        converted = to_arrow_schema(schema, timezone="UTC")
+    except PySparkTypeError as error:
+        raise SchemaError(f"a column has a type that a table cannot hold: {error}", column=None) from error
+    return pa.schema([field.with_nullable(True).remove_metadata() for field in converted])
