@@ -4,10 +4,12 @@ The rows of a partition find their task by a hash of the partition's values. Two
 tasks, which does no harm: a task writes each partition to its own splits anyway.
 """
 
+from itertools import accumulate
+
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from indextables.layout import PartitionField
@@ -16,6 +18,7 @@ from indextables.write.arrange import Placement, place, suits, task_count
 from indextables.write.plan import WritePlan
 
 _KEY, _ROWS, _TASKS, _SPREAD = (f"__indextables_{name}" for name in ("key", "rows", "tasks", "spread"))
+_BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is in the bits above
 _MOST_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
 
 
@@ -27,14 +30,27 @@ def arranged(frame: DataFrame, plan: WritePlan) -> DataFrame:
 
 
 def _in_equal_shares(frame: DataFrame, plan: WritePlan) -> DataFrame:
-    target = plan.config.target_records
-    if plan.config.input_row_count is not None:
-        shared = frame.repartition(task_count(plan.config.input_row_count, target=target))
-    else:
-        rows = _counts(frame.select(F.spark_partition_id().alias(_KEY)))[_ROWS].to_pylist()
-        lies_well = suits(rows, target=target)
-        shared = frame if lies_well else frame.repartition(task_count(sum(rows), target=target))
-    return _sorted(shared, plan)
+    given, target = plan.config.input_row_count, plan.config.target_records
+    if given is not None:
+        return _sorted(frame.repartition(task_count(given, target=target)), plan)
+    counts = _counts(frame.select(F.spark_partition_id().alias(_KEY)))
+    rows = dict(zip(counts[_KEY].to_pylist(), counts[_ROWS].to_pylist(), strict=True))
+    return _sorted(frame if suits(list(rows.values()), target=target) else _cut(frame, rows, target), plan)
+
+
+def _cut(frame: DataFrame, rows: dict[int, int], target: int) -> DataFrame:
+    """The rows in their order, cut into equal pieces; `rows` are counted by Spark's partitions.
+
+    Should Spark partition the frame differently when it is written, the rows that were not expected go anywhere.
+    """
+    total = sum(rows.values())
+    tasks = task_count(total, target=target)
+    before = accumulate((rows.get(number, 0) for number in range(max(rows) + 1)), initial=0)
+    number, place_in_it = F.shiftright(_SPREAD, _BITS).cast("int"), F.col(_SPREAD).bitwiseAND(F.lit((1 << _BITS) - 1))
+    place = F.get(F.array(*map(F.lit, before)), number) + place_in_it
+    task = F.coalesce(F.floor(place * F.lit(tasks / total)), F.pmod(F.xxhash64(_SPREAD), F.lit(tasks)))
+    numbered = frame.withColumn(_SPREAD, F.monotonically_increasing_id())
+    return numbered.repartitionById(tasks, F.least(task, F.lit(tasks - 1)).cast("int")).drop(_SPREAD)
 
 
 def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
@@ -82,7 +98,8 @@ def _value(field: PartitionField, schema: pa.Schema) -> Column:
         return transform.apply(values.cast(own))
 
     result = from_arrow_type(transform.result_type(source))
-    return arrow_udf(apply, result, ArrowUDFType.SCALAR)(column)
+    computed: Column = arrow_udf(apply, result)(column)  # type: ignore[call-overload] # its kind is in apply's types
+    return computed
 
 
 def _column(name: str) -> Column:

@@ -1,5 +1,6 @@
 """The writing side of the data source: what Spark runs on executors, and at the end on the driver."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,6 +9,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, write_task
+
+_LAST_BREATH = (
+    3.0  # seconds; Spark kills the Python worker of a cancelled task after two (spark.python.task.killTimeout)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +37,9 @@ class SplitSink(DataSourceArrowWriter):
         done = [message.content for message in messages if isinstance(message, TaskDone)]
         commit_job(self._job, [TaskResult.decode(content) for content in done])
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - failed tasks send none, so names are swept
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Sweeps the files of the job. Tasks that Spark has given up write on until it kills them: they are swept too."""
         abort_job(self._job)
+        if None in messages:
+            time.sleep(_LAST_BREATH)
+            abort_job(self._job)

@@ -140,8 +140,10 @@ class TableWriter(DataFrameWriter):
 
 
 def _location(spark: SparkSession, name: str) -> str:
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
-    return next((str(row.data_type) for row in rows if row.col_name == "Location"), "")
+    """Where the catalog has a table; DESCRIBE does not tell for tables of Python data sources."""
+    state = spark._jsparkSession.sessionState()  # noqa: SLF001
+    found = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
+    return str(found.location().toString())
 
 
 def _mode_named(name: str) -> Mode:

@@ -1,0 +1,283 @@
+"""Frames to tables: modes, layouts, settings and validation, as a user of Spark meets them."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from indextables.errors import ConfigError, IndexTablesError, LayoutError, SchemaError, TableExistsError
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark(spark: Any) -> Any:
+    from indextables.spark import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark
+
+    return enable(enable(spark))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "table")
+
+
+@pytest.fixture
+def logs(spark: Any) -> Any:
+    """Twelve lines of two days and three hours."""
+    return spark.range(12, numPartitions=2).selectExpr(
+        "id",
+        "IF(id < 6, '2024-01-01', '2024-01-02') AS date",
+        "CAST(id % 3 AS INT) AS hour",
+        "concat('request ', id, ' timed out') AS message",
+        "timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, 0, CAST(id AS INT) * 4) AS ts",
+    )
+
+
+@pytest.fixture
+def session_setting(spark: Any) -> Iterator[Callable[[str, str], None]]:
+    keys = []
+
+    def set_it(key: str, value: str) -> None:
+        keys.append(key)
+        spark.conf.set(key, value)
+
+    yield set_it
+    for key in keys:
+        spark.conf.unset(key)
+
+
+def save(frame: Any, path: str, mode: str = "errorifexists", **options: str) -> None:
+    frame.write.format("indextables").mode(mode).options(**options).save(path)
+
+
+def ids(path: str) -> list[int]:
+    return sorted(IndexTable.open(path).scan(columns=["id"]).to_arrow()["id"].to_pylist())
+
+
+def rows_per_split(path: str) -> list[int]:
+    return sorted(IndexTable.open(path).splits()["num_records"].to_pylist())
+
+
+def files(path: str) -> set[str]:
+    return {str(file) for file in Path(path).rglob("*") if file.is_file()}
+
+
+def actions(path: str, version: int) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path, "_transaction_log", f"{version:018}.json").read_text().splitlines()]
+
+
+def test_a_partitioned_table(logs: Any, path: str) -> None:
+    writer = logs.write.format("indextables").partitionBy("date", "hour")
+    writer.option("spark.indextables.indexing.typemap.message", "text").save(path)
+    adds = [action["add"] for action in actions(path, 0) if "add" in action]
+    assert [next(iter(action)) for action in actions(path, 0)][:3] == ["commitInfo", "protocol", "metaData"]
+    assert {add["path"].rpartition("/")[0] for add in adds} == {
+        f"date=2024-01-0{day}/hour={hour}" for day in (1, 2) for hour in (0, 1, 2)
+    }
+    assert {"date": "2024-01-02", "hour": "2"} in [add["partitionValues"] for add in adds]
+    assert all(add["numRecords"] == 2 and add["minValues"] and add["hasFooterOffsets"] for add in adds)
+    table = IndexTable.open(path)
+    assert (table.count(), table.count("date = '2024-01-01' AND hour = 1")) == (12, 2)
+    assert table.search("message:timed AND hour:2 AND message:11").num_rows == 1  # partition columns are indexed too
+
+
+def test_a_layout_that_queries_need_not_know(logs: Any, path: str) -> None:
+    save(logs, path, partitionBy="day(ts), bucket(2, id)", targetRecordsPerSplit="4")
+    table = IndexTable.open(path)
+    assert str(table.layout) == "day(ts), bucket(2, id)"
+    assert (table.count(), table.scan().group_by("ts").count().num_rows) == (12, 12)
+    assert table.scan(where="ts >= '2024-01-02T00:00:00Z'").explain().never > 0
+
+
+def test_values_that_are_no_plain_words(spark: Any, path: str) -> None:
+    given = [(0, "a/b"), (1, None), (2, ""), (3, "x=y z"), (4, "__HIVE_DEFAULT_PARTITION__"), (5, "é%2F")]
+    spark.createDataFrame(given, "id long, `the key` string").write.format("indextables").partitionBy("the key").save(
+        path
+    )
+    table = IndexTable.open(path)
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": i, "the key": key} for i, key in given]
+    assert len(table.splits()) == len(given)
+
+
+def test_every_type_comes_back(spark: Any, path: str) -> None:
+    frame = spark.sql(
+        """SELECT 1Y AS tiny, 2S AS small, 3 AS whole, 4L AS id, 1.5F AS ratio, 2.5D AS price, 12.34BD AS cost, true AS flag,
+                  'text' AS word, X'00FF' AS raw, date'1969-12-31' AS day, timestamp'2024-01-01 00:00:00.123456' AS at,
+                  timestamp_ntz'2024-01-01 00:00:00' AS wall, CAST(null AS string) AS nothing"""
+    )
+    save(frame, path)
+    assert IndexTable.open(path).scan().to_arrow().to_pylist() == frame.toArrow().to_pylist()
+
+
+def test_modes(logs: Any, path: str) -> None:
+    first, second = logs.where("id < 2"), logs.where("id >= 10")
+    save(first, path)
+    for mode in ("error", "errorifexists", "ErrorIfExists"):
+        with pytest.raises(TableExistsError, match="there is a table"):
+            save(second, path, mode)
+    save(second, path, "ignore")
+    assert (IndexTable.open(path).version, ids(path)) == (0, [0, 1])
+    save(second, path, "append")
+    assert (IndexTable.open(path).version, ids(path)) == (1, [0, 1, 10, 11])
+    save(second, path, "overwrite")
+    assert (IndexTable.open(path).version, ids(path)) == (2, [10, 11])
+    assert IndexTable.open(path, version=1).count() == 4
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "ignore", "errorifexists"])
+def test_every_mode_creates_a_table(logs: Any, path: str, mode: str) -> None:
+    save(logs, path, mode)
+    assert (IndexTable.open(path).version, len(ids(path))) == (0, 12)
+
+
+def test_an_empty_frame(logs: Any, path: str) -> None:
+    empty = logs.limit(0)
+    save(empty, path)
+    assert (IndexTable.open(path).version, IndexTable.open(path).count()) == (0, 0)
+    save(empty, path, "append")
+    assert IndexTable.open(path).version == 0
+
+
+def test_keyword_arguments_of_save(logs: Any, path: str) -> None:
+    logs.write.save(path, format="indextables", mode="append", partitionBy=["date"], targetRecordsPerSplit=6)
+    assert (IndexTable.open(path).layout.names, rows_per_split(path)) == (("date",), [6, 6])
+
+
+def test_without_enable_a_registered_source_appends_and_overwrites(logs: Any, path: str) -> None:
+    from pyspark.sql.readwriter import DataFrameWriter  # noqa: PLC0415
+
+    def plain(mode: str) -> Any:
+        return DataFrameWriter(logs).format("indextables").mode(mode).option("indexing.typemap.MESSAGE", "text")
+
+    plain("append").option("partitionBy", "date").save(path)
+    plain("append").save(path)
+    assert (IndexTable.open(path).count(), IndexTable.open(path).layout.names) == (24, ("date",))
+    assert IndexTable.open(path).search("message:timed").num_rows == 10
+    plain("overwrite").save(path)
+    assert len(ids(path)) == 12
+
+
+def test_other_formats_are_as_before(spark: Any, logs: Any, path: str) -> None:
+    logs.write.partitionBy("date").parquet(path)
+    logs.write.mode("append").format("parquet").partitionBy("date").save(path)
+    assert spark.read.parquet(path).count() == 24
+    with pytest.raises(Exception, match="INVALID_SAVE_MODE|save mode"):
+        logs.write.format("parquet").mode("replaceWhere").save(path)
+
+
+REFUSED: list[tuple[str, dict[str, str], type[IndexTablesError], str]] = [
+    ("id, array(1) AS tags", {}, SchemaError, "column 'tags'"),
+    ("id, struct(id) AS inner", {}, SchemaError, "column 'inner'"),
+    ("id, map('a', id) AS pairs", {}, SchemaError, "column 'pairs'"),
+    ("id, interval 1 day AS span", {}, SchemaError, "cannot hold"),
+    ("id, id AS ID", {}, SchemaError, "the same name but for case"),
+    ("id", {"partitionBy": "id"}, LayoutError, "takes every column"),
+    ("id, 'a' AS p", {"partitionBy": "q"}, LayoutError, "not there; the table has id, p"),
+    ("id, X'00' AS p", {"partitionBy": "p"}, LayoutError, "not possible"),
+    ("id", {"optimizeWrite.enabled": "maybe"}, ConfigError, "true or false"),
+    ("id", {"spark.indextables.optimizeWrite.targetRecordPerSplit": "5"}, ConfigError, "did you mean"),
+    ("id", {"autoSize.enabled": "true"}, ConfigError, "targetSplitSize"),
+    ("id", {"autoSize.inputRowCount": "abc"}, ConfigError, "a number of rows"),
+    ("id", {"replaceWhere": "id = 1"}, ConfigError, "goes with mode overwrite"),
+    ("id", {"txnAppId": "app"}, ConfigError, "txnVersion is missing"),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "error", "message"), REFUSED)
+def test_refused_before_any_file(  # noqa: PLR0917 - the columns of a table
+    spark: Any, path: str, columns: str, options: dict[str, str], error: type[IndexTablesError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        save(spark.sql(f"SELECT {columns} FROM range(3)"), path, **options)
+    assert not Path(path).exists()
+
+
+def test_what_a_table_refuses(logs: Any, path: str) -> None:
+    logs.write.format("indextables").partitionBy("date").option("indexing.typemap.message", "text").save(path)
+    before = files(path)
+    refused: list[tuple[Any, dict[str, str], type[IndexTablesError], str]] = [
+        (logs, {"indexing.typemap.message": "string"}, SchemaError, "'message' is indexed as text"),
+        (logs, {"partitionBy": "hour"}, LayoutError, "partitioned by date"),
+        (logs.selectExpr("*", "1 AS extra"), {}, SchemaError, "no column 'extra'"),
+        (logs.withColumn("hour", logs["id"]), {}, SchemaError, "'hour' is integer, and the data has long"),
+    ]
+    for frame, options, error, message in refused:
+        with pytest.raises(error, match=message):
+            save(frame, path, "append", **options)
+    assert files(path) == before
+    save(logs.drop("message"), path, "append")
+    assert IndexTable.open(path).count("message IS NULL") == 12
+    save(logs.selectExpr("*", "1 AS extra"), path, "append", mergeSchema="true")
+    assert IndexTable.open(path).count("extra = 1") == 12
+
+
+def test_null_where_none_may_be_fails_and_leaves_nothing(spark: Any, path: str) -> None:
+    IndexTable.create(path, pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("p", pa.int64())]))
+    before = files(path)
+    with pytest.raises(Exception, match="SchemaError: column 'id' may not be null"):
+        save(spark.sql("SELECT nullif(id, 7) AS id, id AS p FROM range(10)"), path, "append")
+    assert files(path) == before
+
+
+def test_the_error_of_a_task_keeps_its_name(logs: Any, path: str) -> None:
+    with pytest.raises(Exception, match="StorageError: a split could not be built in .*tempDirectoryPath"):
+        save(logs, path, **{"indexWriter.tempDirectoryPath": __file__})
+    assert files(path) == set()
+
+
+@pytest.mark.parametrize(
+    ("option", "session", "table", "splits"),
+    [
+        ("4", "3", "2", 3),
+        (None, "3", "2", 4),
+        (None, None, "2", 6),
+        (None, None, None, 1),
+    ],
+)
+def test_option_then_session_then_table_then_default(  # noqa: PLR0917
+    logs: Any,
+    path: str,
+    session_setting: Callable[[str, str], None],
+    option: str | None,
+    session: str | None,
+    table: str | None,
+    splits: int,
+) -> None:
+    key = "spark.indextables.optimizeWrite.targetRecordsPerSplit"
+    IndexTable.create(path, logs.limit(0).toArrow().schema, properties={key: table} if table else {})
+    if session:
+        session_setting(key, session)
+    save(logs, path, "append", **({"TARGETRECORDSPERSPLIT": option} if option else {}))
+    assert (len(rows_per_split(path)), sum(rows_per_split(path))) == (splits, 12)
+
+
+def test_the_session_is_asked_at_every_write(logs: Any, path: str, session_setting: Callable[[str, str], None]) -> None:
+    key = "spark.indextables.optimizeWrite.enabled"
+    session_setting(key, "false")
+    save(logs, path)
+    session_setting(key, "TRUE")
+    save(logs, path, "append")
+    assert rows_per_split(path) == [6, 6, 12]
+    session_setting("spark.indextables.colour", "red")
+    with pytest.raises(ConfigError, match="there is no setting"):
+        save(logs, path, "append")
+
+
+def test_tables_in_the_catalog(spark: Any, logs: Any, path: str) -> None:
+    logs.createOrReplaceTempView("catalog_input")
+    try:
+        logs.write.format("indextables").option("path", path).saveAsTable("catalog_logs")
+        logs.write.format("indextables").mode("append").saveAsTable("catalog_logs")
+        assert IndexTable.open(path).count() == 24
+        spark.sql(f"INSERT INTO catalog_logs WITH ('path' = '{path}') SELECT * FROM catalog_input")
+        assert IndexTable.open(path).count() == 36
+        with pytest.raises(Exception, match="ConfigError: there is no path"):
+            logs.write.insertInto("catalog_logs")
+    finally:
+        spark.sql("DROP TABLE IF EXISTS catalog_logs")
+    assert IndexTable.open(path).count() == 36

@@ -1,0 +1,106 @@
+"""Optimized write: how rows end up in splits, whatever their number, order and skew."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indextables import IndexTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark(spark: Any) -> Any:
+    from indextables.spark import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark
+
+    return enable(spark)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "table")
+
+
+def splits(path: str, directory: str = "") -> list[int]:
+    """The rows of the splits in a directory, the smallest first."""
+    table = IndexTable.open(path).splits().select(["path", "num_records"]).to_pylist()
+    return sorted(split["num_records"] for split in table if split["path"].startswith(directory))
+
+
+def metrics(path: str) -> dict[str, str]:
+    return dict(IndexTable.open(path).history().to_pylist()[0]["metrics"])
+
+
+def write(frame: Any, path: str, **options: Any) -> None:
+    frame.write.format("indextables").options(**options).save(path)
+
+
+def test_a_hot_partition_among_tiny_ones(spark: Any, path: str) -> None:
+    frame = spark.range(50_060).selectExpr("id", "IF(id < 50000, 'hot', concat('tiny', id % 12)) AS p")
+    write(frame, path, partitionBy="p", targetRecordsPerSplit=10_000)
+    assert len(splits(path, "p=hot/")) >= 5
+    assert max(splits(path)) <= 11_000
+    assert [splits(path, f"p=tiny{i}/") for i in range(12)] == [[5]] * 12
+    assert (sum(splits(path)), metrics(path)["numTasks"], metrics(path)["numPartitions"]) == (50_060, "6", "13")
+
+
+@pytest.mark.parametrize(
+    ("rows", "target", "expected"),
+    [
+        (12, 3, [3, 3, 3, 3]),
+        (12, 5, [4, 4, 4]),
+        (1001, 500, [333, 334, 334]),
+        (10, 100, [10]),
+    ],
+)
+def test_equal_shares_of_a_table_without_partitions(
+    spark: Any, path: str, rows: int, target: int, expected: list[int]
+) -> None:
+    constant = spark.range(rows, numPartitions=5).selectExpr("'always the same' AS p", "id")
+    write(constant, path, targetRecordsPerSplit=target)
+    assert splits(path) == expected
+
+
+def test_rows_keep_their_order_where_nothing_asks_for_another(spark: Any, path: str) -> None:
+    write(spark.range(100, numPartitions=3).selectExpr("id", "'x' AS p"), path, targetRecordsPerSplit=25)
+    lows = [row["min"]["id"] for row in IndexTable.open(path).splits().select(["min"]).to_pylist()]
+    assert sorted(lows) == [0, 25, 50, 75]
+
+
+def test_rows_that_lie_well_are_left_where_they_are(spark: Any, path: str) -> None:
+    write(spark.range(100, numPartitions=2).selectExpr("id", "'x' AS p"), path, targetRecordsPerSplit=50)
+    assert splits(path) == [50, 50]
+
+
+def test_a_standard_write_takes_what_comes(spark: Any, path: str) -> None:
+    frame = spark.range(40, numPartitions=4).selectExpr("id", "id % 2 AS p")
+    write(frame, path, partitionBy="p", **{"OptimizeWrite.Enabled": "FALSE", "targetRecordsPerSplit": 3})
+    assert (metrics(path)["numTasks"], splits(path)) == ("4", [2] * 8 + [3] * 8)
+
+
+def test_rows_are_sorted_by_the_columns_of_cluster_by(spark: Any, path: str) -> None:
+    frame = spark.range(1000, numPartitions=4).selectExpr("id % 2 AS p", "(id * 7919) % 1000 AS id")
+    write(frame, path, partitionBy="p", **{"optimizeWrite.clusterBy": "ID"})
+    for part in (0, 1):
+        ids = IndexTable.open(path).scan(where=f"p = {part}").to_arrow()["id"].to_pylist()
+        assert ids == sorted(ids)
+
+
+def test_the_number_of_rows_need_not_be_counted_where_it_is_given(spark: Any, path: str) -> None:
+    write(spark.range(100, numPartitions=2).selectExpr("id", "'x' AS p"), path, **{"autoSize.inputRowCount": 4_000_000})
+    assert metrics(path)["numTasks"] == "4"
+
+
+def test_auto_size_makes_splits_of_the_size_asked_for(spark: Any, path: str, caplog: pytest.LogCaptureFixture) -> None:
+    frame = spark.range(1000, numPartitions=2).selectExpr("id", "concat('line ', id) AS message")
+    sizes = {"spark.indextables.autoSize.enabled": "true", "spark.indextables.autoSize.targetSplitSize": "1M"}
+    write(frame, path, **sizes, targetRecordsPerSplit=500)
+    assert splits(path) == [500, 500]
+    assert "no splits to learn sizes from; splits get 500 rows" in caplog.text
+    size = IndexTable.open(path).splits()["size"].to_pylist()[0]
+    sizes["spark.indextables.autoSize.targetSplitSize"] = str(size // 2)
+    frame.write.format("indextables").mode("append").options(**sizes, targetRecordsPerSplit=700).save(path)
+    appended = splits(path)[:-2]
+    assert (sum(appended), len(appended)) == (1000, 4)
+    assert "targetRecordsPerSplit=700 is not used" in caplog.text

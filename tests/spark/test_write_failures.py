@@ -1,0 +1,82 @@
+"""What fails leaves nothing behind, and says why."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark(spark: Any) -> Any:
+    from indextables.spark import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark
+
+    return enable(spark)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "table"
+
+
+def files(path: Path) -> list[str]:
+    return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
+
+
+def failing(spark: Any, *, at: int) -> Any:
+    """Four tasks of four rows; one of them fails in the middle."""
+    return spark.range(16, numPartitions=4).selectExpr(
+        "id", "id % 2 AS p", f"IF(id = {at}, CAST(raise_error('a bad row') AS string), 'fine') AS word"
+    )
+
+
+def write(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
+    standard = {"optimizeWrite.enabled": "false", "targetRecordsPerSplit": 2, "partitionBy": "p"}
+    frame.write.format("indextables").mode(mode).options(**standard, **options).save(str(path))
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_task_that_fails_after_others_have_written(spark: Any, path: Path, mode: str) -> None:
+    write(failing(spark, at=-1), path)
+    before = files(path)
+    with pytest.raises(Exception, match="a bad row"):
+        write(failing(spark, at=15), path, mode)
+    assert (files(path), IndexTable.open(path).version) == (before, 0)
+
+
+def test_a_first_write_that_fails_makes_no_table(spark: Any, path: Path) -> None:
+    with pytest.raises(Exception, match="a bad row"):
+        write(failing(spark, at=15), path)
+    assert files(path) == []
+    write(failing(spark, at=-1), path, "errorifexists")
+    assert IndexTable.open(path).count() == 16
+
+
+def test_a_directory_for_temporary_files_that_cannot_be(spark: Any, path: Path) -> None:
+    with pytest.raises(Exception, match="StorageError: a split could not be built in /dev/full"):
+        write(failing(spark, at=-1), path, **{"indexWriter.tempDirectoryPath": "/dev/full"})
+    assert files(path) == []
+
+
+def test_a_conflict_at_the_commit_is_seen_by_its_name_and_leaves_no_file(spark: Any, path: Path) -> None:
+    from pyspark.sql.functions import arrow_udf  # noqa: PLC0415
+
+    write(failing(spark, at=-1), path)
+    before = files(path)
+
+    @arrow_udf("bigint")  # type: ignore[call-overload]
+    def append_meanwhile(ids: pa.Array) -> pa.Array:
+        """A task of the overwrite, during which somebody else appends."""
+        if 0 in ids.to_pylist():
+            IndexTable.open(path).append(pa.table({"id": [100], "p": [0]}))
+        return ids
+
+    frame = failing(spark, at=-1)
+    with pytest.raises(Exception, match="ConflictError: version 1 of .* was taken by APPEND"):
+        write(frame.withColumn("id", append_meanwhile("id")), path, "overwrite")
+    table = IndexTable.open(path)
+    assert (table.version, table.count(), len(files(path))) == (1, 17, len(before) + 2)
