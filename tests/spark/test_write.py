@@ -14,13 +14,6 @@ from indextables.errors import ConfigError, IndexTablesError, LayoutError, Schem
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def spark(spark: Any) -> Any:
-    from indextables.spark import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark
-
-    return enable(enable(spark))
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "table")
@@ -266,6 +259,18 @@ def test_the_session_is_asked_at_every_write(logs: Any, path: str, session_setti
     session_setting("spark.indextables.colour", "red")
     with pytest.raises(ConfigError, match="there is no setting"):
         save(logs, path, "append")
+
+
+def test_columns_to_cluster_by_and_terms_of_a_layout_in_sparks_own_words(logs: Any, path: str) -> None:
+    logs.orderBy("message").write.format("indextables").partitionBy("hour", "day(ts)").clusterBy("id").save(path)
+    table = IndexTable.open(path)
+    assert table.layout.names == ("hour", "ts_day")
+    assert table.scan(where="hour = 1 AND ts < '2024-01-02'").to_arrow()["id"].to_pylist() == [1, 4]
+
+
+def test_buckets_are_a_matter_of_the_layout(logs: Any, path: str) -> None:
+    with pytest.raises(ConfigError, match=r"bucket\(16, id\).* in place of bucketBy"):
+        logs.write.format("indextables").bucketBy(4, "id").save(path)
 
 
 def test_tables_in_the_catalog(spark: Any, logs: Any, path: str) -> None:

@@ -11,13 +11,6 @@ from indextables import IndexTable
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def spark(spark: Any) -> Any:
-    from indextables.spark import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark
-
-    return enable(spark)
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "table"

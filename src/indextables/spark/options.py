@@ -9,7 +9,7 @@ from indextables.errors import ConfigError
 
 FORMAT = "indextables"
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED = f"{_INTERNAL}mode", f"{_INTERNAL}arranged"
+MODE, ARRANGED, SPECULATION = (f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation"))
 _SPARKS_OWN = frozenset({"path", "paths", "provider", "location", "owner", "serialization.format"})
 
 

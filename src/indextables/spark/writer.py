@@ -15,7 +15,7 @@ from indextables.errors import ConfigError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
 from indextables.spark.arrangement import arranged
-from indextables.spark.options import ARRANGED, FORMAT, MODE, path_in, settings_in, settings_of
+from indextables.spark.options import ARRANGED, FORMAT, MODE, SPECULATION, path_in, settings_in, settings_of
 from indextables.spark.types import arrow_schema
 from indextables.write.arrange import roomy
 from indextables.write.job import Mode, WriteJob, plan_job
@@ -34,6 +34,8 @@ class TableWriter(DataFrameWriter):
         self._mode = "errorifexists"
         self._given: dict[str, str] = {}
         self._columns: tuple[str, ...] = ()
+        self._clustered: tuple[str, ...] = ()
+        self._bucketed = False
 
     def format(self, source: str) -> "TableWriter":
         self._ours = source.lower() == FORMAT
@@ -59,9 +61,18 @@ class TableWriter(DataFrameWriter):
         return self
 
     def partitionBy(self, *cols: Any) -> "TableWriter":  # noqa: N802 - Spark's name
-        names = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
-        self._columns = tuple(names)
-        super().partitionBy(*names)
+        self._columns = _names(cols)
+        super().partitionBy(*self._columns)
+        return self
+
+    def clusterBy(self, *cols: Any) -> "TableWriter":  # noqa: N802
+        self._clustered = _names(cols)
+        super().clusterBy(*self._clustered)
+        return self
+
+    def bucketBy(self, *args: Any) -> "TableWriter":  # noqa: N802
+        self._bucketed = True
+        super().bucketBy(*args)
         return self
 
     def save(
@@ -118,11 +129,18 @@ class TableWriter(DataFrameWriter):
         frame = arranged(self._df, job.plan)
         spent = (time.monotonic_ns() - started) // 1_000_000
         writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-        writer.options(**{**settings, **_decided(job), MODE: mode.value, ARRANGED: spent}).save(job.table)
+        internal = {MODE: mode.value, ARRANGED: spent, SPECULATION: self._spark.conf.get("spark.speculation", "false")}
+        writer.options(**{**settings, **_decided(job), **internal}).save(job.table)
 
     def _settings(self, mode: Mode) -> dict[str, str]:
         """What options and session say, under full keys; the options first."""
         given = canonical(settings_in(self._given))
+        if self._bucketed:
+            raise ConfigError(
+                'use option("partitionBy", "bucket(16, id)") in place of bucketBy', key="bucketBy", value=None
+            )
+        if self._clustered:
+            given[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._clustered)
         if self._columns:
             given[f"{PREFIX}partitionBy"] = str(self._layout())
         if mode is not Mode.OVERWRITE and f"{PREFIX}replaceWhere" in given:
@@ -137,6 +155,10 @@ class TableWriter(DataFrameWriter):
         """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""
         known = {name.lower() for name in self._df.columns}
         return Layout.of(*(PartitionField(c) if c.lower() in known else c for c in self._columns))
+
+
+def _names(cols: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols)
 
 
 def _location(spark: SparkSession, name: str) -> str:

@@ -60,7 +60,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """A write, decided and checked; it travels to executors. `read_version` is None where there was no table."""
+    """A write, decided and checked; it travels to executors.
+
+    `read_version` is None where there was no table. `metadata` is what the commit changes of the table, if anything. A
+    `speculative` job may run a task twice at once.
+    """
 
     table: str
     mode: Mode
@@ -69,6 +73,7 @@ class WriteJob:
     metadata: Metadata | None
     started: int
     metrics: Mapping[str, int] = field(default_factory=dict)
+    speculative: bool = False
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +139,8 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
     adds = [add for result in results for add in result.adds]
     metrics = _metrics(job, results)
     done = _commit(log, job, adds, metrics)
-    if done is None or (adds and not done.written) or any(result.attempt for result in results):
+    others = job.speculative or any(result.attempt for result in results)
+    if others or done is None or (adds and not done.written):
         _sweep(job, log)
     version = done.version if done else log.snapshot().version
     logger.info("%s is at version %d after %s: %s", job.table, version, job.mode, metrics)
