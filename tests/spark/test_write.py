@@ -158,7 +158,8 @@ def test_without_enable_a_registered_source_appends_and_overwrites(logs: Any, pa
 def test_other_formats_are_as_before(spark: Any, logs: Any, path: str) -> None:
     logs.write.partitionBy("date").parquet(path)
     logs.write.mode("append").format("parquet").partitionBy("date").save(path)
-    assert spark.read.parquet(path).count() == 24
+    logs.write.format("indextables").partitionBy("date").format("parquet").mode("append").save(path)
+    assert spark.read.parquet(path).count() == 36
     with pytest.raises(Exception, match="INVALID_SAVE_MODE|save mode"):
         logs.write.format("parquet").mode("replaceWhere").save(path)
 

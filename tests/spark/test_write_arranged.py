@@ -38,6 +38,13 @@ def test_a_hot_partition_among_tiny_ones(spark: Any, path: str) -> None:
     assert (sum(splits(path)), metrics(path)["numTasks"], metrics(path)["numPartitions"]) == (50_060, "6", "13")
 
 
+def test_more_partitions_than_are_placed_one_by_one(spark: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indextables.spark.arrangement._MOST_PARTITIONS", 2)
+    frame = spark.range(40).selectExpr("id", "IF(id < 20, -1, id DIV 4) AS p")
+    write(frame, path, partitionBy="p", targetRecordsPerSplit=10)
+    assert (splits(path)[:5], sum(splits(path)), metrics(path)["numTasks"]) == ([4] * 5, 40, "4")
+
+
 @pytest.mark.parametrize(
     ("rows", "target", "expected"),
     [

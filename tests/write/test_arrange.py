@@ -35,6 +35,10 @@ def test_one_large_partition_takes_every_task() -> None:
     assert place([30_000], target=10_000).of == ((0, 1, 2),)
 
 
+def test_rows_of_partitions_that_are_not_listed_need_tasks_too() -> None:
+    assert place([10, 10], target=10, others=35).tasks == 6
+
+
 def test_nothing_to_place() -> None:
     assert place([], target=10).tasks == 1
 

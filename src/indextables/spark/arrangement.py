@@ -61,7 +61,8 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     else:
         counts = _counts(keyed.select(_KEY))
         rows = counts[_ROWS].to_pylist()
-        placed = _placed(keyed, counts[_KEY], place(rows, target=target))
+        others = keyed.count() - sum(rows) if len(rows) == _MOST_PARTITIONS else 0
+        placed = _placed(keyed, counts[_KEY], place(rows, target=target, others=others))
     return _sorted(placed, plan, first=[_KEY]).drop(_KEY)
 
 

@@ -38,6 +38,9 @@ class TableWriter(DataFrameWriter):
         self._bucketed = False
 
     def format(self, source: str) -> "TableWriter":
+        if self._ours and source.lower() != FORMAT:
+            self._forward("partitionBy", self._columns)
+            self._forward("clusterBy", self._clustered)
         self._ours = source.lower() == FORMAT
         super().format(source)
         return self
@@ -62,17 +65,20 @@ class TableWriter(DataFrameWriter):
 
     def partitionBy(self, *cols: Any) -> "TableWriter":  # noqa: N802 - Spark's name
         self._columns = _names(cols)
-        super().partitionBy(*self._columns)
-        return self
+        return self if self._ours else self._forward("partitionBy", self._columns)
 
     def clusterBy(self, *cols: Any) -> "TableWriter":  # noqa: N802
         self._clustered = _names(cols)
-        super().clusterBy(*self._clustered)
-        return self
+        return self if self._ours else self._forward("clusterBy", self._clustered)
 
     def bucketBy(self, *args: Any) -> "TableWriter":  # noqa: N802
         self._bucketed = True
-        super().bucketBy(*args)
+        return self._forward("bucketBy", args)
+
+    def _forward(self, method: str, names: tuple[Any, ...]) -> "TableWriter":
+        """Tells Spark's own writer, which refuses combinations that are fine with us."""
+        if names:
+            getattr(super(), method)(*names)
         return self
 
     def save(
