@@ -583,3 +583,126 @@ class TestAggregating:
             path.unlink()
         assert table.scan(where="day = 'mon'").max("status") == 503
         assert table.scan().min("ts") == START
+
+
+class TestEdges:
+    def test_an_interrupted_checkpoint_does_not_take_the_rows_with_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        table = new_table(tmp_path / "t")
+
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("indextables.log.log.write_checkpoint", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            table.append(lines(), options={"checkpoint.interval": "1"})
+        assert IndexTable.open(table.path).scan().to_arrow().num_rows == len(LINES)
+
+    def test_an_answer_that_never_comes_leaves_the_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = new_table(tmp_path / "t")
+        store = table._log.store
+        put, read = store.put_if_absent, store.read
+
+        def stored_but_unknown(key: str, data: bytes) -> None:
+            put(key, data)
+            monkeypatch.setattr(store, "read", unreachable)
+            raise StorageError("connection reset", path=key)
+
+        def unreachable(key: str) -> None:
+            raise StorageError("connection reset", path=key)
+
+        monkeypatch.setattr(store, "put_if_absent", stored_but_unknown)
+        with pytest.raises(StorageError, match="connection reset"):
+            table.append(lines(), options={"commit.maxRetries": "1"})
+        monkeypatch.setattr(store, "read", read)
+        assert IndexTable.open(table.path).scan().to_arrow().num_rows == len(LINES)
+
+    def test_a_handle_older_than_the_log_is_told_so(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t", partition_by=None)
+        stale = IndexTable.open(table.path)
+        for _ in range(12):
+            table.append(lines(0))
+        table._log.clean_up(retention=timedelta(0))
+        with pytest.raises(ConflictError, match="no longer in its log, which goes from version 10 to 12"):
+            stale.append(lines(1))
+        assert stale.refresh().append(lines(1)) == 13
+        assert IndexTable.open(table.path).count() == 13
+
+    def test_a_handle_that_missed_versions_of_another_width_catches_up(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t", partition_by=None)
+        stale = IndexTable.open(table.path)
+        table.append(lines(0))
+        for version in (0, 1):
+            log = tmp_path / "t" / "_transaction_log"
+            (log / f"{version:018}.json").rename(log / f"{version:020}.json")
+        assert stale.append(lines(1)) == 2
+        assert IndexTable.open(table.path).count() == 2
+
+    def test_a_cache_leaves_alone_what_is_not_its_own(self, tmp_path: Path) -> None:
+        place = tmp_path / "cache"
+        (place / "precious").mkdir(parents=True)
+        (place / "a file").write_text("mine")
+        table = new_table(options={"cache.directory": str(place), "cache.maxSize": "1K"})
+        table.append(lines())
+        table.search("disk")
+        table.search("retry")
+        assert (place / "precious").is_dir()
+        assert (place / "a file").read_text() == "mine"
+
+    def test_a_write_larger_than_its_buffer_whose_splits_fill_up(self) -> None:
+        table = new_table(partition_by=None)
+        batch = pa.record_batch({"message": [f"line {i}" for i in range(1000)]})
+        options = {"indexWriter.bufferSize": "10K", "targetRecordsPerSplit": "700"}
+        table.append(iter([batch] * 6), options=options)
+        assert table.splits()["num_records"].to_pylist() == [700] * 8 + [400]
+        assert table.count(query='"line 999"') == 6
+
+    def test_a_column_named_count(self) -> None:
+        table = IndexTable.create(f"memory://{uuid4().hex}/t", pa.schema({"count": pa.int32(), "x": pa.string()}))
+        table.append(pa.table({"count": pa.array([7, 8, 8], pa.int32()), "x": ["a", "a", "b"]}))
+        assert table.scan().group_by("x", "X").count().to_pylist() == [{"x": "a", "count": 2}, {"x": "b", "count": 1}]
+        with pytest.raises(SchemaError, match="'count' cannot be a group"):
+            table.scan().group_by("count")
+        assert table.scan().max("count") == 8
+
+    def test_a_column_named_score(self) -> None:
+        table = IndexTable.create(
+            f"memory://{uuid4().hex}/t", pa.schema({"_score": pa.int32(), "x": pa.string()}), fields={"x": "text"}
+        )
+        table.append(pa.table({"_score": pa.array([1], pa.int32()), "x": ["disk"]}))
+        with pytest.raises(SchemaError, match="'_score' is in the way"):
+            table.search("disk")
+        assert table.search("disk", columns=["x"]).num_rows == 1
+
+    def test_limits(self, table: IndexTable) -> None:
+        with pytest.raises(ConfigError, match="below zero"):
+            table.scan(limit=-1)
+        with pytest.raises(ConfigError, match="only be read or counted"):
+            table.scan(limit=1).group_by("day")
+        assert table.search("disk", limit=0).num_rows == 0
+
+    def test_settings_of_the_log_come_from_properties_and_options(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t", properties={"checkpoint.interval": "2"})
+        checkpoints = tmp_path / "t" / "_transaction_log"
+        IndexTable.open(table.path).append(lines(0))
+        IndexTable.open(table.path).append(lines(0))
+        assert [path.name[:18] for path in checkpoints.glob("*.parquet")] == ["0" * 17 + "2"]
+        IndexTable.open(table.path).append(lines(0), options={"checkpoint.interval": "3"})
+        assert len(list(checkpoints.glob("*.parquet"))) == 2
+
+    def test_properties_are_text(self, tmp_path: Path) -> None:
+        table = new_table(tmp_path / "t", properties={"spark.indextables.checkpoint.interval": 5, "flag": True})
+        assert IndexTable.open(table.path).properties == {"spark.indextables.checkpoint.interval": "5", "flag": "true"}
+        with pytest.raises(ConfigError, match="properties are text"):
+            new_table(tmp_path / "u", properties={"x": None})
+
+    def test_a_path_with_dots(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "here").mkdir()
+        monkeypatch.chdir(tmp_path / "here")
+        new_table("../there").append(lines())
+        assert IndexTable.open(tmp_path / "there").count() == len(LINES)
+
+    def test_a_version_or_a_moment(self, table: IndexTable) -> None:
+        with pytest.raises(IndexTablesError, match="not both"):
+            table.at(version=0, timestamp="2024-01-01")

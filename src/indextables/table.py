@@ -111,11 +111,13 @@ class IndexTable:
 
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
-        return self._moved(append(self._log, self._writable(), _reader(data), self._config(options)))
+        config = self._config(options)
+        return self._moved(append(self._log.configured(config), self._writable(), _reader(data), config))
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows; gives the new version."""
-        return self._moved(overwrite(self._log, self._writable(), _reader(data), self._config(options)))
+        config = self._config(options)
+        return self._moved(overwrite(self._log.configured(config), self._writable(), _reader(data), config))
 
     def scan(
         self,
@@ -148,6 +150,8 @@ class IndexTable:
 
     def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "IndexTable":
         """The table as it was; such a handle never moves and cannot write."""
+        if version is not None and timestamp is not None:
+            raise IndexTablesError("give a version or a timestamp, not both")
         snapshot = self._log.snapshot(version, timestamp=_moment(timestamp))
         return IndexTable(self._log, snapshot, options=self._options, pinned=True)
 
@@ -167,7 +171,7 @@ class IndexTable:
         return list_partitions(self._snapshot)
 
     def checkpoint(self) -> CheckpointResult:
-        return self._log.checkpoint(self._snapshot)
+        return self._log.configured(self._config(None)).checkpoint(self._snapshot)
 
     @property
     def _rules(self) -> dict[str, FieldRule]:

@@ -128,6 +128,8 @@ def set_times(log: TransactionLog, times: dict[int, int | None]) -> None:
         info = json.loads(first)
         info["commitInfo"] |= {"timestamp": milliseconds}
         path.write_text("".join([json.dumps(info) + "\n", *rest] if milliseconds is not None else rest))
+        if milliseconds is not None:
+            os.utime(path, (0, milliseconds / 1000))
 
 
 class TestRefresh:

@@ -246,8 +246,9 @@ class TestCoalesced:
             coalesced("s"),
             coalesced("s", ("A", "B")),
             split("s", logical_partitions=LogicalPartitions(complete=True, columns=["other"], tuples=[["A"]])),
+            split("s", logical_partitions=LogicalPartitions(complete=True, columns=[], tuples=[[]])),
         ],
-        ids=["incomplete", "missing", "empty", "of another width", "of another column"],
+        ids=["incomplete", "missing", "empty", "of another width", "of another column", "of no column"],
     )
     def test_what_is_not_known_is_kept(self, unknown: Add) -> None:
         snapshot = table(self.BY_REGION, unknown)
@@ -278,6 +279,14 @@ class TestCoalesced:
         snapshot = table(by_day, coalesced("s", ("A",), partition_values=day("2022-11-26")))
         assert kept(snapshot, "region = 'A' AND ts >= TIMESTAMP '2022-11-27T00:00:00Z'") == set()
         assert kept(snapshot, "region = 'A' AND ts < TIMESTAMP '2022-11-27T00:00:00Z'") == {"s"}
+
+    def test_counts_that_do_not_add_up_are_not_known(self) -> None:
+        snapshot = table(self.BY_REGION, coalesced("s", ("A",), ("B",), rows=5))
+        assert judged(snapshot, "TRUE").parts.table["num_records"].to_pylist() == [None, None]
+
+    def test_a_table_without_partitions_has_no_logical_ones(self) -> None:
+        snapshot = table([spec()], coalesced("s", ("A",), rows=1))
+        assert kept(snapshot, "region = 'D'") == {"s"}
 
     def test_parts_carry_their_counts(self) -> None:
         snapshot = table(self.BY_REGION, coalesced("s", ("A",), ("B",), rows=2), split("p", {"region_identity": "C"}))

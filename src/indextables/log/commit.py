@@ -3,10 +3,12 @@
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
 from indextables.errors import (
+    AccessDeniedError,
     CommitRetriesExhaustedError,
     ConflictError,
     IndexTablesError,
@@ -16,10 +18,10 @@ from indextables.errors import (
 from indextables.log.actions import CommitInfo
 from indextables.log.codec import encode
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
-from indextables.log.files import LogFiles, commit_key
+from indextables.log.files import LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.transaction import Transaction
-from indextables.log.version import Version, parse_version
+from indextables.log.version import Version, parse_version, read_versions
 from indextables.release import __version__
 from indextables.storage import Store
 
@@ -52,6 +54,11 @@ class Committed:
 def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: Plan | None = None) -> Committed:
     """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
     reason: IndexTablesError | None = None
+    for missed in _missed(store, transaction.snapshot):
+        caught_up = _against(store, transaction, missed, replan)
+        if caught_up is None:
+            return Committed(_after(store, transaction, missed), written=False, attempts=0)
+        transaction = caught_up
     for attempt, pause in enumerate(_pauses(max_retries), 1):
         if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
             return Committed(transaction.snapshot, written=False, attempts=attempt)
@@ -59,6 +66,8 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
         reason = _put(store, mine)
         if reason is None:
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
+        if isinstance(reason, AccessDeniedError):
+            raise reason
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
         for winner in _versions_from(store, mine.number):
             if winner.info.txn_id == transaction.txn_id:
@@ -68,6 +77,32 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
                 return Committed(_after(store, transaction, winner), written=False, attempts=attempt)
             transaction, reason = rebased, _exhausted(store, winner, attempt)
     raise reason or AssertionError("there is at least one attempt")
+
+
+def _missed(store: Store, snapshot: Snapshot | None) -> list[Version]:
+    """The versions after the one that was read, where its own file is no longer under its name.
+
+    As long as it is there, the name of the next version tells whether there is one: log files go oldest first. Where it
+    is gone, the log has been cleaned up (or was written with names of another width), and only a listing tells.
+    """
+    if snapshot is None:
+        return []
+    with suppress(NotFoundError):
+        store.head(commit_key(snapshot.version))
+        return []
+    files = list_log(store)
+    later = range(snapshot.version + 1, files.latest + 1)
+    if files.latest < snapshot.version or not files.commits.keys() >= set(later):
+        raise ConflictError(
+            f"version {snapshot.version} of {store.location} is no longer in its log, which goes from version "
+            f"{files.earliest} to {files.latest}; read the table again and retry",
+            table=str(store.location),
+            version=files.latest,
+            operation="clean-up",
+            reason="the version that was read has been cleaned up, or the table was made anew",
+            paths=(),
+        )
+    return read_versions(store, files, snapshot.version + 1, files.latest)
 
 
 def _pauses(retries: int) -> Iterator[float]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from indextables.config import Config
 from indextables.errors import (
     CorruptLogError,
-    IndexTablesError,
     TableNotFoundError,
     UnsupportedProtocolError,
     VersionNotFoundError,
@@ -52,6 +51,12 @@ class TransactionLog:
     def open(cls, uri: str | Path, config: Config | None = None) -> Self:
         """The log at a place; whether there is a table is found out when it is read."""
         return cls(open_store(uri), config)
+
+    def configured(self, config: Config) -> "TransactionLog":
+        """The same log under other settings; what has been read of it is kept."""
+        log = TransactionLog(self.store, config)
+        log._seen = self._seen
+        return log
 
     @property
     def table(self) -> str:
@@ -97,8 +102,10 @@ class TransactionLog:
     def clean_up(self, *, retention: timedelta | None = None, dry_run: bool = False) -> list[str]:
         """Deletes log files that no version younger than `retention` needs; gives their names."""
         retention = self.config.log_retention if retention is None else retention
-        files = self._files()
-        expired = expired_files(files, read_moments(self.store, files), now=datetime.now(UTC), retention=retention)
+        files, now = self._files(), datetime.now(UTC)
+        old_enough = any(entry.modified <= now - retention for entry in files.commits.values())
+        moments = read_moments(self.store, files) if old_enough else []
+        expired = expired_files(files, moments, now=now, retention=retention)
         if not dry_run:
             self.store.delete(expired)
         return expired
@@ -198,7 +205,7 @@ class TransactionLog:
         try:
             self.checkpoint(snapshot)
             self.clean_up()
-        except IndexTablesError:
+        except Exception:
             committed = (snapshot.version, self.table)
             logger.warning("version %d of %s is committed, but its checkpoint is not", *committed, exc_info=True)
 

@@ -24,6 +24,8 @@ class Parts:
 
 def parts_of(splits: pa.Table, metadata: Metadata) -> Parts:
     rows = _row_numbers(len(splits))
+    if "partition" not in splits.schema.names:
+        return Parts(splits, rows)
     listed = _lists_all_tuples(splits["logical_partitions"].combine_chunks())
     if not pc.any(listed).as_py():
         return Parts(splits, rows)
@@ -52,7 +54,8 @@ def _lists_all_tuples(logical: pa.StructArray) -> pa.BooleanArray:
     width = pc.list_value_length(columns)
     odd = pc.fill_null(pc.not_equal(pc.list_value_length(pc.list_flatten(tuples)), width.take(parent)), fill_value=True)
     rows = _row_numbers(len(logical))
-    sound = pc.and_(pc.greater(pc.list_value_length(tuples), 0), pc.invert(pc.is_in(rows, parent.filter(odd))))
+    filled = pc.and_(pc.greater(pc.list_value_length(tuples), 0), pc.greater(width, 0))
+    sound = pc.and_(filled, pc.invert(pc.is_in(rows, parent.filter(odd))))
     return pc.and_(complete, pc.fill_null(sound, fill_value=False))
 
 
@@ -68,18 +71,27 @@ def _taken_apart(shared: pa.Table, rows: pa.Array, columns: list[str], metadata:
     tuples = pc.struct_field(logical, ["tuples"])
     parent, texts = pc.list_parent_indices(tuples), pc.list_flatten(tuples)
     table = shared.take(parent)
-    counts = pc.list_flatten(_counts(logical, tuples))
+    counts = pc.list_flatten(_counts(logical, tuples, shared["num_records"].combine_chunks()))
     for name, texts_of in ((c, pc.list_element(texts, i)) for i, c in enumerate(columns)):
         table = _with_partition_value(table, name, texts_of, metadata)
     return Parts(_with_counts(table, counts), rows.take(parent))
 
 
-def _counts(logical: pa.Array, tuples: pa.Array) -> pa.Array:
-    """The rows of each tuple, unknown where the split does not say or says it of another number of tuples."""
+def _counts(logical: pa.Array, tuples: pa.Array, rows: pa.Array) -> pa.Array:
+    """The rows of each tuple, unknown where the split does not say, or says what does not add up to its rows."""
     given = pc.struct_field(logical, ["counts"])
-    fits = pc.fill_null(pc.equal(pc.list_value_length(given), pc.list_value_length(tuples)), fill_value=False)
+    as_many = pc.equal(pc.list_value_length(given), pc.list_value_length(tuples))
+    fits = pc.fill_null(pc.and_(as_many, pc.equal(_sums(given), rows)), fill_value=False)
     unknown = pa.ListArray.from_arrays(tuples.offsets, pa.nulls(len(tuples.flatten()), pa.int64()))
     return pc.if_else(fits, given, unknown) if pc.any(fits).as_py() else unknown
+
+
+def _sums(lists: pa.Array) -> pa.Array:
+    """The sum of each list; null where there is none or it is not known."""
+    flat = pa.table({"list": pc.list_parent_indices(lists), "value": pc.list_flatten(lists)})
+    sums = flat.group_by("list").aggregate([("value", "sum")])
+    where = pc.index_in(_row_numbers(len(lists)), sums["list"].combine_chunks().cast(pa.int64()))
+    return sums["value_sum"].combine_chunks().take(where)
 
 
 def _with_partition_value(table: pa.Table, name: str, texts: pa.Array, metadata: Metadata) -> pa.Table:

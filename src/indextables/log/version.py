@@ -56,7 +56,7 @@ def read_versions(store: Store, files: LogFiles, first: int, last: int) -> list[
     try:
         contents = store.read_all(keys)
     except NotFoundError as error:
-        gap = next(number for number in numbers if number not in files.commits)
+        gap = next((number for number in numbers if number not in files.commits), first)
         raise CorruptLogError(
             f"version {gap} of {store.location} is missing, though version {last} is there; "
             "restore its file: without it the table cannot be known",

@@ -32,6 +32,14 @@ class FromLog:
         return int(pc.sum(self.parts["num_records"]).as_py() or 0)
 
 
+ROWS = "rows"
+
+
+def key_names(keys: Sequence[str]) -> list[str]:
+    """Names for the keys of groups that cannot be taken for anything else, whatever the columns are called."""
+    return [f"key_{number}" for number in range(len(keys))]
+
+
 def count_from_log(plan: ScanPlan) -> FromLog:
     return _from_log(plan, pa.repeat(pa.scalar(value=True), len(plan.judged.parts.table)))
 
@@ -44,8 +52,8 @@ def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> 
     for _, is_known in values:
         known = pc.and_(known, is_known)
     answer = _from_log(plan, known)
-    columns = {key: _exact_values(answer.parts, key, metadata)[0] for key in keys}
-    return pa.table({**columns, "count": answer.parts["num_records"]}), answer
+    columns = [_exact_values(answer.parts, key, metadata)[0] for key in keys]
+    return pa.table([*columns, answer.parts["num_records"]], names=[*key_names(keys), ROWS]), answer
 
 
 def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
@@ -94,14 +102,14 @@ def _have_ends(splits: pa.Table, ends: pa.Table, column: str) -> pa.Array:
 
 def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table:
     """One row per group, in the order of the keys."""
-    names = [f"key_{number}" for number in range(len(keys))]
-    columns = [canonical(groups[key].combine_chunks()) for key in keys]
-    table = pa.table([*columns, groups["count"]], names=[*names, "count"])
-    total = table.group_by(names, use_threads=False).aggregate([("count", "sum")])
-    ordered = total.sort_by([(name, "ascending") for name in names]) if names else total
+    names = key_names(keys)
+    columns = [canonical(groups[name].combine_chunks()) for name in names]
+    table = pa.table([*columns, groups[ROWS]], names=[*names, ROWS])
+    total = table.group_by(names, use_threads=False).aggregate([(ROWS, "sum")])
+    ordered = total.sort_by([(name, "ascending") for name in names])
     fields = [pa.field(key, schema.field(key).type) for key in keys]
     return pa.table(
-        [*(ordered[n] for n in names), ordered["count_sum"]], schema=pa.schema([*fields, ("count", pa.int64())])
+        [*(ordered[n] for n in names), ordered[f"{ROWS}_sum"]], schema=pa.schema([*fields, ("count", pa.int64())])
     )
 
 

@@ -41,7 +41,7 @@ def list_partitions(snapshot: Snapshot) -> pa.Table:
     """
     parts = parts_of(snapshot.splits, snapshot.metadata)
     rows, rows_of_split = parts.table["num_records"], snapshot.splits["num_records"].take(parts.split)
-    share = pc.divide(rows.cast(pa.float64()), rows_of_split.cast(pa.float64()))
+    share = pc.divide(rows.cast(pa.float64()), pc.max_element_wise(rows_of_split.cast(pa.float64()), 1.0))
     size = pc.multiply(parts.table["size"].cast(pa.float64()), pc.fill_null(share, fill_value=1.0))
     partition = _partition(parts.table, snapshot.metadata)
     names = [field.name for field in partition.type]

@@ -7,6 +7,7 @@ judged by their own bounds before they are read.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,7 +82,7 @@ def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:
         wanted *= _MORE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Asked:
     """A question to one split: the search that every row must satisfy, and the rest of the predicate."""
 
@@ -122,9 +123,13 @@ class _Asked:
         """Those of the rows, which have these numbers, that satisfy the rest."""
         if self.rest == _TRUE:
             return rows
-        queries = {node: self.question.queries[node] for node in index_queries(self.rest)}
-        hits = {node: pc.is_in(numbers, self.reader.search(query)) for node, query in queries.items()}
+        hits = {node: pc.is_in(numbers, found) for node, found in self._found_elsewhere.items()}
         return rows.filter(pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False))
+
+    @cached_property
+    def _found_elsewhere(self) -> dict[IndexQuery, pa.Array]:
+        """The rows that the searches in the rest find, each searched for once."""
+        return {node: self.reader.search(self.question.queries[node]) for node in index_queries(self.rest)}
 
     def _row_groups(self) -> list[int]:
         if self.rest == _TRUE:

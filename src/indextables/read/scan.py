@@ -9,13 +9,15 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from indextables.errors import SchemaError
+from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
 from indextables.read.answers import (
+    ROWS,
     count_from_log,
     extremes_from_log,
     extremes_of,
     groups_from_log,
+    key_names,
     merged_extremes,
     summed,
 )
@@ -41,6 +43,8 @@ class Scan:
         limit: int | None = None,
         parallelism: int = 8,
     ) -> None:
+        if limit is not None and limit < 0:
+            raise ConfigError(f"the limit is {limit}; it cannot be below zero", key="limit", value=str(limit))
         self.snapshot = snapshot
         self.question = question
         self._opener = opener
@@ -58,6 +62,8 @@ class Scan:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split; splits are read ahead in parallel."""
         left = self._limit
+        if left == 0:
+            return
         for batches in self.over(self.plan.tasks, self.rows_of):
             for batch in batches:
                 if left is not None:
@@ -80,9 +86,18 @@ class Scan:
 
     def group_by(self, *columns: str) -> "GroupedScan":
         """The rows by the values of some columns: `scan.group_by("date").count()`."""
-        if not columns:
+        keys = tuple(dict.fromkeys(self._column(column) for column in columns))
+        if not keys:
             raise SchemaError("group_by needs at least one column", column=None)
-        return GroupedScan(self, tuple(self._column(column) for column in columns))
+        if "count" in keys:
+            raise SchemaError("a column named 'count' cannot be a group: the figure has this name", column="count")
+        return GroupedScan(self._unlimited(), keys)
+
+    def _unlimited(self) -> "Scan":
+        """This scan, unless it has a limit: which rows would count is not defined then."""
+        if self._limit is not None:
+            raise ConfigError("a scan with a limit can only be read or counted", key="limit", value=str(self._limit))
+        return self
 
     def _column(self, name: str) -> str:
         own: dict[str, str] = {column.lower(): column for column in self.question.schema.names}
@@ -96,6 +111,7 @@ class Scan:
 
         With a search and nothing else, the index of each split answers, and no row is read.
         """
+        self._unlimited()
         bound = bind(aggregation, self.question.schema, self.question.rules)
 
         def partial(task: SplitTask) -> pa.Table:
@@ -112,6 +128,7 @@ class Scan:
         return self._extremes(column)["max"]
 
     def _extremes(self, column: str) -> dict[str, Any]:
+        self._unlimited()
         name = self._column(column)
         known, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)
         scan = self.asking_for((name,))
@@ -169,7 +186,8 @@ class GroupedScan:
 
 def _counted(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     rows = pa.Table.from_batches(batches, schema)
-    return rows.append_column("count", pa.repeat(pa.scalar(1, pa.int64()), len(rows)))
+    ones = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
+    return pa.table([*rows.columns, ones], names=[*key_names(schema.names), ROWS])
 
 
 def _at_most(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.errors import SchemaError
 from indextables.read.plan import SplitTask
 from indextables.read.rows import SCORE, best_rows
 from indextables.read.scan import Scan
@@ -11,6 +12,10 @@ from indextables.read.scan import Scan
 def search_top(scan: Scan, limit: int) -> pa.Table:
     """At most `limit` rows, best first, with their score. Scores are BM25, computed in each split by its own statistics."""
     question = scan.question
+    if SCORE in question.columns:
+        raise SchemaError(f"a column named {SCORE!r} is in the way of the score; choose other columns", column=SCORE)
+    if limit < 1:
+        return question.answer_schema.append(pa.field(SCORE, pa.float32())).empty_table()
     schema = question.answer_schema.append(pa.field(SCORE, pa.float32()))
 
     def best_of(task: SplitTask) -> pa.Table:

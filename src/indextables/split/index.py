@@ -167,7 +167,7 @@ class IndexCache:
 
     @classmethod
     def configured(cls, config: Config) -> "IndexCache":
-        directory = Path(config.cache_directory) if config.cache_directory else default_directory()
+        directory = Path(config.cache_directory, "indextables") if config.cache_directory else default_directory()
         return cls(DirectoryCache(directory, max_bytes=config.cache_max_size))
 
     def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], *, name: str) -> tantivy.Index:

@@ -19,6 +19,7 @@ anew.
 
 import os
 import random
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ from indextables.storage.local import TEMPORARY
 T = TypeVar("T")
 _ABANDONED_AFTER = 24 * 3600  # seconds; no unpacking takes that long
 _LOOK_AFTER = 0.02
+_ENTRY = re.compile("[0-9a-f]{40}")  # whatever else is there is not ours
 
 
 def default_directory() -> Path:
@@ -142,7 +144,7 @@ class DirectoryCache:
 
     def _entries(self) -> Iterator[_Entry]:
         for path in self._paths():
-            if not path.name.startswith(TEMPORARY):
+            if _ENTRY.fullmatch(path.name) and path.is_dir():
                 with suppress(FileNotFoundError):
                     yield _Entry(path, _bytes_in(path), path.stat().st_mtime)
 

@@ -1,5 +1,6 @@
 """Where a table is, and which keys stay inside it."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +35,11 @@ class Location:
         text = str(uri)
         scheme = _SCHEME.match(text)
         if not scheme:
-            return cls("file", "", str(Path(text).absolute()))
+            return cls("file", "", _absolute(text))
         parts = urlsplit(text, allow_fragments=False)
         match parts.scheme:
             case "file" if parts.netloc in {"", "localhost"}:
-                return cls("file", "", str(Path(unquote(parts.path))))
+                return cls("file", "", _absolute(unquote(parts.path)))
             case "memory":
                 return cls("memory", parts.netloc, parts.path.strip("/"))
             case known if known in CLOUD_SCHEMES and parts.netloc:
@@ -51,6 +52,13 @@ class Location:
 
     def __str__(self) -> str:
         return self.path if self.scheme == "file" else f"{self.scheme}://{self.container}/{self.path}".rstrip("/")
+
+
+def _absolute(path: str) -> str:
+    """The path from the root, without `..`, or a StorageError for one that no store could name."""
+    if not path or _CONTROL.search(path):
+        raise StorageError(f"{path!r} is not a path; it is empty or has control characters", path=path)
+    return os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps `..`, and resolve follows links
 
 
 def checked_key(key: str, *, root: object = "the table") -> str:

@@ -1,5 +1,6 @@
 """The store contract, over obstore."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -11,11 +12,12 @@ from typing import Any
 import obstore
 import pyarrow as pa
 
-from indextables.errors import NotFoundError
+from indextables.errors import NotFoundError, StorageError
 from indextables.storage.failures import translated
 from indextables.storage.location import Location, checked_key
 
 _PARALLEL_READS = 16
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,14 @@ class Store:
         for key in keys:
             with suppress(NotFoundError), translated(self.name_of(key)):
                 obstore.delete(self._backend, self._path(key))
+
+    def discard(self, keys: Iterable[str]) -> None:
+        """Deletes files that nobody needs; what cannot be deleted is logged, since something else went wrong before."""
+        for key in keys:
+            try:
+                self.delete([key])
+            except StorageError:
+                logger.warning("%s was left behind", self.name_of(key), exc_info=True)
 
     def name_of(self, key: str) -> str:
         """The key with the table's location before it, for messages."""

@@ -5,6 +5,7 @@ is kept per tuple is plain Arrow: when all of it together is too much for memory
 mapped, not read.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,12 @@ from indextables.layout import Group
 
 @dataclass(slots=True)
 class Waiting:
-    """The rows of one partition that are not in a split yet."""
+    """The rows of one partition that are not in a split yet: first those on disk, then those in memory."""
 
     texts: dict[str, str | None]
     directory: str
-    batches: list[pa.RecordBatch] = field(default_factory=list)
+    spilled: deque[pa.RecordBatch] = field(default_factory=deque)
+    fresh: deque[pa.RecordBatch] = field(default_factory=deque)
     rows: int = 0
 
 
@@ -37,38 +39,47 @@ class PartitionBuffer:
     def add(self, group: Group) -> Waiting:
         """Keeps the rows of a group; gives all that waits with them."""
         waiting = self._waiting.setdefault(group.key, Waiting(group.texts, group.directory))
-        batches = group.rows.to_batches() if isinstance(group.rows, pa.Table) else [group.rows]
-        waiting.batches += batches
+        waiting.fresh.extend(group.rows.to_batches() if isinstance(group.rows, pa.Table) else [group.rows])
         waiting.rows += group.rows.num_rows
-        self._in_memory += sum(batch.nbytes for batch in batches)
+        self._in_memory += group.rows.nbytes
         return waiting
 
     def take(self, waiting: Waiting, rows: int) -> list[pa.RecordBatch]:
-        """The oldest rows of a partition, which then wait no longer."""
-        table = pa.Table.from_batches(waiting.batches)
-        waiting.batches = table.slice(rows).to_batches()
-        waiting.rows = max(0, waiting.rows - rows)
-        return list(table.slice(0, rows).to_batches())
+        """The oldest rows of a partition, at most so many, which then wait no longer."""
+        taken = list(_taken(waiting.spilled, rows))
+        fresh = list(_taken(waiting.fresh, rows - sum(batch.num_rows for batch in taken)))
+        self._in_memory -= sum(batch.nbytes for batch in fresh)
+        waiting.rows -= sum(batch.num_rows for batch in taken + fresh)
+        return taken + fresh
 
     def spill_if_full(self) -> None:
-        if self._in_memory <= self._limit:
+        """Writes what is in memory to a file, each row once, one batch for each partition."""
+        holding = [waiting for waiting in self._waiting.values() if waiting.fresh]
+        if self._in_memory <= self._limit or not holding:
             return
         path = self._directory / f"spill-{self._spills}.arrow"
         self._spills += 1
-        counts = [(waiting, len(waiting.batches)) for waiting in self._waiting.values() if waiting.batches]
-        schema = counts[0][0].batches[0].schema
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            for waiting, _ in counts:
-                for batch in waiting.batches:
-                    writer.write_batch(batch)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, holding[0].fresh[0].schema) as writer:
+            for waiting in holding:
+                writer.write_batch(pa.concat_batches(list(waiting.fresh)))
         mapped = pa.ipc.open_file(pa.memory_map(str(path)))
-        position = 0
-        for waiting, count in counts:
-            waiting.batches = [mapped.get_batch(position + i) for i in range(count)]
-            position += count
+        for position, waiting in enumerate(holding):
+            waiting.spilled.append(mapped.get_batch(position))
+            waiting.fresh.clear()
         self._in_memory = 0
 
     def drain(self) -> Iterator[Waiting]:
         """Every partition in turn, with what is left of it."""
         while self._waiting:
             yield self._waiting.pop(next(iter(self._waiting)))
+
+
+def _taken(batches: deque[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Takes the first rows out of a queue of batches."""
+    while batches and rows > 0:
+        batch = batches.popleft()
+        if batch.num_rows > rows:
+            batches.appendleft(batch.slice(rows))
+            batch = batch.slice(0, rows)
+        rows -= batch.num_rows
+        yield batch

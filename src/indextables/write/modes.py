@@ -7,7 +7,7 @@ from itertools import chain
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import ConflictError, TableExistsError
+from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
@@ -85,18 +85,22 @@ def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Co
 def _write_and_commit(
     log: TransactionLog, plan: WritePlan, data: Batches, transaction: Callable[[list[Add]], Transaction]
 ) -> Snapshot:
-    """Writes the splits and commits them; whatever fails, no file of this write stays behind."""
+    """Writes the splits and commits them; a write that is known to have failed leaves no file behind.
+
+    Where it is not known whether the commit has happened (the store stopped answering, the process is being ended), the
+    files stay: the table may hold them.
+    """
     schema, batches = data
     if schema is not None:
         conformer(schema, plan.schema)
     adds = write_rows(plan, batches, log.store)
     try:
         done = log.commit(transaction(adds))
-    except BaseException:
-        log.store.delete([add.path for add in adds])
+    except (ConflictError, AccessDeniedError, LogError):
+        log.store.discard(add.path for add in adds)
         raise
-    if adds and not done.written:
-        log.store.delete([add.path for add in adds])
+    if not done.written:
+        log.store.discard(add.path for add in adds)
     return done.snapshot
 
 

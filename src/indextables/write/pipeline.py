@@ -25,13 +25,18 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
     Rows wait by partition until a split is full (`targetRecordsPerSplit`) or the data ends. One split is built at a time.
     """
     adds: list[Add] = []
+    keys: list[str] = []
     try:
         with _scratch(plan) as scratch:
             for waiting, rows in _full_splits(plan, batches, scratch):
                 name = f"part-{task:05}-{plan.job}-{uuid4().hex}.split"
-                adds.append(_write(plan, waiting, rows, scratch / name, store))
+                keys.append(f"{waiting.directory}/{name}" if waiting.directory else name)
+                facts = _built(plan, rows, scratch / name)
+                store.put_file(keys[-1], scratch / name)
+                (scratch / name).unlink()
+                adds.append(_add(plan, keys[-1], waiting.texts, facts))
     except BaseException:
-        store.delete([add.path for add in adds])
+        store.discard(keys)
         raise
     return adds
 
@@ -81,13 +86,9 @@ def _building_in(place: object) -> Iterator[None]:
         ) from error
 
 
-def _write(plan: WritePlan, waiting: Waiting, rows: list[pa.RecordBatch], local: Path, store: Store) -> Add:
+def _built(plan: WritePlan, rows: list[pa.RecordBatch], local: Path) -> SplitFacts:
     with _building_in(local.parent):
-        facts = write_split(rows, local, schema=plan.schema, rules=plan.rules)
-    key = f"{waiting.directory}/{local.name}" if waiting.directory else local.name
-    store.put_file(key, local)
-    local.unlink()
-    return _add(plan, key, waiting.texts, facts)
+        return write_split(rows, local, schema=plan.schema, rules=plan.rules)
 
 
 def _add(plan: WritePlan, key: str, partition: dict[str, str | None], facts: SplitFacts) -> Add:

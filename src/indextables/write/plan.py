@@ -8,7 +8,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from indextables.config import Config
-from indextables.errors import SchemaError
+from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
 from indextables.log.splits import layouts
@@ -49,9 +49,19 @@ def new_metadata(
         partition_specs=[partition_spec(bound, 0)],
         doc_mappings=[doc_mapping(resolve(schema, fields), 0)],
         current_doc_mapping_id=0,
-        properties=dict(properties),
+        properties={key: _text(key, value) for key, value in properties.items()},
         created_time=created_time,
     )
+
+
+def _text(key: str, value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            return str(value)
+        case _:
+            raise ConfigError(f"the property {key!r} is {value!r}; properties are text", key=key, value=str(value))
 
 
 def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, str | FieldRule]) -> Metadata:
@@ -94,9 +104,10 @@ def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
 
 
 def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:
-    """How the columns were indexed under a mapping; empty where there is none."""
+    """How the columns were indexed under a mapping; as is usual for their types where there is none."""
     mapping = next((m for m in metadata.doc_mappings if m.doc_mapping_id == doc_mapping_id), None)
-    return {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
+    given = {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
+    return resolve(metadata.arrow_schema(), given)
 
 
 def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
