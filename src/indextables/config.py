@@ -163,7 +163,7 @@ class Config:
         "autoSize.inputRowCount",
         None,
         row_count,
-        "How many rows are written, where it is known: they are then not counted.",
+        "How many rows are written, where it is known: those of a table without partitions are then not counted.",
     )
     partition_by: str | None = _setting(
         "partitionBy", None, text, "The layout of a new table, such as `region, day(ts), bucket(16, user_id)`."

@@ -45,6 +45,26 @@ def test_more_partitions_than_are_placed_one_by_one(spark: Any, path: str, monke
     assert (splits(path)[:5], sum(splits(path)), metrics(path)["numTasks"]) == ([4] * 5, 40, "4")
 
 
+def test_days_are_days_in_utc_whatever_the_time_zone_of_the_session(spark: Any, path: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        frame = spark.range(48, numPartitions=3).selectExpr(
+            "timestamp_micros(id * 3600000000) AS ts",
+            "timestamp_ntz'1969-12-31 23:00:00' + interval 1 hour * id AS wall",
+        )
+        write(frame, path, partitionBy="day(ts), month(wall)")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    found = IndexTable.open(path).splits().to_pylist()
+    days = [(split["path"].rpartition("/")[0], split["num_records"]) for split in found]
+    assert sorted(days) == [
+        ("ts_day=1970-01-01/wall_month=1969-12", 1),
+        ("ts_day=1970-01-01/wall_month=1970-01", 23),
+        ("ts_day=1970-01-02/wall_month=1970-01", 24),
+    ]
+
+
 @pytest.mark.parametrize(
     ("rows", "target", "expected"),
     [

@@ -39,6 +39,12 @@ def test_rows_of_partitions_that_are_not_listed_need_tasks_too() -> None:
     assert place([10, 10], target=10, others=35).tasks == 6
 
 
+@pytest.mark.parametrize(("at_once", "tasks"), [(1, 1), (2, 2), (8, 3)])
+def test_small_partitions_use_the_tasks_that_can_run_at_once(at_once: int, tasks: int) -> None:
+    placement = place([2, 2, 2], target=10, at_once=at_once)
+    assert placement.tasks == tasks == len({task for of in placement.of for task in of})
+
+
 def test_nothing_to_place() -> None:
     assert place([], target=10).tasks == 1
 

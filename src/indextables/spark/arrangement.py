@@ -47,7 +47,10 @@ def _cut(frame: DataFrame, rows: dict[int, int], target: int) -> DataFrame:
     tasks = task_count(total, target=target)
     before = accumulate((rows.get(number, 0) for number in range(max(rows) + 1)), initial=0)
     number, place_in_it = F.shiftright(_SPREAD, _BITS).cast("int"), F.col(_SPREAD).bitwiseAND(F.lit((1 << _BITS) - 1))
-    place = F.get(F.array(*map(F.lit, before)), number) + place_in_it
+    starts = F.split(F.lit(" ".join(map(str, before))), " ").cast(
+        "array<bigint>"
+    )  # one literal, however many there are
+    place = F.get(starts, number) + place_in_it
     task = F.coalesce(F.floor(place * F.lit(tasks / total)), F.pmod(F.xxhash64(_SPREAD), F.lit(tasks)))
     numbered = frame.withColumn(_SPREAD, F.monotonically_increasing_id())
     return numbered.repartitionById(tasks, F.least(task, F.lit(tasks - 1)).cast("int")).drop(_SPREAD)
@@ -55,15 +58,12 @@ def _cut(frame: DataFrame, rows: dict[int, int], target: int) -> DataFrame:
 
 def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     keyed = frame.withColumn(_KEY, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
-    given, target = plan.config.input_row_count, plan.config.target_records
-    if given is not None and given <= target:
-        placed = keyed.repartition(1)
-    else:
-        counts = _counts(keyed.select(_KEY))
-        rows = counts[_ROWS].to_pylist()
-        others = keyed.count() - sum(rows) if len(rows) == _MOST_PARTITIONS else 0
-        placed = _placed(keyed, counts[_KEY], place(rows, target=target, others=others))
-    return _sorted(placed, plan, first=[_KEY]).drop(_KEY)
+    counts = _counts(keyed.select(_KEY))
+    rows = counts[_ROWS].to_pylist()
+    others = keyed.count() - sum(rows) if len(rows) == _MOST_PARTITIONS else 0
+    at_once = frame.sparkSession.sparkContext.defaultParallelism
+    placement = place(rows, target=plan.config.target_records, others=others, at_once=at_once)
+    return _sorted(_placed(keyed, counts[_KEY], placement), plan, first=[_KEY]).drop(_KEY)
 
 
 def _counts(keys: DataFrame) -> pa.Table:

@@ -45,13 +45,15 @@ def suits(rows: Sequence[int], *, target: int) -> bool:
     return len(filled) <= task_count(sum(filled), target=target) and max(filled, default=0) <= roomy(target)
 
 
-def place(counts: Sequence[int], *, target: int, others: int = 0) -> Placement:
+def place(counts: Sequence[int], *, target: int, others: int = 0, at_once: int = 1) -> Placement:
     """A task, or several, for each partition, given the number of its rows; `others` are rows of partitions not listed.
+
+    Where tasks can run `at_once`, partitions are not packed into fewer of them: it would cost time and save no split.
 
     A partition of more than `target` rows is cut into equal parts of at most that size, each for another task. The largest
     parts are placed first, each where there is least, so that tasks end up with about the same.
     """
-    tasks = task_count(sum(counts) + others, target=target)
+    tasks = max(task_count(sum(counts) + others, target=target), min(at_once, len(counts)))
     loads = [(0.0, task) for task in range(tasks)]
     heapify(loads)
     of: list[tuple[int, ...]] = [()] * len(counts)
