@@ -4,7 +4,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,15 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ConfigError, ConflictError, IndexTablesError, LayoutError, SchemaError, TableExistsError
+from indextables.errors import (
+    ConfigError,
+    ConflictError,
+    IndexTablesError,
+    LayoutError,
+    SchemaError,
+    StorageError,
+    TableExistsError,
+)
 from indextables.log import TransactionLog
 from indextables.write.job import Mode, TaskResult, abort_job, commit_job
 from tests.write.samples import SCHEMA, planned, rows, split_files, written
@@ -272,3 +280,24 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert ended.returncode == -signal.SIGKILL
     assert ids(path) == list(range(1, versions + 1))
     assert len(split_files(path)) == 2
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for 32 KB, where this may be made."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(place)], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_full_disk_for_temporary_files_is_named_and_nothing_is_left(path: Path, tiny_disk: Path) -> None:
+    job = planned(path, **{"indexWriter.tempDirectoryPath": str(tiny_disk)})
+    with pytest.raises(StorageError, match="a split could not be built in .*tempDirectoryPath"):
+        written(job, rows(*range(200_000)))
+    assert (list(tiny_disk.iterdir()), split_files(path)) == ([], set())

@@ -7,6 +7,7 @@ writes one segment; `IndexBuilder.close` makes sure of it.
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -32,8 +33,9 @@ _OPEN_SEARCHERS = 16
 
 class IndexBuilder:
     def __init__(self, directory: Path, *, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> None:
-        self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
-        self._writer = self._index.writer(_MOST_MEMORY, num_threads=1)
+        with _trouble_of_the_disk():
+            self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
+            self._writer = self._index.writer(_MOST_MEMORY, num_threads=1)
         self._rules = rules
         self._rows = 0
         self._samples: dict[int, pa.RecordBatch] = {}
@@ -42,13 +44,15 @@ class IndexBuilder:
         middle = batch.num_rows // 2
         self._samples[self._rows + middle] = batch.take(pa.array([middle]))
         self._rows += batch.num_rows
-        for document in documents(batch, self._rules):
-            self._writer.add_json(document)
+        with _trouble_of_the_disk():
+            for document in documents(batch, self._rules):
+                self._writer.add_json(document)
 
     def close(self, *, name: str) -> None:
         """Writes the index out, and checks that it numbers the rows as they came."""
-        self._writer.commit()
-        self._writer.wait_merging_threads()
+        with _trouble_of_the_disk():
+            self._writer.commit()
+            self._writer.wait_merging_threads()
         self._index.reload()
         searcher = self._index.searcher()
         if searcher.num_segments != 1:
@@ -85,6 +89,17 @@ class IndexBuilder:
             if term is not None and len(term.encode()) <= LONGEST_TEXT:
                 query = tantivy.Query.term_query(self._index.schema, field, term, index_option="basic")
                 yield _matches(query, searcher, address)
+
+
+@contextmanager
+def _trouble_of_the_disk() -> Iterator[None]:
+    """Inside, what tantivy cannot write is an OSError; tantivy itself says ValueError, whatever goes wrong."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError:  # Arrow's errors are ValueErrors too, and mean something else
+            raise
+        raise OSError(f"the search index could not be written: {error}") from error
 
 
 def _matches(query: tantivy.Query, searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bool:
