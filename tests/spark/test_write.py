@@ -136,6 +136,12 @@ def test_an_empty_frame(logs: Any, path: str) -> None:
     assert IndexTable.open(path).version == 0
 
 
+def test_a_batch_of_an_application_is_written_once(logs: Any, path: str) -> None:
+    for batch in ("5", "5", "4", "6"):
+        save(logs, path, "append", txnAppId="app", txnVersion=batch)
+    assert (IndexTable.open(path).version, IndexTable.open(path).count()) == (1, 24)
+
+
 def test_keyword_arguments_of_save(logs: Any, path: str) -> None:
     logs.write.save(path, format="indextables", mode="append", partitionBy=["date"], targetRecordsPerSplit=6)
     assert (IndexTable.open(path).layout.names, rows_per_split(path)) == (("date",), [6, 6])

@@ -239,8 +239,9 @@ def test_abort_keeps_what_was_committed_and_overwritten_since(path: Path) -> Non
 
 def test_a_batch_of_an_application_is_written_once(path: Path) -> None:
     progress = {"txnAppId": "app", "txnVersion": "5"}
-    for _ in range(2):
+    for done in (False, True):
         job = planned(path, **progress)
+        assert job.done is done
         commit_job(job, written(job, rows(1)))
     assert (ids(path), len(split_files(path))) == ([1], 1)
 

@@ -131,6 +131,8 @@ class TableWriter(DataFrameWriter):
             return
         settings = self._settings(mode)
         job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings])
+        if job.done:
+            return
         started = time.monotonic_ns()
         frame = arranged(self._df, job.plan)
         spent = (time.monotonic_ns() - started) // 1_000_000

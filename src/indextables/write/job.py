@@ -36,7 +36,7 @@ from indextables.log.splits import layouts, removes_for
 from indextables.log.transaction import everything, nothing
 from indextables.storage import Store
 from indextables.write.conform import conformer
-from indextables.write.modes import PROTOCOL, figures, now, progress
+from indextables.write.modes import PROTOCOL, already_written, figures, now, progress
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
 from indextables.write.sizing import sized
@@ -63,7 +63,7 @@ class WriteJob:
     """A write, decided and checked; it travels to executors.
 
     `read_version` is None where there was no table. `metadata` is what the commit changes of the table, if anything. A
-    `speculative` job may run a task twice at once.
+    `speculative` job may run a task twice at once. A job that is `done` was committed before, by the same application.
     """
 
     table: str
@@ -74,6 +74,7 @@ class WriteJob:
     started: int
     metrics: Mapping[str, int] = field(default_factory=dict)
     speculative: bool = False
+    done: bool = False
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +120,7 @@ def plan_job(
         read_version=snapshot.version if snapshot else None,
         metadata=None if snapshot and metadata is snapshot.metadata else metadata,
         started=now(),
+        done=snapshot is not None and already_written(snapshot, config),
     )
 
 

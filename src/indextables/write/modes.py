@@ -43,7 +43,7 @@ def create(
 
 
 def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:
-    if _already_written(snapshot, config):
+    if already_written(snapshot, config):
         return snapshot
     schema, batches = _peeked(data)
     metadata = snapshot.metadata
@@ -64,7 +64,7 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
 
 
 def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:
-    if _already_written(snapshot, config):
+    if already_written(snapshot, config):
         return snapshot
 
     def transaction(adds: list[Add]) -> Transaction:
@@ -114,7 +114,8 @@ def _peeked(data: Batches) -> Batches:
     return (None, ()) if first is None else (first.schema, chain([first], rest))
 
 
-def _already_written(snapshot: Snapshot, config: Config) -> bool:
+def already_written(snapshot: Snapshot, config: Config) -> bool:
+    """Whether this batch of the application is in the table."""
     done = snapshot.txns.get(config.txn_app_id) if config.txn_app_id is not None else None
     return done is not None and config.txn_version is not None and done.version >= config.txn_version
 
