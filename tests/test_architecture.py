@@ -23,6 +23,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("write",),
     ("table",),
     ("spark",),
+    ("functions",),
     ("lazy",),
     ("demo",),
 ]

@@ -201,6 +201,15 @@ class Config:
     read_parallelism: int = _setting(
         "read.parallelism", 8, positive_integer, "So many splits are read at once without Spark."
     )
+    read_partition_bytes: int = _setting(
+        "read.maxPartitionBytes", 128 * 1024**2, size, "One Spark task reads splits of about so many bytes together."
+    )
+    read_open_cost: int = _setting(
+        "read.openCostInBytes", 4 * 1024**2, size, "Opening a split counts as so many bytes when tasks are packed."
+    )
+    read_min_partitions: int = _setting(
+        "read.minPartitions", 8, positive_integer, "A scan gets so many Spark tasks or more, where splits are many."
+    )
     typemap: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

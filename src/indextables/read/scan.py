@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -58,6 +59,19 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         return self.question.answer_schema
+
+    @property
+    def table(self) -> str:
+        """Where the table is."""
+        return str(self._opener.store.location)
+
+    @property
+    def limit(self) -> int | None:
+        return self._limit
+
+    def to_spark(self, spark: Any) -> Any:
+        """The rows as a DataFrame of a Spark session; splits are read by its executors."""
+        return import_module("indextables.spark.frames").frame_of(self, spark)  # PySpark need not be there otherwise
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split; splits are read ahead in parallel."""

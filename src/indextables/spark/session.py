@@ -3,6 +3,9 @@
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from indextables.spark.frames import register
+from indextables.spark.function import INDEXQUERY, unanswered
+from indextables.spark.hooks import install
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.writer import TableWriter
 
@@ -10,11 +13,14 @@ from indextables.spark.writer import TableWriter
 def enable(spark: SparkSession) -> SparkSession:
     """The same session, which now knows the format `indextables`: all modes, `partitionBy`, optimized write.
 
-    May be called again. Other formats are written as before. Over Spark Connect, `df.write` stays Spark's own: it knows the
-    modes append and overwrite, and settings as options.
+    Filters, searches and counts of frames reach the table. May be called again; other formats are as before. Over Spark
+    Connect, `spark.read` and `df.write` stay Spark's own: they know the modes append and overwrite, and settings as options.
     """
-    spark.dataSource.register(IndexTablesDataSource)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
+        register(spark)
+        spark.udf.register(INDEXQUERY, unanswered)
+        install()
         setattr(ClassicDataFrame, "write", property(TableWriter))  # noqa: B010 - a property of Spark's own class
+    else:
+        spark.dataSource.register(IndexTablesDataSource)
     return spark

@@ -5,10 +5,11 @@ from dataclasses import replace
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from indextables.log import TransactionLog
+from indextables.spark.asked import Asked
 from indextables.spark.options import ARRANGED, FORMAT, MODE, SPECULATION, path_in, settings_in
+from indextables.spark.reader import TableReader
 from indextables.spark.sink import SplitSink
-from indextables.spark.types import arrow_schema
+from indextables.spark.types import arrow_schema, spark_schema
 from indextables.write.job import Mode, plan_job
 
 
@@ -23,8 +24,14 @@ class IndexTablesDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        metadata = TransactionLog.open(path_in(self.options)).snapshot().metadata
-        return StructType.fromJson(dict(metadata.schema))
+        """The table's columns. From here on the instance reads the version that has them."""
+        snapshot = Asked.of(self.options).snapshot()
+        self.options["versionAsOf"] = str(snapshot.version)
+        self.options.pop("timestampAsOf", None)
+        return spark_schema(snapshot.metadata.arrow_schema())
+
+    def reader(self, schema: StructType) -> TableReader:
+        return TableReader(Asked.of(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> SplitSink:  # noqa: FBT001 - Spark's signature
         mode = Mode.OVERWRITE if overwrite else Mode(self.options.get(MODE, Mode.APPEND))

@@ -6,6 +6,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from indextables.errors import SchemaError
+from indextables.schema import to_json
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -20,3 +21,12 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     except PySparkTypeError as error:
         raise SchemaError(f"a column has a type that a table cannot hold: {error}", column=None) from error
     return pa.schema([field.with_nullable(True).remove_metadata() for field in converted])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The columns of a table as a frame has them: all nullable, as those of Spark's own files are.
+
+    >>> spark_schema(pa.schema([pa.field("id", pa.int64(), nullable=False)])).simpleString()
+    'struct<id:bigint>'
+    """
+    return StructType.fromJson(to_json(pa.schema([field.with_nullable(True) for field in schema])))

@@ -1,0 +1,16 @@
+"""Functions for Spark's columns: `from indextables.functions import indexquery`."""
+
+from pyspark.sql import Column
+from pyspark.sql.functions import col, lit
+
+from indextables.spark.function import unanswered
+
+
+def indexquery(column: Column | str | None, query: str) -> Column:
+    """True where a search on a column finds the row; on all columns with None.
+
+    `logs.filter(indexquery("message", "timeout AND NOT retry"))` becomes part of the scan. Where no scan can take it over,
+    the query fails; it never gives wrong rows.
+    """
+    fields = [] if column is None else [col(column) if isinstance(column, str) else column]
+    return unanswered(*fields, lit(query))

@@ -1,0 +1,233 @@
+"""Spark's analyzed plans, as far as they are understood: filters and plain columns over one of our relations.
+
+Spark has resolved names and types by then: a condition is a tree of Java objects in which every conversion is spelled out.
+What is not in the tables here is not understood, and the caller leaves the query to Spark.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from indextables.errors import IndexTablesError, PredicateError
+from indextables.predicate import Column, IndexQuery, Like, Not, Predicate, bind, col, conjunction, disjunction
+from indextables.predicate import Literal as Known
+from indextables.predicate.coerce import common_type
+from indextables.predicate.python import ColumnExpression
+from indextables.schema import type_named
+from indextables.spark.asked import Asked
+from indextables.spark.function import INDEXQUERY
+from indextables.spark.options import FORMAT
+
+Java: TypeAlias = Any
+_RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding")
+_TIMELESS = {"Literal", "AttributeReference"}
+_LONG = 1_000  # each literal costs some calls into the JVM
+_SAME_ROWS = {"SubqueryAlias", "View"}
+_COMPARISONS: dict[str, Callable[[ColumnExpression, pa.Scalar], Predicate]] = {
+    "EqualTo": lambda column, value: column == value,
+    "EqualNullSafe": lambda column, value: column.eq_null_safe(value),
+    "LessThan": lambda column, value: column < value,
+    "LessThanOrEqual": lambda column, value: column <= value,
+    "GreaterThan": lambda column, value: column > value,
+    "GreaterThanOrEqual": lambda column, value: column >= value,
+}
+_FLIPPED = {
+    "LessThan": "GreaterThan",
+    "LessThanOrEqual": "GreaterThanOrEqual",
+    "GreaterThan": "LessThan",
+    "GreaterThanOrEqual": "LessThanOrEqual",
+}
+_TEXT: dict[str, Callable[[ColumnExpression, str], Predicate]] = {
+    "StartsWith": lambda column, text: column.startswith(text),
+    "EndsWith": lambda column, text: column.endswith(text),
+    "Contains": lambda column, text: column.contains(text),
+}
+
+
+class NotUnderstoodError(Exception):
+    """Part of a plan that only Spark knows how to run; never shown to a user."""
+
+
+def kind(node: Java) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def sequence(items: Java) -> list[Java]:
+    return [items.apply(i) for i in range(items.size())]
+
+
+def simplified(plan: Java, spark: Any) -> Java:
+    """The plan with constants computed and shorthands spelled out, by Spark's own rules."""
+    optimizer = spark._jvm.org.apache.spark.sql.catalyst.optimizer  # noqa: SLF001 - Spark's plans are in its JVM
+    for rule in _RULES:
+        plan = getattr(optimizer, rule).apply(plan)
+    return plan
+
+
+def is_timeless(expression: Java) -> bool:
+    """Whether an expression means the same whenever it is evaluated: a frame may run long after it was made."""
+    children = expression.children()
+    if children.size() == 0:
+        return kind(expression) in _TIMELESS
+    return children.size() <= _LONG and all(map(is_timeless, sequence(children)))
+
+
+def asked_of(relation: Java) -> Asked | None:
+    """What a relation of ours asks for; None for others, and for those whose version is not settled."""
+    if kind(relation) != "DataSourceV2Relation" or kind(relation.table()) != "PythonTable":
+        return None
+    if relation.table().name().lower() != FORMAT:
+        return None
+    try:
+        asked = Asked.of(dict(relation.options().asCaseSensitiveMap()))
+    except IndexTablesError:
+        return None
+    return asked if asked.version is not None else None
+
+
+def is_over_a_table(plan: Java) -> bool:
+    """Whether the one source of the plan's rows is a relation of ours, and no condition depends on the time."""
+    conditions = []
+    while plan.children().size() == 1:
+        if kind(plan) == "Filter":
+            conditions.append(plan.condition())
+        plan = plan.children().apply(0)
+    return asked_of(plan) is not None and all(map(is_timeless, conditions))
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """Rows of one of our relations, filtered; `names` are the table's columns by Spark's ids of them."""
+
+    asked: Asked
+    predicate: Predicate
+    names: Mapping[int, str]
+
+    def column(self, expression: Java) -> str:
+        """The name of the table's column that an expression simply is."""
+        if kind(expression) != "AttributeReference" or expression.exprId().id() not in self.names:
+            raise NotUnderstoodError
+        return self.names[expression.exprId().id()]
+
+
+def understood(plan: Java) -> TableQuery:
+    """Filters, plain columns, aliases and views over one relation of ours, or NotUnderstoodError."""
+    match kind(plan):
+        case name if name in _SAME_ROWS:
+            return understood(plan.child())
+        case "Project":
+            below = understood(plan.child())
+            for expression in sequence(plan.projectList()):
+                below.column(expression)
+            return below
+        case "Filter":
+            below = understood(plan.child())
+            condition = Conditions(below).predicate(plan.condition())
+            return TableQuery(below.asked, conjunction(below.predicate, condition), below.names)
+    asked = asked_of(plan)
+    if asked is None:
+        raise NotUnderstoodError
+    return TableQuery(asked, Known(value=True), {a.exprId().id(): a.name() for a in sequence(plan.output())})
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Spark's expressions as predicates on the columns of a query's table."""
+
+    query: TableQuery
+
+    def predicate(self, node: Java) -> Predicate:  # noqa: C901, PLR0911 - one line per kind of expression
+        match kind(node):
+            case "And":
+                return conjunction(self.predicate(node.left()), self.predicate(node.right()))
+            case "Or":
+                return disjunction(self.predicate(node.left()), self.predicate(node.right()))
+            case "Not":
+                return Not(self.predicate(node.child()))
+            case "IsNull":
+                return col(self.query.column(node.child())).is_null()
+            case "IsNotNull":
+                return Not(col(self.query.column(node.child())).is_null())
+            case "Literal" if node.dataType().typeName() == "boolean":
+                return Known(node.value())
+            case "AttributeReference" if node.dataType().typeName() == "boolean":
+                return col(self.query.column(node)) == True  # noqa: E712 - it makes a predicate
+            case "In":
+                return col(self.operand(node.value())).isin(*self.values(node.value(), sequence(node.list())))
+            case name if name in _COMPARISONS:
+                return self.comparison(name, node.left(), node.right())
+            case name if name in _TEXT:
+                return _TEXT[name](col(self.text_column(node.left())), text(node.right()))
+            case "Like":
+                return Like(Column(self.text_column(node.left())), text(node.right()), str(node.escapeChar()))
+            case "PythonUDF" if node.name() == INDEXQUERY:
+                return self.index_query(sequence(node.children()))
+        raise NotUnderstoodError
+
+    def comparison(self, name: str, left: Java, right: Java) -> Predicate:
+        if kind(left) == "Literal":
+            return self.comparison(_FLIPPED.get(name, name), right, left)
+        (value,) = self.values(left, [right])
+        return _COMPARISONS[name](col(self.operand(left)), value)
+
+    def operand(self, node: Java) -> str:
+        """A column, or a column in the type in which Spark compares it, which binding finds by itself."""
+        return self.query.column(node.child() if kind(node) == "Cast" else node)
+
+    def values(self, operand: Java, literals: list[Java]) -> list[pa.Scalar]:
+        """The literals, if comparing with them means converting the column just as this plan does."""
+        compared = arrow_type(operand)
+        if kind(operand) == "Cast":
+            own = arrow_type(operand.child())
+            if common_type(own, compared) != compared or (pa.types.is_string(own) and own != compared):
+                raise NotUnderstoodError
+        return [scalar(literal, compared) for literal in literals]
+
+    def text_column(self, node: Java) -> str:
+        if arrow_type(node) != pa.string():
+            raise NotUnderstoodError
+        return self.query.column(node)
+
+    def index_query(self, children: list[Java]) -> Predicate:
+        *field, query = children
+        return IndexQuery(self.query.column(field[0]) if field else None, text(query))
+
+
+def arrow_type(expression: Java) -> pa.DataType:
+    try:
+        return type_named(str(expression.dataType().typeName()))
+    except KeyError:
+        raise NotUnderstoodError from None
+
+
+def text(node: Java) -> str:
+    if kind(node) != "Literal" or node.dataType().typeName() != "string" or node.value() is None:
+        raise NotUnderstoodError
+    return str(node.value().toString())
+
+
+def scalar(node: Java, expected: pa.DataType) -> pa.Scalar:
+    """A literal of the type in which it is compared; null has any type."""
+    if kind(node) != "Literal":
+        raise NotUnderstoodError
+    value, own = node.value(), arrow_type(node)
+    if value is None:
+        return pa.scalar(None, pa.null())
+    if own != expected:
+        raise NotUnderstoodError
+    if pa.types.is_string(own):
+        return pa.scalar(value.toString())
+    if pa.types.is_decimal(own):
+        return pa.scalar(Decimal(value.toString()), own)
+    return pa.scalar(value, own)
+
+
+def bound(query: TableQuery, schema: pa.Schema) -> Predicate:
+    """The query's predicate in the table's types."""
+    try:
+        return bind(query.predicate, schema, time_zone=query.asked.time_zone)
+    except PredicateError:
+        raise NotUnderstoodError from None

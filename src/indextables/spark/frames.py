@@ -1,0 +1,125 @@
+"""Frames over tables: `spark.read` that knows the session, and scans as frames."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader
+from pyspark.sql.types import StructType
+
+from indextables.errors import ConfigError, InvalidPredicateError
+from indextables.predicate import read, to_sql
+from indextables.predicate.written import as_written
+from indextables.read.question import Question
+from indextables.read.scan import Scan
+from indextables.spark.asked import Asked
+from indextables.spark.options import FORMAT, settings_in, settings_of
+from indextables.spark.source import IndexTablesDataSource
+from indextables.spark.types import spark_schema
+
+
+class TableFrameReader(DataFrameReader):
+    """`spark.read`, which tells our format what the session says: settings, time zone, letter case.
+
+    The version is decided when a frame is made, so that the frame shows one version of the table however often it is run.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self._source: str | None = None
+        self._given: dict[str, str] = {}
+        self._wanted: StructType | str | None = None
+
+    def format(self, source: str) -> Self:
+        self._source = source.lower()
+        super().format(source)
+        return self
+
+    def schema(self, schema: StructType | str) -> Self:
+        self._wanted = schema
+        super().schema(schema)
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        self._given[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> Self:
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def load(
+        self,
+        path: str | list[str] | None = None,
+        format: str | None = None,  # noqa: A002 - Spark's name
+        schema: StructType | str | None = None,
+        **options: Any,
+    ) -> DataFrame:
+        if format is not None:
+            self.format(format)
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
+        if self._source != FORMAT:
+            return super().load(path)
+        if isinstance(path, list):
+            raise ConfigError("a frame is read from one table; union frames of several", key="path", value=str(path))
+        return load(self._spark, {**self._given, **({} if path is None else {"path": path})}, self._wanted)
+
+
+def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
+    """A frame over the table that the options name, in the session's ways."""
+    given = {**_of_session(spark, options), **options}
+    asked = Asked.of(given)
+    snapshot = asked.snapshot()
+    given = {key: value for key, value in given.items() if key.lower() not in {"versionasof", "timestampasof"}}
+    wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
+    reader = DataFrameReader(spark).format(FORMAT).schema(wanted)
+    return reader.options(**{**given, "path": asked.path, "versionAsOf": str(snapshot.version)}).load()
+
+
+def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
+    """The rows of a scan, read by Spark's executors."""
+    register(spark)
+    options = {
+        "path": scan.table,
+        "versionAsOf": str(scan.snapshot.version),
+        "where": _text_of(scan.question),
+        "timeZone": "UTC",
+    }
+    frame = load(spark, options, spark_schema(scan.question.answer_schema))
+    return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def _text_of(question: Question) -> str:
+    """The predicate as text, if the text means the same when it is read again."""
+    text = to_sql(as_written(question.predicate))
+    if repr(read(text, question.schema)) != repr(question.predicate):
+        reason = "it converts a text column to decimals"
+        raise InvalidPredicateError(
+            f"the condition {text} cannot be handed to Spark: {reason}; filter the frame instead",
+            predicate=text,
+            reason=reason,
+        )
+    return text
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the session know the format; registering twice would log a warning."""
+    known = spark._jsparkSession.sessionState().dataSourceManager()  # noqa: SLF001 - Spark shows it nowhere else
+    if not known.dataSourceExists(FORMAT):
+        spark.dataSource.register(IndexTablesDataSource)
+
+
+def _of_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """What the session says and the options do not."""
+    said = {key.lower().removeprefix("spark.indextables.") for key in settings_in(options)}
+    session = {
+        "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
+        "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
+        "read.minPartitions": str(spark.sparkContext.defaultParallelism),
+        **settings_of(spark),
+    }
+    return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in said}

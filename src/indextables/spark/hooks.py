@@ -1,0 +1,60 @@
+"""Methods of Spark's frames that look whether a table can do better: prune, search, count.
+
+Hooks on the class, not a subclass of DataFrame: Spark's own methods make new frames of the plain class, so that a subclass
+would have to repeat each of them, and would be lost in views and SQL. A hook sees every frame and reads its plan; a frame
+that is not over one of our tables runs as before.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.group import GroupedData
+
+from indextables.spark.absorb import absorbed
+from indextables.spark.answers import known_count, known_groups
+from indextables.spark.frames import TableFrameReader
+
+_MARK = "_of_indextables"
+
+
+def install() -> None:
+    """Puts the hooks in place, once."""
+    SparkSession.read = property(TableFrameReader)  # type: ignore[method-assign,assignment]
+    _hook(SparkSession, "sql", _sql)
+    _hook(ClassicDataFrame, "count", _count)
+    _hook(ClassicDataFrame, "filter", _filter)
+    _hook(GroupedData, "count", _groups)
+    _hook(GroupedData, "agg", _groups)
+
+
+def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
+    if hasattr(original, _MARK):
+        return
+
+    @wraps(original)
+    def hooked(self: Any, *args: Any, **options: Any) -> Any:
+        return around(original, self, *args, **options)
+
+    setattr(hooked, _MARK, True)
+    setattr(owner, name, hooked)
+
+
+def _count(original: Callable[..., int], frame: DataFrame) -> int:
+    known = known_count(frame)
+    return original(frame) if known is None else known
+
+
+def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any) -> DataFrame:
+    return absorbed(original(frame, condition))
+
+
+def _sql(original: Callable[..., DataFrame], spark: SparkSession, *args: Any, **options: Any) -> DataFrame:
+    return known_groups(absorbed(original(spark, *args, **options)))
+
+
+def _groups(original: Callable[..., DataFrame], grouped: Any, *args: Any, **options: Any) -> DataFrame:
+    return known_groups(original(grouped, *args, **options))

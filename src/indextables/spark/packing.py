@@ -1,0 +1,32 @@
+"""Splits for tasks: as Spark packs the files of a Parquet table, but a split is never cut."""
+
+from collections.abc import Iterable, Iterator
+
+from indextables.config import Config
+from indextables.read.plan import SplitTask
+
+
+def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTask]]:
+    """The splits in groups of about equal size, the largest first; opening one counts as so many bytes.
+
+    >>> from indextables.read.opener import SplitRef
+    >>> sizes = [10, 90, 20, 30]
+    >>> tasks = [SplitTask(SplitRef(f"{size}.split", size, None, None), wholly=False) for size in sizes]
+    >>> config = Config(read_partition_bytes=64, read_open_cost=1, read_min_partitions=1)
+    >>> [[task.split.size for task in group] for group in packed(tasks, config)]
+    [[90], [30, 20, 10]]
+    """
+    largest_first = sorted(tasks, key=lambda task: (-task.split.size, task.split.path))
+    cost = config.read_open_cost
+    total = sum(task.split.size + cost for task in largest_first)
+    room = min(config.read_partition_bytes, max(cost, total // config.read_min_partitions))
+    group: list[SplitTask] = []
+    filled = 0
+    for task in largest_first:
+        if group and filled + task.split.size > room:
+            yield group
+            group, filled = [], 0
+        group.append(task)
+        filled += task.split.size + cost
+    if group:
+        yield group

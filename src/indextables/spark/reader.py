@@ -1,0 +1,97 @@
+"""Reading a table as a data source: the driver plans, executors read splits as Arrow batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from indextables.config import Config
+from indextables.errors import SchemaError
+from indextables.log import Snapshot
+from indextables.read.opener import SplitOpener
+from indextables.read.plan import SplitTask, plan_scan
+from indextables.read.question import Question
+from indextables.read.rows import matching_rows
+from indextables.schema import type_name
+from indextables.spark.asked import Asked
+from indextables.spark.packing import packed
+from indextables.spark.types import arrow_schema
+from indextables.storage import open_store
+
+
+class SplitsPartition(InputPartition):
+    """The splits of one Spark task."""
+
+    def __init__(self, tasks: Sequence[SplitTask]) -> None:
+        super().__init__(tuple(tasks))
+
+
+class TableReader(DataSourceReader):
+    """Rows of a table at one version, in the columns that Spark asks for.
+
+    Executors get the question and the settings; the snapshot stays on the driver.
+
+    There is no `pushFilters` on purpose. Spark 4.3 keeps what it returned with the relation, not with the query: where one
+    frame is used twice, `frame.filter(a).union(frame.filter(b))` reads the rows of `b` twice, and a later query without a
+    filter reads those of the last one with a filter (measured). Conditions come in the `where` option instead; see `absorb`.
+    """
+
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        snapshot = asked.snapshot()
+        _refuse_other_columns(arrow_schema(schema), snapshot, case_sensitive=asked.case_sensitive)
+        self._work = ScanWork(
+            location=asked.path,
+            config=asked.config(snapshot.metadata.properties),
+            question=asked.question(snapshot, schema.names),
+            schema=to_arrow_schema(schema, timezone="UTC"),
+        )
+        self._snapshot: Snapshot | None = snapshot
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_work": self._work}
+
+    def partitions(self) -> list[InputPartition]:
+        if self._snapshot is None:
+            raise AssertionError("the driver plans, and it has the snapshot")
+        plan, config = plan_scan(self._snapshot, self._work.question), self._work.config
+        return [SplitsPartition(tasks) for tasks in packed(plan.tasks, config)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._work.rows(partition.value or ())
+
+
+@dataclass(frozen=True, slots=True)
+class ScanWork:
+    """What an executor needs to know; `schema` has the columns as the reader of the frame calls them."""
+
+    location: str
+    config: Config
+    question: Question
+    schema: pa.Schema
+
+    def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
+        opener = SplitOpener.of(open_store(self.location), self.config)
+        for task in tasks:
+            for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
+                if batch.num_rows:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+
+def _refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
+    """Refuses columns that the table has not, or has in another type."""
+    own = {f.name if case_sensitive else f.name.lower(): f for f in snapshot.metadata.arrow_schema()}
+    for field in wanted:
+        found = own.get(field.name if case_sensitive else field.name.lower())
+        if found is None:
+            names = ", ".join(f.name for f in own.values())
+            raise SchemaError(f"there is no column {field.name!r}; the table has {names}", column=field.name)
+        if found.type != field.type:
+            raise SchemaError(
+                f"column {found.name!r} is of type {type_name(found.type)}, and the read asks for {field.type}; "
+                "read it as it is, and cast it in the query",
+                column=field.name,
+            )

@@ -1,0 +1,190 @@
+"""Filters that the scan takes over: proved by deleting the splits that they rule out."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indextables import IndexTable, IndexTablesError, col
+from tests.spark.samples import written
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def enabled(spark: Any) -> Any:
+    from indextables.spark import enable  # noqa: PLC0415 - only where PySpark is
+
+    return enable(spark)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    return written(tmp_path_factory.mktemp("filters") / "table")
+
+
+@pytest.fixture(scope="module")
+def frame(enabled: Any, table: IndexTable) -> Any:
+    return enabled.read.format("indextables").load(table.path)
+
+
+@pytest.fixture(scope="module")
+def errors(enabled: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A frame over a table of which only the splits of level ERROR are left."""
+    table = written(tmp_path_factory.mktemp("errors") / "table")
+    for split in table.splits().to_pylist():
+        if split["partition"]["level"] != "ERROR":
+            Path(table.path, split["path"]).unlink()
+    return enabled.read.format("indextables").load(table.path)
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+def found(table: IndexTable, **question: Any) -> list[int]:
+    return sorted(table.scan(**question).to_arrow()["id"].to_pylist())
+
+
+ERRORS = [
+    lambda f: f.filter("level = 'ERROR'"),
+    lambda f: f.where((f.level == "ERROR") & (f.number > 2)),
+    lambda f: f.filter("level = 'ERROR' AND length(message) > 5"),
+    lambda f: f.filter("length(message) > 5").filter("(level = 'ERROR' AND id < 9) OR (level LIKE 'ERR%' AND id > 50)"),
+    lambda f: f.select("id", "level", f.number.alias("n")).alias("x").filter("x.level < 'F' AND n IS NOT NULL"),
+    lambda f: f.filter("level IN ('ERROR', NULL)").orderBy("id").limit(3),
+    lambda f: f.filter("level = 'ERROR'").join(f.filter("level <= 'ERROR'").select("id"), "id"),
+]
+
+
+@pytest.mark.parametrize("query", ERRORS)
+def test_only_splits_that_may_match_are_opened(frame: Any, errors: Any, query: Any) -> None:
+    assert ids(query(errors)) == ids(query(frame)) != []
+
+
+def test_splits_that_may_match_are_needed(errors: Any) -> None:
+    with pytest.raises(Exception, match="NotFoundError"):
+        ids(errors.filter("level = 'ERROR' OR id = 1"))
+
+
+def test_filters_of_one_frame_do_not_meet(table: IndexTable, frame: Any) -> None:
+    both = frame.filter("level = 'ERROR'").union(frame.filter("number > 2"))
+    assert ids(both) == sorted([*found(table, where="level = 'ERROR'"), *found(table, where="number > 2")])
+    assert ids(frame) == list(range(60))
+
+
+def test_numbers_of_rows_stay_what_they_are(frame: Any) -> None:
+    from pyspark.sql.functions import monotonically_increasing_id  # noqa: PLC0415
+
+    numbered = frame.withColumn("n", monotonically_increasing_id())
+    numbers = {row.id: row.n for row in numbered.collect()}
+    assert {row.id: row.n for row in numbered.filter("id % 2 = 0 AND id < 40").collect()}.items() <= numbers.items()
+
+
+def test_the_current_time_is_not_taken_over(frame: Any) -> None:
+    later = frame.filter("at < current_timestamp() AND level = 'INFO'")
+    taken = later._jdf.queryExecution().analyzed().collectLeaves().apply(0).options().get("where")
+    assert taken == "level = 'INFO'"
+
+
+@pytest.mark.parametrize(
+    ("condition", "where"),
+    [
+        ("indexquery(message, 'timeout')", col("message").indexquery("timeout")),
+        ("id < 50 AND indexquery(message, 'timeout AND NOT retry')", "id < 50 AND message INDEXQUERY 'timeout -retry'"),
+        ("indexquery(message, 'full') OR number = 1", "message INDEXQUERY 'full' OR number = 1"),
+        ("NOT indexquery(message, 'timeout')", "NOT message INDEXQUERY 'timeout'"),
+        ("indexquery('level:WARN AND message:well')", "* INDEXQUERY 'level:WARN AND message:well'"),
+        ("indexquery(message, 'timeout') AND length(message) < 19", "message = 'connection timeout'"),
+    ],
+)  # fmt: skip
+def test_searches_are_answered_by_the_scan(frame: Any, table: IndexTable, condition: str, where: Any) -> None:
+    assert ids(frame.filter(condition)) == found(table, where=where) != []
+
+
+def test_searches_of_python(frame: Any, table: IndexTable) -> None:
+    from indextables.functions import indexquery  # noqa: PLC0415
+
+    wanted = found(table, where="level = 'ERROR' AND message INDEXQUERY 'timeout'")
+    assert ids(frame.filter((frame.level == "ERROR") & indexquery("message", "timeout"))) == wanted != []
+    twice = frame.filter(indexquery(None, "message:timeout")).filter("level = 'ERROR'")
+    assert ids(twice.filter(indexquery(None, "message:timeout"))) == wanted
+    assert frame.filter(indexquery(frame.message, "timeout")).count() == len(found(table, query="message:timeout"))
+
+
+REFUSED = [
+    lambda f, search: f.select(search),
+    lambda f, search: f.limit(5).filter(search),
+    lambda f, search: f.groupBy("message").count().filter(search),
+    lambda f, search: f.filter(search | (f.id == f.number)),
+    lambda f, search: f.selectExpr("id", "upper(message) AS message").filter(search),
+]
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_searches_elsewhere_fail_with_a_clear_error(frame: Any, query: Any) -> None:
+    from indextables.functions import indexquery  # noqa: PLC0415
+
+    with pytest.raises(
+        Exception, match="UnsupportedOperatorError: indexquery\\('timeout'\\) cannot be evaluated by Spark"
+    ):
+        query(frame, indexquery("message", "timeout")).collect()
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("SELECT id FROM logs WHERE indexquery(message, 'timeout') ORDER BY id DESC", "message INDEXQUERY 'timeout'"),
+        (
+            "SELECT l.id FROM logs l JOIN (SELECT id FROM logs WHERE indexquery(message, 'timeout')) r ON l.id = r.id",
+            "message INDEXQUERY 'timeout'",
+        ),
+        (
+            "SELECT id FROM (SELECT * FROM logs WHERE indexquery(message, 'full')) WHERE level = 'ERROR'",
+            "level = 'ERROR' AND message INDEXQUERY 'full'",
+        ),
+        ("SELECT id FROM logs WHERE level = 'WARN' UNION SELECT id FROM logs WHERE id = 1", "level = 'WARN' OR id = 1"),
+    ],
+)
+def test_sql_over_views(enabled: Any, frame: Any, table: IndexTable, query: str, where: str) -> None:
+    frame.createOrReplaceTempView("logs")
+    assert ids(enabled.sql(query)) == found(table, where=where) != []
+
+
+def test_sql_that_opens_only_splits_that_may_match(enabled: Any, errors: Any) -> None:
+    errors.createOrReplaceTempView("errors")
+    counts = "SELECT level, count(*) AS n FROM errors WHERE level <= 'ERROR' AND message IS NOT NULL GROUP BY level"
+    assert [tuple(row) for row in enabled.sql(counts).collect()] == [("ERROR", 13)]
+    assert enabled.sql("SELECT count(*) AS n FROM errors").collect()[0].n == 60
+
+
+def test_a_search_that_cannot_be_read_is_an_error_at_once(frame: Any) -> None:
+    with pytest.raises(IndexTablesError, match="nowhere"):
+        frame.filter("indexquery('nowhere:x')")
+    with pytest.raises(IndexTablesError):
+        frame.filter("indexquery(message, '(timeout')")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"where": "level = 'ERROR' OR message INDEXQUERY 'full'", "columns": ["number", "id"]},
+        {"query": "message:timeout", "where": "message <> 'x' AND NOT (price < 1 OR cost = 1.5)"},
+        {"where": "level < 5 OR number > 1", "columns": ["id"]},
+        {"where": "at > '2024-01-01 01:00:00' AND wall IS NOT NULL"},
+    ],
+)
+def test_scans_are_frames(enabled: Any, table: IndexTable, question: dict[str, Any]) -> None:
+    scan = table.scan(**question)
+    try:
+        expected = sorted(map(str, scan.to_arrow().to_pylist()))
+    except IndexTablesError as error:
+        with pytest.raises(Exception, match=type(error).__name__):
+            scan.to_spark(enabled).collect()
+        return
+    assert sorted(map(str, scan.to_spark(enabled).toArrow().to_pylist())) == expected != []
+
+
+def test_a_scan_with_a_limit_is_a_frame_with_a_limit(enabled: Any, table: IndexTable) -> None:
+    assert table.scan(limit=7).to_spark(enabled).count() == 7
+    assert table.at(version=1).scan().to_spark(enabled).count() == 30
