@@ -95,13 +95,24 @@ def views(request: pytest.FixtureRequest, spark: Any, tmp_path: Any) -> Iterator
     """Two views of the same rows, `ours` and `plain`, in a session of some time zone."""
     from indextables.spark import enable  # noqa: PLC0415 - only where PySpark is
 
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", request.param)
+    settings = {
+        "spark.sql.session.timeZone": request.param,
+        "spark.sql.parquet.filterPushdown": "false",  # it loses NaN: `price > CAST('Infinity' AS DOUBLE)`
+    }
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
     table = written(tmp_path / "table", partition_by="level, day(at)")
     enable(spark).read.format("indextables").load(table.path).createOrReplaceTempView("ours")
     spark.read.parquet(as_parquet(tmp_path / "parquet")).createOrReplaceTempView("plain")
     yield spark
-    spark.conf.set("spark.sql.session.timeZone", before)
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def dice_for(spark: Any, number: int) -> random.Random:
+    """Other conditions in each time zone, and the same ones in each run."""
+    return random.Random(f"{spark.conf.get('spark.sql.session.timeZone')} {number}")
 
 
 def rows_of(frame: Any) -> list[str]:
@@ -110,8 +121,8 @@ def rows_of(frame: Any) -> list[str]:
 
 def test_filters_by_the_hundred(views: Any) -> None:
     """Each condition is asked on its own of the planner, and all of them at once of the engine."""
-    dice, ours, plain = random.Random(7), views.table("ours"), views.table("plain")
-    conditions = [condition(dice) for _ in range(240)]
+    dice, ours, plain = dice_for(views, 7), views.table("ours"), views.table("plain")
+    conditions = [condition(dice) for _ in range(60)]
     for start in range(0, len(conditions), 20):
         some = list(enumerate(conditions[start : start + 20], start))
         assert united(ours, some) == united(plain, some)
@@ -127,15 +138,15 @@ def united(frame: Any, conditions: list[tuple[int, str]]) -> list[str]:
 
 
 def test_queries(views: Any) -> None:
-    dice = random.Random(11)
-    for query in QUERIES * 2:
+    dice = dice_for(views, 11)
+    for query in QUERIES:
         conditions = condition(dice), condition(dice)
         ours, plain = query.format("ours", *conditions), query.format("plain", *conditions)
         assert rows_of(views.sql(ours)) == rows_of(views.sql(plain)), ours
 
 
 def test_counts(views: Any) -> None:
-    dice = random.Random(13)
+    dice = dice_for(views, 13)
     for _ in range(10):
         text = condition(dice, 1)
         assert views.table("ours").filter(text).count() == views.table("plain").filter(text).count(), text
