@@ -23,7 +23,7 @@ from indextables.spark.options import FORMAT
 
 Java: TypeAlias = Any
 _RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding")
-_TIMELESS = {"Literal", "AttributeReference"}
+_TIMELESS = {"Literal", "AttributeReference", "CommonExpressionRef"}  # the last stands for a neighbour in the same tree
 _LONG = 1_000  # each literal costs some calls into the JVM
 _SAME_ROWS = {"SubqueryAlias", "View"}
 _COMPARISONS: dict[str, Callable[[ColumnExpression, pa.Scalar], Predicate]] = {
