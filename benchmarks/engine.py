@@ -4,7 +4,6 @@
 """
 
 import json
-import resource
 import shutil
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import tantivy
 
+from benchmarks.log import peak_memory
 from benchmarks.split import log_lines
 from indextables import IndexTable
 from indextables.search import documents, resolve, tantivy_schema
@@ -206,7 +206,7 @@ def _thousand_tuples() -> None:
 
         table.append(batches())
         assert len(table.splits()) == 1000
-    print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
+    print(f"{peak_memory():.0f}")
 
 
 def _import_time() -> str:

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.layout import Bucket, Identity, PartitionField
+from indextables.layout import Bucket, Identity, PartitionField, Transform
 from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms
 from indextables.predicate import Bounds, ColumnBounds, ColumnImage
 from indextables.predicate.bounds import Fact
+from indextables.predicate.flags import Flag
 
 
 def facts_about(columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True) -> Bounds:
@@ -42,15 +43,13 @@ def partition_value(splits: pa.Table, term: str) -> tuple[pa.Array, pa.BooleanAr
 def _from_partition(value: pa.Array, known: pa.BooleanArray, field: PartitionField, metadata: Metadata) -> Fact:
     if isinstance(field.transform, Bucket):
         return ColumnImage(field.transform.apply, value, known)
-    encoded = value.dictionary_encode()
     source = metadata.arrow_schema().field(field.source).type
-    range_of = field.transform.preimage(encoded.dictionary, source)
+    lower, upper, upper_inclusive = _range(value, field.transform, source)
     unknown = pc.invert(known)
-    lower = _spread(encoded, range_of.lower)
     return ColumnBounds(
         lower=lower,
-        upper=lower if range_of.upper is range_of.lower else _spread(encoded, range_of.upper),
-        upper_inclusive=_spread_flag(encoded, range_of.upper_inclusive),
+        upper=upper,
+        upper_inclusive=upper_inclusive,
         may_be_null=pc.or_(unknown, value.is_null()),
         may_be_value=pc.or_(unknown, value.is_valid()),
         may_be_nan=pc.or_(unknown, pc.fill_null(pc.is_nan(value), fill_value=False))
@@ -59,12 +58,22 @@ def _from_partition(value: pa.Array, known: pa.BooleanArray, field: PartitionFie
     )
 
 
+def _range(value: pa.Array, transform: Transform, source: pa.DataType) -> tuple[pa.Array, pa.Array, Flag]:
+    """The source values that partition values stand for; one and the same array where they stand for themselves."""
+    if isinstance(transform, Identity):
+        return value, value, True
+    encoded = value.dictionary_encode()
+    preimage = transform.preimage(encoded.dictionary, source)
+    inclusive = _spread_flag(encoded, preimage.upper_inclusive)
+    return _spread(encoded, preimage.lower), _spread(encoded, preimage.upper), inclusive
+
+
 def _spread(encoded: pa.DictionaryArray, distinct: pa.Array) -> pa.DictionaryArray:
     """The bound of each split, kept once per distinct partition value."""
     return pa.DictionaryArray.from_arrays(encoded.indices, distinct)
 
 
-def _spread_flag(encoded: pa.DictionaryArray, distinct: pa.BooleanArray) -> bool | pa.BooleanArray:
+def _spread_flag(encoded: pa.DictionaryArray, distinct: pa.BooleanArray) -> Flag:
     if pc.all(distinct).as_py() is not False:
         return True
     return pc.fill_null(distinct.take(encoded.indices), fill_value=True)
