@@ -16,7 +16,7 @@ $(READY): pyproject.toml
 setup: $(READY) ## create .venv with everything that the project needs
 
 demo: $(READY) ## see what it does, in a minute
-	@$(BIN)/python -m indextables.demo
+	@$(JAVA) PYSPARK_PYTHON="$(abspath $(BIN))/python" $(BIN)/python -m indextables.demo 2> >(grep -v -e WARN -e log4j -e "log level" >&2)
 
 test: $(READY) ## every test: unit, laws, doctests, README, Spark
 	@$(JAVA) $(BIN)/python -m pytest

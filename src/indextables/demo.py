@@ -1,12 +1,13 @@
-"""`make demo`: a table of log lines, written, searched, counted and read as it was, in a minute and in a temporary place."""
+"""`make demo`: log lines written through Spark, then searched, counted and read as they were, in a temporary place."""
 
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -33,24 +34,48 @@ def main() -> None:
 
 
 def story(directory: str) -> Iterator[str]:
-    yield from _writing(directory)
-    logs = IndexTable.open(directory)
+    path = f"{directory}/logs"
+    yield from _through_spark(path)
+    yield ""
+    yield "The same table without Spark, in this process:"
+    logs = IndexTable.open(path)
     yield from _asking(logs)
     yield from _travelling(logs)
     yield ""
     yield "Where to go next: README.md; docs/search.md for the query language; docs/format.md for every byte."
 
 
-def _writing(directory: str) -> Iterator[str]:
+def _through_spark(path: str) -> Iterator[str]:
     yield f"{DAYS * LINES_PER_DAY:,} log lines of {DAYS} days and {len(TENANTS)} tenants, some much busier than others."
-    yield _code('logs = IndexTable.create(path, schema, partition_by="day(ts)", fields={"message": "text"})')
-    logs = IndexTable.create(directory, _schema(), partition_by="day(ts)", fields={"message": "text"})
-    yield _code("logs.append(lines)")
-    version, seconds = _timed(lambda: logs.append(_lines()))
-    splits = logs.splits()
+    yield "Starting Spark ..."
+    spark = _spark()
+    frame = spark.createDataFrame(_lines())
+    yield _code("spark = indextables.enable(spark)")
+    yield _code('df.write.format("indextables").option("partitionBy", "day(ts)").option(...message, "text").save(path)')
+    writer = frame.write.format("indextables").option("partitionBy", "day(ts)")
+    writer = writer.option("spark.indextables.indexing.typemap.message", "text")
+    _, seconds = _timed(lambda: writer.save(path))
+    splits = IndexTable.open(path).splits()
     size = sum(splits["size"].to_pylist()) / 1e6
-    yield f"  version {version}: {len(splits)} splits, {size:.1f} MB, in {seconds:.1f} s"
-    yield "  Each split is a Parquet file with a search index inside."
+    yield f"  {len(splits)} splits, {size:.1f} MB, in {seconds:.1f} s; each is a Parquet file with a search index inside"
+    logs = spark.read.format("indextables").load(path)
+    where = "ts >= '2024-01-10' AND ts < '2024-01-20'"
+    yield _code(f'spark.read.format("indextables").load(path).filter("{where}").count()')
+    count, seconds = _timed(lambda: logs.filter(where).count())
+    yield f"  {count:,} in {seconds * 1000:.0f} ms, from the transaction log: no split opened, no Spark job run"
+    yield _code('logs.filter(indexquery("message", "timeout AND block")).count()')
+    found = logs.filter(import_module("indextables.functions").indexquery("message", "timeout AND block"))
+    count, seconds = _timed(found.count)
+    yield f"  {count:,} in {seconds * 1000:.0f} ms, by the index"
+    spark.stop()
+
+
+def _spark() -> Any:
+    sql = import_module("pyspark.sql")
+    builder = sql.SparkSession.builder.master("local[2]").appName("indextables demo")
+    for key, value in {"ui.enabled": "false", "log.level": "ERROR", "sql.session.timeZone": "UTC"}.items():
+        builder = builder.config(f"spark.{key}", value)
+    return import_module("indextables.spark").enable(builder.getOrCreate())
 
 
 def _asking(logs: IndexTable) -> Iterator[str]:
@@ -91,8 +116,8 @@ def _travelling(logs: IndexTable) -> Iterator[str]:
     except ConflictError as error:
         yield f"  {type(error).__name__}: {str(error).replace(logs.path, 'the table')}"
     yield "And every version stays readable:"
-    yield _code("logs.at(version=1).count(), logs.count()")
-    yield f"  {logs.at(version=1).count():,}, {logs.count():,}"
+    yield _code("logs.at(version=0).count(), logs.count()")
+    yield f"  {logs.at(version=0).count():,}, {logs.count():,}"
 
 
 def _schema() -> pa.Schema:

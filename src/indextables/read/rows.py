@@ -62,6 +62,25 @@ def aggregate_rows(reader: SplitReader, question: Question, bound: Bound, *, who
     return over_rows(bound, pa.chunked_array([chunk for c in columns_of for chunk in c.chunks], type=bound.type))
 
 
+def is_only_a_search(question: Question) -> bool:
+    """Whether the index alone decides which rows match."""
+    terms = question.predicate.terms if isinstance(question.predicate, And) else (question.predicate,)
+    return all(isinstance(term, IndexQuery) for term in terms)
+
+
+def ranked(reader: SplitReader, question: Question, limit: int) -> tuple[pa.Array, pa.Array]:
+    """The numbers of the best matches of a question that is only a search, and their scores."""
+    asked = _Asked.of(reader, question)
+    if asked.query is None:
+        raise AssertionError("a question about the best matches has a search")
+    return reader.top(asked.query, limit)
+
+
+def rows_numbered(reader: SplitReader, question: Question, numbers: pa.Array) -> pa.Table:
+    """The columns asked for of some rows, whose numbers ascend."""
+    return _Asked.of(reader, question).rows_at(numbers).select(list(question.columns))
+
+
 def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:
     """The best matches of the question's searches among the rows that satisfy all of it, best first, with `_score`.
 

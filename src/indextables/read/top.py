@@ -1,12 +1,16 @@
 """The best matches of a search, over all splits."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
 from indextables.read.plan import SplitTask
-from indextables.read.rows import SCORE, best_rows
+from indextables.read.rows import SCORE, best_rows, is_only_a_search, ranked, rows_numbered
 from indextables.read.scan import Scan
+
+_HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 
 
 def search_top(scan: Scan, limit: int) -> pa.Table:
@@ -14,13 +18,35 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     question = scan.question
     if SCORE in question.columns:
         raise SchemaError(f"a column named {SCORE!r} is in the way of the score; choose other columns", column=SCORE)
-    if limit < 1:
-        return question.answer_schema.append(pa.field(SCORE, pa.float32())).empty_table()
     schema = question.answer_schema.append(pa.field(SCORE, pa.float32()))
+    if limit < 1:
+        return schema.empty_table()
+    tasks = scan.plan.tasks
+    if is_only_a_search(question):
+        found = _ranked_before_reading(scan, tasks, limit)
+    else:
+        found = scan.over(tasks, lambda task: best_rows(scan.open(task), question, limit))
+    rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in found)])
+    return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(0, limit))
 
-    def best_of(task: SplitTask) -> pa.Table:
-        return best_rows(scan.open(task), question, limit).cast(schema)
 
-    found = pa.concat_tables([schema.empty_table(), *scan.over(scan.plan.tasks, best_of)])
-    order = pc.sort_indices(found, sort_keys=[(SCORE, "descending")])
-    return found.take(order.slice(0, limit))
+def _ranked_before_reading(scan: Scan, tasks: list[SplitTask], limit: int) -> Iterator[pa.Table]:
+    """Rows are read only of the best of all splits: the indexes rank them without a look at any row."""
+    hits = [
+        pa.table({"task": pa.repeat(number, len(rows)), "row": rows, SCORE: scores})
+        for number, (rows, scores) in enumerate(
+            scan.over(tasks, lambda task: ranked(scan.open(task), scan.question, limit))
+        )
+    ]
+    best = pa.concat_tables([_HITS.empty_table(), *(table.cast(_HITS) for table in hits)])
+    best = best.take(pc.sort_indices(best, sort_keys=[(SCORE, "descending")]).slice(0, limit))
+    numbers = best["task"].unique().to_pylist()
+    chosen = {number: best.filter(pc.equal(best["task"], number)).sort_by("row") for number in numbers}
+
+    def read(task: SplitTask) -> pa.Table:
+        mine = chosen[tasks.index(task)]
+        return rows_numbered(scan.open(task), scan.question, mine["row"].combine_chunks()).append_column(
+            SCORE, mine[SCORE]
+        )
+
+    return scan.over([tasks[number] for number in chosen], read)
