@@ -79,6 +79,19 @@ def normalize(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, _table_type(f.name, f.type), nullable=f.nullable) for f in schema])
 
 
+def column_named(schema: pa.Schema, name: str, *, case_sensitive: bool = False) -> str:
+    """The schema's own spelling of a column, or a SchemaError that lists what there is.
+
+    >>> column_named(pa.schema({"Day": pa.string()}), "day")
+    'Day'
+    """
+    own: dict[str, str] = {column if case_sensitive else column.lower(): column for column in schema.names}
+    found = own.get(name if case_sensitive else name.lower())
+    if found is None:
+        raise SchemaError(f"there is no column {name!r}; the table has {', '.join(schema.names)}", column=name)
+    return found
+
+
 def to_json(schema: pa.Schema) -> dict[str, Any]:
     return {
         "type": "struct",

@@ -16,6 +16,7 @@ from indextables.errors import (
     StorageError,
 )
 from indextables.log.actions import CommitInfo
+from indextables.log.clock import now
 from indextables.log.codec import encode
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
 from indextables.log.files import LogFiles, commit_key, list_log
@@ -123,7 +124,7 @@ def _as_version(transaction: Transaction) -> Version:
     snapshot = transaction.snapshot
     read_version, last = (snapshot.version, snapshot.timestamp) if snapshot else (-1, -1)
     info = CommitInfo(
-        timestamp=max(time.time_ns() // 1_000_000, last + 1),
+        timestamp=max(now(), last + 1),
         operation=transaction.operation,
         operation_parameters=transaction.parameters,
         operation_metrics=transaction.metrics,

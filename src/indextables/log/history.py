@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from indextables.log.actions import CommitInfo
+from indextables.log.clock import milliseconds
 from indextables.log.codec import BrokenLineError, decode
 from indextables.log.files import LogFiles
 from indextables.log.version import parse_version
@@ -44,7 +45,7 @@ def read_moments(store: Store, files: LogFiles) -> list[Moment]:
         infos = list(pool.map(lambda item: _read_info(store, *item, files=files), entries))
     moments, last = [], -1
     for (number, entry), info in zip(entries, infos, strict=True):
-        given = info.timestamp if info.timestamp is not None else int(entry.modified.timestamp() * 1000)
+        given = info.timestamp if info.timestamp is not None else milliseconds(entry.modified)
         last = max(given, last + 1)
         moments.append(Moment(number, last, info))
     return moments

@@ -18,6 +18,7 @@ from indextables.errors import (
 from indextables.log.actions import READER_VERSION, WRITER_VERSION
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files
+from indextables.log.clock import milliseconds
 from indextables.log.commit import Committed, Plan, commit
 from indextables.log.files import LogFiles, list_log
 from indextables.log.history import history_table, read_moments
@@ -95,7 +96,7 @@ class TransactionLog:
     def checkpoint(self, snapshot: Snapshot | None = None) -> CheckpointResult:
         """Writes a checkpoint of the newest version, or of the given snapshot."""
         snapshot = snapshot or self.snapshot()
-        forgotten = _milliseconds(datetime.now(UTC) - self.config.tombstone_retention)
+        forgotten = milliseconds(datetime.now(UTC) - self.config.tombstone_retention)
         size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
         return CheckpointResult(snapshot.version, len(snapshot.splits), size)
 
@@ -149,7 +150,7 @@ class TransactionLog:
         return initial(self.table, read_versions(self.store, files, 0, version))
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
-        moment = _milliseconds(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
+        moment = milliseconds(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
         times = self._times(files)
         at_or_before = [version for version, time_of in times.items() if time_of <= moment]
         if not at_or_before:
@@ -208,7 +209,3 @@ class TransactionLog:
         except Exception:
             committed = (snapshot.version, self.table)
             logger.warning("version %d of %s is committed, but its checkpoint is not", *committed, exc_info=True)
-
-
-def _milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from indextables.errors import CorruptLogError, NotFoundError, UnsafePathError
 from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
+from indextables.log.clock import milliseconds
 from indextables.log.codec import BrokenLineError, decode
 from indextables.log.files import LogFiles
 from indextables.storage import Store
@@ -84,4 +85,4 @@ def parse_version(store: Store, number: int, content: pa.Buffer, *, files: LogFi
 
 def _file_time(files: LogFiles, number: int) -> int:
     entry = files.commits.get(number)
-    return int(entry.modified.timestamp() * 1000) if entry else 0
+    return milliseconds(entry.modified) if entry else 0

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from indextables.errors import SchemaError
 from indextables.log.snapshot import Snapshot
 from indextables.predicate import IndexQuery, Literal, Predicate, columns, conjunction, index_queries, read
+from indextables.schema import column_named
 from indextables.search.fields import FieldRule
 from indextables.search.nodes import Query
 from indextables.search.reading import parse as parse_query
@@ -64,9 +64,4 @@ def ask(
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:
     if columns is None:
         return tuple(schema.names)
-    own = {name if case_sensitive else name.lower(): name for name in schema.names}
-    chosen = [own.get(name if case_sensitive else name.lower()) for name in columns]
-    for wanted, found in zip(columns, chosen, strict=True):
-        if found is None:
-            raise SchemaError(f"there is no column {wanted!r}; the table has {', '.join(schema.names)}", column=wanted)
-    return tuple(name for name in dict.fromkeys(chosen) if name is not None)
+    return tuple(dict.fromkeys(column_named(schema, name, case_sensitive=case_sensitive) for name in columns))

@@ -26,6 +26,7 @@ from indextables.read.opener import SplitOpener
 from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
 from indextables.read.question import Question
 from indextables.read.rows import aggregate_rows, count_matching, matching_rows
+from indextables.schema import column_named
 from indextables.search import Aggregation, bind, merge
 from indextables.split import SplitReader
 
@@ -114,11 +115,7 @@ class Scan:
         return self
 
     def _column(self, name: str) -> str:
-        own: dict[str, str] = {column.lower(): column for column in self.question.schema.names}
-        if name.lower() not in own:
-            available = ", ".join(self.question.schema.names)
-            raise SchemaError(f"there is no column {name!r}; the table has {available}", column=name)
-        return own[name.lower()]
+        return column_named(self.question.schema, name)
 
     def aggregate(self, aggregation: Aggregation) -> pa.Table:
         """Terms, histograms, ranges or statistics of the rows; see `indextables.search` for what there is.

@@ -16,7 +16,7 @@ from indextables.read.opener import SplitOpener
 from indextables.read.plan import SplitTask, plan_scan
 from indextables.read.question import Question
 from indextables.read.rows import matching_rows
-from indextables.schema import type_name
+from indextables.schema import column_named, type_name
 from indextables.spark.asked import Asked
 from indextables.spark.packing import packed
 from indextables.spark.types import arrow_schema
@@ -83,12 +83,9 @@ class ScanWork:
 
 def _refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
     """Refuses columns that the table has not, or has in another type."""
-    own = {f.name if case_sensitive else f.name.lower(): f for f in snapshot.metadata.arrow_schema()}
+    schema = snapshot.metadata.arrow_schema()
     for field in wanted:
-        found = own.get(field.name if case_sensitive else field.name.lower())
-        if found is None:
-            names = ", ".join(f.name for f in own.values())
-            raise SchemaError(f"there is no column {field.name!r}; the table has {names}", column=field.name)
+        found = schema.field(column_named(schema, field.name, case_sensitive=case_sensitive))
         if found.type != field.type:
             raise SchemaError(
                 f"column {found.name!r} is of type {type_name(found.type)}, and the read asks for {field.type}; "

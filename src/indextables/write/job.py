@@ -31,12 +31,13 @@ from indextables.errors import (
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata
+from indextables.log.clock import now
 from indextables.log.commit import Committed
 from indextables.log.splits import layouts, removes_for
 from indextables.log.transaction import everything, nothing
 from indextables.storage import Store
 from indextables.write.conform import conformer
-from indextables.write.modes import PROTOCOL, already_written, figures, now, progress
+from indextables.write.modes import PROTOCOL, already_written, figures, progress
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
 from indextables.write.sizing import sized

@@ -1,6 +1,5 @@
 """The ways to write: create, append, overwrite. Each decides, writes splits, and commits once; a failure leaves no files."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -11,6 +10,7 @@ from indextables.errors import AccessDeniedError, ConflictError, LogError, Table
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
+from indextables.log.clock import now
 from indextables.log.splits import removes_for
 from indextables.log.transaction import everything
 from indextables.search import FieldRule
@@ -134,8 +134,3 @@ def figures(adds: Sequence[Add]) -> dict[str, int]:
         "numAddedRows": sum(add.num_records or 0 for add in adds),
         "numAddedBytes": sum(add.size for add in adds),
     }
-
-
-def now() -> int:
-    """Milliseconds since 1970, as the log has them."""
-    return time.time_ns() // 1_000_000

@@ -1,7 +1,6 @@
 """Rows to splits: what one task of a write does."""
 
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow as pa
 from indextables.errors import StorageError
 from indextables.layout import group
 from indextables.log.actions import Add
+from indextables.log.clock import now
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer, Waiting
@@ -97,7 +97,7 @@ def _add(plan: WritePlan, key: str, partition: dict[str, str | None], facts: Spl
         partition_values=partition,
         spec_id=plan.spec_id,
         size=facts.size,
-        modification_time=time.time_ns() // 1_000_000,
+        modification_time=now(),
         num_records=facts.num_records,
         min_values=facts.statistics.min_values(),
         max_values=facts.statistics.max_values(),
