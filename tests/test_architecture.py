@@ -21,6 +21,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("log",),
     ("read",),
     ("write",),
+    ("rewrite",),
     ("table",),
     ("spark",),
     ("functions",),
