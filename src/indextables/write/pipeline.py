@@ -15,7 +15,7 @@ from indextables.log.clock import now
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer, Waiting
-from indextables.write.conform import conformer
+from indextables.write.conform import conformed
 from indextables.write.plan import WritePlan
 
 
@@ -46,11 +46,8 @@ def _full_splits(
 ) -> Iterator[tuple[Waiting, list[pa.RecordBatch]]]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
     target = plan.config.target_records
-    conform, schema = None, None
-    for batch in batches:
-        if conform is None or batch.schema != schema:
-            conform, schema = conformer(batch.schema, plan.schema), batch.schema
-        for part in group(conform(batch), plan.layout):
+    for batch in conformed(batches, plan.schema):
+        for part in group(batch, plan.layout):
             waiting = buffer.add(part)
             while waiting.rows >= target:
                 yield waiting, buffer.take(waiting, target)
