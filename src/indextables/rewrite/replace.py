@@ -163,15 +163,22 @@ def _outgoing(
 
 
 def _inside(condition: Condition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches, all of whose rows must satisfy the condition."""
+    """The batches, all of whose rows must satisfy the condition; one on no column, such as `1 = 2`, asks nothing of rows."""
     selection = Satisfying(condition.predicate)
     for batch in batches:
         outside = batch.filter(pc.invert(selection.holds(batch)))
-        if outside.num_rows:
-            examples = outside.select(selection.columns).slice(0, _EXAMPLES).to_pylist()
+        if outside.num_rows and selection.columns:
             more = sum(rest.num_rows - int(pc.sum(selection.holds(rest)).as_py() or 0) for rest in batches)
-            raise _outside(condition, outside.num_rows + more, examples)
+            raise _outside(condition, outside.num_rows + more, _examples(outside, selection.columns))
         yield batch
+
+
+def _examples(rows: pa.RecordBatch, columns: Sequence[str]) -> list[dict[str, object]]:
+    """A few rows that differ in some columns."""
+    names = [name for name in rows.schema.names if name in columns]
+    distinct = pa.Table.from_batches([rows.select(names)]).group_by(names, use_threads=False).aggregate([])
+    examples: list[dict[str, object]] = distinct.slice(0, _EXAMPLES).to_pylist()
+    return examples
 
 
 def _outside(condition: Condition, rows: int, examples: list[dict[str, object]]) -> RowsOutsideError:
