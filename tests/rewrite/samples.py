@@ -38,3 +38,9 @@ def evolved(table: IndexTable, layout: str) -> None:
 
 def split_files(path: Path) -> set[str]:
     return {str(file.relative_to(path)) for file in path.rglob("*.split")}
+
+
+def litter(path: Path) -> set[str]:
+    """Split files that no version of the table has."""
+    snapshot = TransactionLog.open(path).snapshot()
+    return split_files(path) - {*snapshot.splits["path"].to_pylist(), *snapshot.tombstones["path"].to_pylist()}

@@ -14,7 +14,7 @@ from indextables.log.actions import Add, Metadata, ReplaceWhere
 from indextables.log.clock import now
 from indextables.log.parts import parts_of
 from indextables.log.splits import splits_table
-from indextables.predicate import Predicate, disjunction
+from indextables.predicate import Predicate, Verdict, disjunction
 from indextables.read.opener import SplitOpener
 from indextables.rewrite.copy import refs_to, rows_of
 from indextables.rewrite.disjoint import refuse_overlaps
@@ -115,10 +115,10 @@ def replace_where(
 
 def take_out_where(log: TransactionLog, snapshot: Snapshot, predicate: Predicate, config: Config) -> TakeOut:
     """What leaves the table with the rows that satisfy a predicate; the log must be clear about their partitions."""
-    taken = take_out(snapshot, Satisfying(predicate), SplitOpener.of(log.store, config))
-    going = pa.concat_tables([taken.whole, taken.shared])
-    refuse_unreadable(predicate, going, snapshot.metadata, table=log.table, version=snapshot.version)
-    return taken
+    selection, splits = Satisfying(predicate), snapshot.splits
+    concerned = splits.filter(pc.not_equal(selection.verdicts(splits, snapshot.metadata), int(Verdict.NEVER)))
+    refuse_unreadable(predicate, concerned, snapshot.metadata, table=log.table, version=snapshot.version)
+    return take_out(snapshot, selection, SplitOpener.of(log.store, config))
 
 
 def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, opener: SplitOpener) -> pa.Table:
