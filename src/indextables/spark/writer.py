@@ -140,9 +140,9 @@ class TableWriter(DataFrameWriter):
 
     def _write(self, mode: Mode) -> None:
         path = path_in(self._given)
+        settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path).exists():
             return
-        settings = self._settings(mode)
         internal = {MODE: mode.value, **_session_reads(self._spark)}
         job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings], scope=scope_in(internal))
         if job.done:
