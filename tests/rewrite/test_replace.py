@@ -218,6 +218,7 @@ class TestSeveral:
         assert numbers(table) == [4, 5, 6, 8, 20]
         replaced = [line["replaceWhere"]["predicate"] for line in version_file(table) if "replaceWhere" in line]
         assert replaced == ["year = 2023", "year IS NULL"]
+        assert "year IS NULL" in dict(table.history().to_pylist()[0]["parameters"])["predicate"]
 
     def test_rows_belong_to_their_own_condition(self, table: IndexTable) -> None:
         data = rows([2023], ["01"], [20])

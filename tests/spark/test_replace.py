@@ -147,14 +147,19 @@ def test_refused_before_any_file(spark: Any, table: str, path: str) -> None:
 def test_partitions_of_the_frame(spark: Any, table: str, session: Callable[[str, str], None]) -> None:
     save(frame(spark, "(20, 2023, '11'), (21, NULL, '12')"), table, partitionOverwriteMode="dynamic")
     assert ids(table) == [1, 3, 4, 5, 20, 21]
-    session("spark.indextables.partitionOverwriteMode", "dynamic")
+    session("spark.sql.sources.partitionOverwriteMode", "dynamic")  # Spark's own means the same
     save(frame(spark, "(22, 2024, '11')"), table)
     save(frame(spark, "(22, 2024, '11')").filter("id < 0"), table)
     assert (ids(table), IndexTable.open(table).version) == ([1, 3, 5, 20, 21, 22], 2)
     save(frame(spark, "(23, 2023, '07')"), table, replaceWhere="year = 2023")  # stronger than the session
     assert ids(table) == [5, 21, 22, 23]
-    save(frame(spark, "(24, 2020, '01')"), table, partitionOverwriteMode="static")
+    session("spark.indextables.partitionOverwriteMode", "static")
+    save(frame(spark, "(24, 2020, '01')"), table)
     assert ids(table) == [24]
+    session("spark.indextables.partitionOverwriteMode", "dynamic")
+    save(frame(spark, "(25, 2021, '01')"), table)
+    save(frame(spark, "(26, 2021, '01')"), table, partitionOverwriteMode="static")
+    assert ids(table) == [26]
 
 
 def test_without_enable(spark: Any, table: str) -> None:

@@ -80,7 +80,7 @@ class ReplacingPartitions:
         if snapshot is None:
             return Outgoing(parameters=parameters)
         opener = SplitOpener.of(log.store, plan.config)
-        selection = InPartitions(plan.layout, plan.schema, partitions_of(adds, snapshot.metadata, plan, opener))
+        selection = InPartitions.of(plan.layout, plan.schema, partitions_of(adds, snapshot.metadata, plan, opener))
         return _outgoing(log, take_out(snapshot, selection, opener), plan, adds, parameters=parameters)
 
 

@@ -51,42 +51,40 @@ class Satisfying:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InPartitions:
-    """The rows that belong to some partitions of a layout, wherever they are: `tuples` has a column of values per field.
+    """The rows that belong to some partitions of a layout, wherever they are.
 
-    Splits that were written under the same terms are in or out as a whole; of others it is known at best that none of
-    their rows can be meant, because they do not reach the values of `tuples`.
+    Splits that were written under the same terms are in or out as a whole, by the `keys` of their partitions. Of others it
+    is known at best that none of their rows can be meant: `cover` is true of every row of these partitions, and may be of
+    more.
     """
 
     layout: Layout
-    schema: pa.Schema
-    tuples: pa.Table
+    keys: pa.Array
+    cover: Predicate
+
+    @classmethod
+    def of(cls, layout: Layout, schema: pa.Schema, tuples: pa.Table) -> "InPartitions":
+        """The partitions of these tuples, one column of values for each field that tells partitions apart."""
+        values = [column.combine_chunks() for column in tuples.columns]
+        reach = (_reach(field, part.unique(), schema) for field, part in zip(telling(layout), values, strict=True))
+        return cls(layout, _keys(values, layout, len(tuples)).unique(), conjunction(*reach))
 
     @property
     def columns(self) -> list[str]:
         return list(dict.fromkeys(field.source for field in telling(self.layout)))
 
     def verdicts(self, splits: pa.Table, metadata: Metadata) -> pa.UInt8Array:
-        judged = judge_table(self._cover, splits, metadata)
+        judged = judge_table(self.cover, splits, metadata)
         parts, may = judged.parts, pc.not_equal(judged.part_verdicts, int(Verdict.NEVER))
         values, known = values_in_log(parts.table, self.layout)
-        is_in = pc.is_in(keys(values, self.layout, len(parts.table)), self._keys)
+        is_in = pc.is_in(_keys(values, self.layout, len(parts.table)), self.keys)
         sure = pc.if_else(is_in, _verdict(Verdict.ALWAYS), _verdict(Verdict.NEVER))
         unsure = pc.if_else(may, _verdict(Verdict.SOMETIMES), _verdict(Verdict.NEVER))
         return verdicts_of_splits(pc.if_else(known, sure, unsure), parts, splits)
 
     def holds(self, rows: pa.RecordBatch) -> pa.BooleanArray:
         values = [field.transform.apply(rows.column(field.source)) for field in telling(self.layout)]
-        return pc.is_in(keys(values, self.layout, rows.num_rows), self._keys)
-
-    @property
-    def _keys(self) -> pa.Array:
-        return keys([c.combine_chunks() for c in self.tuples.columns], self.layout, len(self.tuples)).unique()
-
-    @property
-    def _cover(self) -> Predicate:
-        """What is true of every row of these partitions, and may be of others."""
-        fields = zip(telling(self.layout), self.tuples.columns, strict=True)
-        return conjunction(*(_reach(field, values.unique(), self.schema) for field, values in fields))
+        return pc.is_in(_keys(values, self.layout, rows.num_rows), self.keys)
 
 
 Selection: TypeAlias = Satisfying | InPartitions
@@ -108,7 +106,7 @@ def values_in_log(splits: pa.Table, layout: Layout) -> tuple[list[pa.Array], pa.
     return values, known
 
 
-def keys(values: Sequence[pa.Array], layout: Layout, length: int) -> pa.Array:
+def _keys(values: Sequence[pa.Array], layout: Layout, length: int) -> pa.Array:
     """One text for each tuple of partition values, equal for equal tuples only: each value with its length before it."""
     pieces = list(_pieces(values, layout))
     return join(*pieces) if pieces else pa.repeat(pa.scalar(""), length)

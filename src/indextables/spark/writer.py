@@ -166,7 +166,7 @@ class TableWriter(DataFrameWriter):
         if self._columns:
             given[f"{PREFIX}partitionBy"] = str(self._layout())
         refuse_contradictions(given, overwrites=mode is Mode.OVERWRITE)
-        session = canonical(settings_of(self._spark))
+        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark))}
         if mode is not Mode.OVERWRITE:
             session.pop(_WHERE, None)
         if _WHERE in given or _WHERE in session:
@@ -187,6 +187,12 @@ class TableWriter(DataFrameWriter):
 
 def _names(cols: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols)
+
+
+def _sparks_overwrite_mode(spark: SparkSession) -> dict[str, str]:
+    """What Spark's own setting asks of every overwrite in the session; it would be bad to replace more."""
+    mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static") or ""
+    return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
 
 
 def _session_reads(spark: SparkSession) -> dict[str, str]:
