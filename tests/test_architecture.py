@@ -27,6 +27,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("functions",),
     ("lazy",),
     ("demo",),
+    ("cli",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 

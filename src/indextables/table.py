@@ -109,6 +109,11 @@ class IndexTable:
     def properties(self) -> dict[str, str]:
         return dict(self._snapshot.metadata.properties)
 
+    @property
+    def fields(self) -> dict[str, FieldRule]:
+        """How each column is indexed."""
+        return self._rules
+
     def __repr__(self) -> str:
         return f"IndexTable({self.path!r}, version={self.version})"
 

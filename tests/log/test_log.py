@@ -185,6 +185,23 @@ class TestDamage:
         with pytest.raises(CorruptLogError, match="has no metaData"):
             fresh(log).snapshot()
 
+    @pytest.mark.parametrize(
+        ("key", "value", "reason"),
+        [
+            ("schema", {}, "no list of fields"),
+            ("currentSpecId", 7, "no spec of this number"),
+            ("id", 3, "Expected `str`"),
+        ],
+    )
+    def test_metadata_that_cannot_be_is_named(self, log: TransactionLog, key: str, value: object, reason: str) -> None:
+        created(log)
+        file = file_of(log, commit_key(0))
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        lines = [{"metaData": {**line["metaData"], key: value}} if "metaData" in line else line for line in lines]
+        file.write_text("\n".join(map(json.dumps, lines)))
+        with pytest.raises(CorruptLogError, match=f"version 0 of .* is damaged: line .* {reason}"):
+            fresh(log).snapshot()
+
     @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "s3://other/x.split", "a/../../b"])
     def test_a_split_outside_the_table_is_refused(self, log: TransactionLog, path: str) -> None:
         created(log)

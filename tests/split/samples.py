@@ -9,7 +9,7 @@ import pytest
 
 from indextables.config import Config
 from indextables.search import Query, parse, resolve
-from indextables.split import IndexCache, SplitFacts, SplitOptions, SplitReader, write_split
+from indextables.split import SplitCache, SplitFacts, SplitOptions, SplitReader, write_split
 from indextables.storage import Store, open_store
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -56,7 +56,7 @@ def write(table: pa.Table, path: Path, *, rows_per_group: int = 8192, rows_per_b
     )
 
 
-def reader(path: Path, facts: SplitFacts | None, *, cache: IndexCache | None = None) -> SplitReader:
+def reader(path: Path, facts: SplitFacts | None, *, cache: SplitCache | None = None) -> SplitReader:
     return SplitReader(
         open_store(path.parent),
         path.name,
@@ -66,8 +66,8 @@ def reader(path: Path, facts: SplitFacts | None, *, cache: IndexCache | None = N
     )
 
 
-def private_cache(directory: Path) -> IndexCache:
-    return IndexCache.configured(Config(cache_directory=str(directory / f"cache-{uuid4().hex}")))
+def private_cache(directory: Path) -> SplitCache:
+    return SplitCache.configured(Config(cache_directory=str(directory / f"cache-{uuid4().hex}")))
 
 
 def split_of(table: pa.Table, directory: Path, *, rows_per_group: int = 8192) -> SplitReader:

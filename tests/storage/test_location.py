@@ -13,6 +13,8 @@ from indextables.storage import Location, open_store
         ("file:///data/t", Location("file", "", "/data/t")),
         ("file:/data/t", Location("file", "", "/data/t")),
         ("/data/50% off #1?", Location("file", "", "/data/50% off #1?")),
+        ("s3://bucket/what?/a#1", Location("s3", "bucket", "what?/a#1")),
+        ("file:///data/why?", Location("file", "", "/data/why?")),
         ("memory://m/a/b", Location("memory", "m", "a/b")),
         ("s3://bucket/a/b/", Location("s3", "bucket", "a/b")),
         ("s3://bucket", Location("s3", "bucket", "")),

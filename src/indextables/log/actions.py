@@ -5,11 +5,13 @@ release does not know are ignored, and so are actions; fields at their default a
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from indextables.layout import Layout
 from indextables.schema import from_json
 
 READER_VERSION = 1
@@ -62,7 +64,7 @@ class DocMapping(Record, frozen=True, kw_only=True):
     fields: Mapping[str, FieldMapping] = {}
 
 
-class Metadata(Record, frozen=True, kw_only=True):
+class Metadata(Record, frozen=True, kw_only=True, dict=True):
     """What the table is. Specs and mappings are never changed, only added to: splits refer to them by id."""
 
     id: str
@@ -74,8 +76,23 @@ class Metadata(Record, frozen=True, kw_only=True):
     properties: Mapping[str, str] = {}
     created_time: int | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema.get("fields"), list):
+            raise ValueError("its schema has no list of fields")  # noqa: TRY004 - msgspec says where it was
+        if self.current_spec_id not in self.layouts:
+            raise ValueError(f"its current spec is {self.current_spec_id}, and there is no spec of this number")
+
     def arrow_schema(self) -> pa.Schema:
+        return self._arrow_schema
+
+    @cached_property
+    def _arrow_schema(self) -> pa.Schema:
         return from_json(dict(self.schema))
+
+    @cached_property
+    def layouts(self) -> Mapping[int, Layout]:
+        """The layouts of the table by their ids; the current one is where new splits go."""
+        return {spec.spec_id: Layout.from_json(msgspec.to_builtins(spec.fields)) for spec in self.partition_specs}
 
 
 class LogicalPartitions(Record, frozen=True, kw_only=True):

@@ -135,8 +135,8 @@ def partition_terms(metadata: Metadata) -> dict[str, PartitionField]:
     return {f.term: f for f in fields if f.source in columns and not isinstance(f.transform, Void)}
 
 
-def layouts(metadata: Metadata) -> dict[int, Layout]:
-    return {spec.spec_id: Layout.from_json(msgspec.to_builtins(spec.fields)) for spec in metadata.partition_specs}
+def layouts(metadata: Metadata) -> Mapping[int, Layout]:
+    return metadata.layouts
 
 
 def _names_by_spec(metadata: Metadata) -> dict[int, dict[str, str]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from indextables.config import Config
-from indextables.split import IndexCache, SplitReader
+from indextables.split import SplitCache, SplitReader
 from indextables.storage import Store
 
 
@@ -21,7 +21,7 @@ class SplitRef:
 @dataclass(frozen=True, slots=True)
 class SplitOpener:
     store: Store
-    cache: IndexCache
+    cache: SplitCache
 
     @classmethod
     def of(cls, store: Store, config: Config) -> "SplitOpener":
@@ -33,6 +33,6 @@ class SplitOpener:
 
 
 @lru_cache(maxsize=8)
-def _cache(directory: str | None, max_size: int) -> IndexCache:
+def _cache(directory: str | None, max_size: int) -> SplitCache:
     """One per process and place, so that indexes stay open from one scan to the next."""
-    return IndexCache.configured(Config(cache_directory=directory, cache_max_size=max_size))
+    return SplitCache.configured(Config(cache_directory=directory, cache_max_size=max_size))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.log.snapshot import Snapshot
-from indextables.predicate import IndexQuery, Literal, Predicate, columns, conjunction, index_queries, read
+from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, read
 from indextables.schema import column_named
 from indextables.search.fields import FieldRule
 from indextables.search.nodes import Query
@@ -48,10 +48,9 @@ def ask(
 ) -> Question:
     """The question that a user's words mean; errors name what was not understood and what would have been."""
     schema = snapshot.metadata.arrow_schema()
-    condition = Literal(value=True) if where is None else where
-    predicate = read(condition, schema, time_zone=time_zone, case_sensitive=case_sensitive)
-    if query is not None:
-        predicate = conjunction(predicate, IndexQuery(None, query))
+    asked = [] if where is None else [read(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
+    searched = [] if query is None else [IndexQuery(None, query)]
+    predicate = conjunction(*asked, *searched)
     queries = {
         node: parse_query(
             node.query, schema=schema, rules=rules, default_fields=None if node.field is None else [node.field]

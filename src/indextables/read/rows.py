@@ -8,6 +8,7 @@ judged by their own bounds before they are read.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,13 +35,25 @@ from indextables.split import SplitReader
 SCORE = "_score"
 _TRUE = Literal(value=True)
 _MORE = 8
+Slices = TypeVar("Slices", list[int], pa.Array)
 
 
-def matching_rows(reader: SplitReader, question: Question, *, wholly: bool) -> Iterator[pa.RecordBatch]:
-    """Batches of the columns asked for, in the order of the rows; `wholly` if all rows are known to match."""
+def matching_rows(
+    reader: SplitReader, question: Question, *, wholly: bool, limit: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the columns asked for, in the order of the rows; `wholly` if all rows are known to match.
+
+    With a limit, so many rows at most, and not much more is read than they need.
+    """
     asked = _Asked.of(reader, replace(question, predicate=_TRUE) if wholly else question)
-    for rows in asked.rows():
-        yield from rows.select(list(question.columns)).to_batches()
+    left = limit
+    for rows in asked.rows(limit):
+        wanted = rows.select(list(question.columns)).slice(0, left)
+        yield from wanted.to_batches()
+        if left is not None:
+            left -= len(wanted)
+            if left <= 0:
+                return
 
 
 def count_matching(reader: SplitReader, question: Question) -> int:
@@ -118,22 +131,23 @@ class _Asked:
         rest = conjunction(*(term for term in terms if not isinstance(term, IndexQuery)))
         return cls(reader, question, all_of(searches) if searches else None, rest)
 
-    def rows(self) -> Iterator[pa.Table]:
-        return self.scanned() if self.query is None else self.found(self.reader.search(self.query))
+    def rows(self, limit: int | None = None) -> Iterator[pa.Table]:
+        """The rows that match, some at a time; fewer of them at first where only a few are wanted."""
+        return self.scanned(limit) if self.query is None else self.found(self.reader.search(self.query), limit)
 
-    def found(self, numbers: pa.Array) -> Iterator[pa.Table]:
+    def found(self, numbers: pa.Array, limit: int | None) -> Iterator[pa.Table]:
         """The rows of these numbers (ascending) that satisfy the rest."""
-        if len(numbers):
-            yield self.kept(self.rows_at(numbers), numbers)
+        for some in _growing(numbers, limit):
+            yield self.kept(self.rows_at(some), some)
 
-    def scanned(self) -> Iterator[pa.Table]:
+    def scanned(self, limit: int | None) -> Iterator[pa.Table]:
         """The rows that satisfy the rest, row group by row group; those that cannot hold one are not read."""
-        groups = self._row_groups()
-        numbers, seen = self.reader.row_numbers(groups), 0
-        for batch in self.reader.read(self._stored, row_groups=groups):
-            rows = self._conformed(pa.Table.from_batches([batch]))
-            yield self.kept(rows, numbers.slice(seen, len(rows)))
-            seen += batch.num_rows
+        for groups in _growing(self._row_groups(), None if limit is None else 1):
+            numbers, seen = self.reader.row_numbers(groups), 0
+            for batch in self.reader.read(self._stored, row_groups=groups):
+                rows = self._conformed(pa.Table.from_batches([batch]))
+                yield self.kept(rows, numbers.slice(seen, len(rows)))
+                seen += batch.num_rows
 
     def rows_at(self, numbers: pa.Array) -> pa.Table:
         return self._conformed(self.reader.take(numbers, self._stored))
@@ -171,3 +185,15 @@ class _Asked:
             return rows.select([])
         given = [rows[f.name].cast(f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in fields]
         return pa.table(given, schema=pa.schema(fields))
+
+
+def _growing(items: Slices, first: int | None) -> Iterator[Slices]:
+    """So many items, then twice as many and so on; all at once where no number is given.
+
+    >>> [list(part) for part in _growing([1, 2, 3, 4, 5, 6], 1)]
+    [[1], [2, 3], [4, 5, 6]]
+    """
+    start, size = 0, len(items) if first is None else max(1, first)
+    while start < len(items):
+        yield items[start : start + size]
+        start, size = start + size, 2 * size

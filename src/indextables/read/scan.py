@@ -159,8 +159,7 @@ class Scan:
         return self._opener.open(task.split)
 
     def rows_of(self, task: SplitTask) -> list[pa.RecordBatch]:
-        rows = matching_rows(self.open(task), self.question, wholly=task.wholly)
-        return list(rows if self._limit is None else _at_most(rows, self._limit))
+        return list(matching_rows(self.open(task), self.question, wholly=task.wholly, limit=self._limit))
 
     def over(self, tasks: Sequence[SplitTask], work: Callable[[SplitTask], T]) -> Iterator[T]:
         """The results in the order of the tasks, so many of them at work at once."""
@@ -199,11 +198,3 @@ def _counted(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     rows = pa.Table.from_batches(batches, schema)
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
     return pa.table([*rows.columns, ones], names=[*key_names(schema.names), ROWS])
-
-
-def _at_most(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield batch
-        rows -= batch.num_rows
-        if rows <= 0:
-            return

@@ -12,7 +12,7 @@ The footer has a checksum of itself, in that JSON object: it is computed with ei
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -65,8 +65,11 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Footer:
+    """What the end of a file says: `chunks` are the bytes of each column in each row group."""
+
     metadata: pq.FileMetaData
     index: IndexSection
+    chunks: Sequence[Sequence[tuple[int, int]]]
 
 
 def footer_start(trailer: bytes, *, size: int, name: str) -> int:
@@ -88,33 +91,26 @@ def seal(footer: bytes) -> tuple[int, bytes]:
 
 def parse_footer(tail: pa.Buffer, *, size: int, name: str) -> Footer:
     """The footer from the last bytes of a file, which begin where it begins; checked."""
-    footer = tail.to_pybytes()
-    start = footer_start(footer[-TRAILER:], size=size, name=name)
-    if len(footer) != size - start:
+    written = tail.to_pybytes()
+    start = footer_start(written[-TRAILER:], size=size, name=name)
+    if len(written) != size - start:
         raise damaged(name, "its footer is not where it should be; it may have been cut or replaced")
-    _check_seal(footer, name)
+    _check_seal(written, name)
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         section = _section((metadata.metadata or {})[INDEX_KEY.encode()], name)
     except (OSError, ValueError, KeyError) as error:
         raise damaged(name, f"its footer cannot be read: {error}") from error
     _check_files(section, name)
-    _check_extent(section, metadata, footer_start=start, name=name)
-    return Footer(metadata, section)
+    footer = Footer(metadata, section, _chunk_ranges(metadata))
+    _check_extent(footer, start=start, name=name)
+    return footer
 
 
 def damaged(name: str, reason: str) -> DamagedSplitError:
     return DamagedSplitError(
         f"{name} is damaged: {reason}; restore it from a copy or write its rows again", path=name, reason=reason
     )
-
-
-def chunk_range(column: pq.ColumnChunkMetaData) -> tuple[int, int]:
-    """The bytes of one column in one row group."""
-    start = column.data_page_offset
-    if column.has_dictionary_page:
-        start = min(start, column.dictionary_page_offset)
-    return start, start + column.total_compressed_size
 
 
 def _check_seal(footer: bytes, name: str) -> None:
@@ -152,10 +148,12 @@ def _check_files(section: IndexSection, name: str) -> None:
         raise damaged(name, "its index has a file outside of the index section")
 
 
-def _check_extent(section: IndexSection, metadata: pq.FileMetaData, *, footer_start: int, name: str) -> None:
-    if not _inside(section.offset, section.length, len(MAGIC), footer_start):
+def _check_extent(footer: Footer, *, start: int, name: str) -> None:
+    section = footer.index
+    if not _inside(section.offset, section.length, len(MAGIC), start):
         raise damaged(name, "its index section would be outside of the file")
-    if any(not _inside(start, end - start, len(MAGIC), section.offset) for start, end in _chunk_ranges(metadata)):
+    ranges = (chunk for group in footer.chunks for chunk in group)
+    if any(not _inside(begin, end - begin, len(MAGIC), section.offset) for begin, end in ranges):
         raise damaged(name, "a column would be outside of the row groups")
 
 
@@ -163,6 +161,13 @@ def _inside(offset: int, length: int, start: int, end: int) -> bool:
     return length >= 0 and start <= offset and offset + length <= end
 
 
-def _chunk_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[int, int]]:
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        yield from map(chunk_range, map(group.column, range(group.num_columns)))
+def _chunk_ranges(metadata: pq.FileMetaData) -> list[list[tuple[int, int]]]:
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return [[_chunk_range(group.column(number)) for number in range(group.num_columns)] for group in groups]
+
+
+def _chunk_range(column: pq.ColumnChunkMetaData) -> tuple[int, int]:
+    start = column.data_page_offset
+    if column.has_dictionary_page:
+        start = min(start, column.dictionary_page_offset)
+    return start, start + column.total_compressed_size

@@ -5,30 +5,24 @@ writes one segment; `IndexBuilder.close` makes sure of it.
 """
 
 import zlib
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from threading import Lock
 
 import pyarrow as pa
 import tantivy
 
-from indextables.config import Config
 from indextables.errors import OversizedSplitError
 from indextables.search.documents import documents
 from indextables.search.fields import FieldRule
 from indextables.search.terms import LONGEST_TEXT, Shape, field_name, ordinals, shape, tantivy_schema, term_texts
 from indextables.split.format import IndexSection, PackedFile, damaged
-from indextables.storage.cache import DirectoryCache, default_directory
 
 # A limit, not a reservation: tantivy takes memory as it needs it, and starts a second segment where the limit is reached.
 # Measured: 260 MB for 1,000,000 log lines. It accepts no more than this.
 _MOST_MEMORY = 4_293_000_000
 _SAMPLES = 32
 _WORTH_PACKING = 0.9
-_OPEN_SEARCHERS = 16
 
 
 class IndexBuilder:
@@ -167,33 +161,3 @@ def open_index(directory: Path, *, name: str) -> tantivy.Index:
     except ValueError as error:
         raise damaged(name, f"its index cannot be opened: {error}") from error
     return index
-
-
-class IndexCache:
-    """Indexes on local disk, shared with other processes, and the ones last used open in this process.
-
-    Measured for 1,000,000 log lines: unpacking takes 60 ms, opening 0.4 ms.
-    """
-
-    def __init__(self, directories: DirectoryCache) -> None:
-        self.directories = directories
-        self._open: OrderedDict[tuple[object, ...], tantivy.Index] = OrderedDict()
-        self._lock = Lock()
-
-    @classmethod
-    def configured(cls, config: Config) -> "IndexCache":
-        directory = Path(config.cache_directory, "indextables") if config.cache_directory else default_directory()
-        return cls(DirectoryCache(directory, max_bytes=config.cache_max_size))
-
-    def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], *, name: str) -> tantivy.Index:
-        """The index of this identity, unpacked by `fill` if it is nowhere yet; `name` is for messages."""
-        with self._lock:
-            if identity in self._open:
-                self._open.move_to_end(identity)
-                return self._open[identity]
-        index = self.directories.opened(identity, fill, partial(open_index, name=name))
-        with self._lock:
-            self._open[identity] = index
-            while len(self._open) > _OPEN_SEARCHERS:
-                self._open.popitem(last=False)
-        return index

@@ -15,8 +15,9 @@ from indextables.predicate import Bounds
 from indextables.search import FieldRule, Query, compile_query
 from indextables.search.nodes import Not
 from indextables.split.bounds import row_group_bounds
-from indextables.split.format import TRAILER, Footer, chunk_range, damaged, footer_start, parse_footer
-from indextables.split.index import IndexCache, unpack
+from indextables.split.cache import SplitCache
+from indextables.split.format import TRAILER, Footer, damaged, footer_start, parse_footer
+from indextables.split.index import unpack
 from indextables.split.ranges import RangesFile
 from indextables.storage import Store
 
@@ -33,7 +34,7 @@ class SplitReader:
     >>> from indextables.split.writer import write_split
     >>> from indextables.storage import open_store
     >>> rows = pa.record_batch({"level": ["INFO", "ERROR", "INFO"], "n": [1, 2, 3]})
-    >>> table, cache = tempfile.mkdtemp(), IndexCache.configured(Config(cache_directory=tempfile.mkdtemp()))
+    >>> table, cache = tempfile.mkdtemp(), SplitCache.configured(Config(cache_directory=tempfile.mkdtemp()))
     >>> facts = write_split([rows], Path(table, "a.split"), schema=rows.schema, rules=resolve(rows.schema))
     >>> split = SplitReader(open_store(table), "a.split", size=facts.size, footer=facts.footer, cache=cache)
     >>> hits = split.search(parse("level:INFO", schema=split.schema, rules=split.rules))
@@ -42,7 +43,7 @@ class SplitReader:
     """
 
     def __init__(
-        self, store: Store, key: str, *, size: int, footer: tuple[int, int] | None = None, cache: IndexCache
+        self, store: Store, key: str, *, size: int, footer: tuple[int, int] | None = None, cache: SplitCache
     ) -> None:
         self.name = store.name_of(key)
         self._store = store
@@ -53,6 +54,9 @@ class SplitReader:
 
     @cached_property
     def footer(self) -> Footer:
+        return self._cache.footer(self._identity, self._read_footer)
+
+    def _read_footer(self) -> Footer:
         """Read in one request where its place is known, else with the end of the file."""
         start, end = self._footer_range or (max(0, self._size - _TAIL), self._size)
         tail = self._fetch(start, end)
@@ -64,8 +68,11 @@ class SplitReader:
     def index(self) -> tantivy.Index:
         """The search index, from the cache, or unpacked to it."""
         section = self.footer.index
-        identity = (str(self._store.location), self._key, self._size, section.to_json())
-        return self._cache.opened(identity, self._unpack_index, name=self.name)
+        return self._cache.index((*self._identity, section.to_json()), self._unpack_index, name=self.name)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return str(self._store.location), self._key, self._size
 
     @property
     def num_rows(self) -> int:
@@ -85,8 +92,8 @@ class SplitReader:
         return int(self.footer.metadata.num_row_groups)
 
     def row_numbers(self, groups: Sequence[int]) -> pa.Array:
-        """The numbers of the rows in some row groups, one group after the other."""
-        ranges = [pa.arange(self._first_rows[g], self._first_rows[g] + self._group_rows[g]) for g in groups]
+        """The numbers of the rows in some row groups, which ascend."""
+        ranges = [pa.arange(self._first_rows[a], self._first_rows[b] + self._group_rows[b]) for a, b in _runs(groups)]
         return pa.concat_arrays(ranges) if ranges else pa.array([], pa.int64())
 
     def read(
@@ -169,9 +176,9 @@ class SplitReader:
     def _windows(self, columns: Sequence[str], groups: Sequence[int]) -> Iterator[list[int]]:
         """Row groups put together so that what is fetched at a time fits into memory."""
         window: list[int] = []
-        size = 0
+        size, stored = 0, self._stored(columns)
         for group in groups:
-            length = sum(end - start for start, end in self._chunks(group, columns))
+            length = sum(end - start for start, end in self._chunks(group, stored))
             if window and size + length > _WINDOW:
                 yield window
                 window, size = [], 0
@@ -181,7 +188,8 @@ class SplitReader:
             yield window
 
     def _load(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        ranges = [chunk for group in groups for chunk in self._chunks(group, columns)]
+        stored = self._stored(columns)
+        ranges = [chunk for group in groups for chunk in self._chunks(group, stored)]
         buffers = self._fetch_all(ranges)
         file = RangesFile([(start, data) for (start, _), data in zip(ranges, buffers, strict=True)], size=self._size)
         try:
@@ -211,11 +219,14 @@ class SplitReader:
     def _all_groups(self) -> Sequence[int]:
         return range(self.footer.metadata.num_row_groups)
 
-    def _chunks(self, group: int, columns: Sequence[str]) -> list[tuple[int, int]]:
-        """The ranges of some columns. pyarrow takes `a` to mean the columns `a.b` too, as if they were nested."""
-        metadata = self.footer.metadata.row_group(group)
+    def _chunks(self, group: int, columns: Sequence[int]) -> list[tuple[int, int]]:
+        ranges = self.footer.chunks[group]
+        return [ranges[column] for column in columns]
+
+    def _stored(self, columns: Sequence[str]) -> list[int]:
+        """The places of some columns in a row group; to pyarrow `a` means the columns `a.b` too, as if nested."""
         return [
-            chunk_range(metadata.column(number))
+            number
             for number, name in enumerate(self.schema.names)
             if any(name == column or name.startswith(f"{column}.") for column in columns)
         ]
@@ -235,3 +246,16 @@ class SplitReader:
         if [buffer.size for buffer in buffers] != [end - start for start, end in ranges]:
             raise damaged(self.name, f"it is not {self._size} bytes long; it has been cut or replaced")
         return buffers
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The first and the last of numbers that follow each other.
+
+    >>> _runs([0, 1, 2, 5, 7, 8])
+    [(0, 2), (5, 5), (7, 8)]
+    """
+    ends = [at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1] + 1]
+    starts = [0, *ends] if numbers else []
+    return [
+        (numbers[start], numbers[end - 1]) for start, end in zip(starts, [*ends, len(numbers)], strict=bool(numbers))
+    ]

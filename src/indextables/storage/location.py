@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from indextables.errors import StorageError, UnsafePathError
 
@@ -36,14 +36,14 @@ class Location:
         scheme = _SCHEME.match(text)
         if not scheme:
             return cls("file", "", _absolute(text))
-        parts = urlsplit(text, allow_fragments=False)
-        match parts.scheme:
-            case "file" if parts.netloc in {"", "localhost"}:
-                return cls("file", "", _absolute(unquote(parts.path)))
+        container, path = _parted(text[scheme.end() - 1 :])
+        match scheme[1].lower():
+            case "file" if container in {"", "localhost"}:
+                return cls("file", "", _absolute(unquote(path)))
             case "memory":
-                return cls("memory", parts.netloc, parts.path.strip("/"))
-            case known if known in CLOUD_SCHEMES and parts.netloc:
-                return cls(known, parts.netloc, parts.path.strip("/"))
+                return cls("memory", container, path.strip("/"))
+            case known if known in CLOUD_SCHEMES and container:
+                return cls(known, container, path.strip("/"))
         raise StorageError(
             f"{text!r} is not a location that indextables knows; "
             f"use a local path, file://, memory:// or one of {', '.join(f'{s}://' for s in CLOUD_SCHEMES)}",
@@ -52,6 +52,14 @@ class Location:
 
     def __str__(self) -> str:
         return self.path if self.scheme == "file" else f"{self.scheme}://{self.container}/{self.path}".rstrip("/")
+
+
+def _parted(rest: str) -> tuple[str, str]:
+    """The container and the path of what follows the scheme. There is no query in it: `?` and `#` may be in a name."""
+    if not rest.startswith("//"):
+        return "", rest
+    container, slash, path = rest[2:].partition("/")
+    return container, slash + path
 
 
 def _absolute(path: str) -> str:
