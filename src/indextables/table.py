@@ -32,7 +32,18 @@ from indextables.read.scan import Scan
 from indextables.read.top import search_top
 from indextables.rewrite.drop import Dropped, drop_partitions
 from indextables.rewrite.replace import replace_where, scope_of
+from indextables.schema import parse_type
 from indextables.search import FieldRule
+from indextables.write.evolve import (
+    Change,
+    LayoutChange,
+    alter,
+    layout_change,
+    parsed_layout,
+    with_column,
+    with_layout,
+    with_wider_column,
+)
 from indextables.write.modes import append, create, overwrite
 from indextables.write.plan import current_rules
 from indextables.write.replacing import refuse_contradictions
@@ -69,8 +80,8 @@ class IndexTable:
         """
         config = Config.resolve(options or {}, properties=properties)
         log = TransactionLog.open(path, config)
-        layout = Layout.parse(partition_by) if isinstance(partition_by, str) else Layout.of(*(partition_by or ()))
         rules = {**config.typemap, **(fields or {})}
+        layout = parsed_layout(partition_by or "")
         snapshot = create(log, schema, layout=layout, fields=rules, properties=properties or {})
         return cls(log, snapshot, options=options)
 
@@ -204,6 +215,34 @@ class IndexTable:
         if not self._pinned:
             self._snapshot = self._log.snapshot()
         return self
+
+    def evolve_layout(self, layout: str | Sequence[str]) -> LayoutChange:
+        """Lays out what is written from now on another way; `""` means no partitioning.
+
+        Splits that are there stay as they are, each read by the layout that it was written under:
+        `merge_splits(rewrite_layout=True)` moves them.
+        """
+        wanted = parsed_layout(layout)
+        self._alter(lambda metadata: with_layout(metadata, wanted), {"partitionBy": str(wanted)})
+        return layout_change(self._snapshot)
+
+    def add_column(self, name: str, kind: str | pa.DataType, *, field: str | None = None) -> int:
+        """Adds a column, null in all rows that are there; `field` says how a string is indexed. Gives the new version."""
+        arrow = parse_type(kind) if isinstance(kind, str) else kind
+        return self._alter(
+            lambda metadata: with_column(metadata, name, arrow, field), {"addColumn": name, "type": str(kind)}
+        )
+
+    def widen_column(self, name: str, kind: str | pa.DataType) -> int:
+        """Gives a column a wider type: integers up to `long`, `float` to `double`. Gives the new version."""
+        arrow = parse_type(kind) if isinstance(kind, str) else kind
+        return self._alter(
+            lambda metadata: with_wider_column(metadata, name, arrow), {"widenColumn": name, "type": str(kind)}
+        )
+
+    def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
+        log = self._log.configured(self._config(None))
+        return self._moved(alter(log, self._writable(), change, parameters))
 
     def history(self) -> pa.Table:
         return self._log.history()

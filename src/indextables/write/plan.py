@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -70,11 +71,16 @@ def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, s
     wider = widened(schema, given)
     if len(wider) == len(schema):
         return metadata
-    number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
     rules = resolve(wider, {**fields, **current_rules(metadata)})  # what is indexed stays as it is
+    return with_schema(metadata, to_json(wider), rules)
+
+
+def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[str, FieldRule]) -> Metadata:
+    """The description with other columns, and a mapping of its own for them."""
+    number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
     return structs.replace(
         metadata,
-        schema=to_json(wider),
+        schema=schema,
         doc_mappings=[*metadata.doc_mappings, doc_mapping(rules, number)],
         current_doc_mapping_id=number,
     )
@@ -100,7 +106,7 @@ def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:
 
 def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
     fields = {column: FieldMapping(type=rule.type, tokenizer=rule.tokenizer) for column, rule in rules.items()}
-    return DocMapping(doc_mapping_id=number, fields=fields)
+    return DocMapping(doc_mapping_id=number, fields=fields, complete=True)
 
 
 def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:
