@@ -15,6 +15,7 @@ from indextables.log.clock import now
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer, Waiting
+from indextables.write.cluster import clustered
 from indextables.write.conform import conformed
 from indextables.write.plan import WritePlan
 
@@ -85,7 +86,7 @@ def _building_in(place: object) -> Iterator[None]:
 
 def _built(plan: WritePlan, rows: list[pa.RecordBatch], local: Path) -> SplitFacts:
     with _building_in(local.parent):
-        return write_split(rows, local, schema=plan.schema, rules=plan.rules)
+        return write_split(clustered(rows, plan.config.cluster_by), local, schema=plan.schema, rules=plan.rules)
 
 
 def _add(plan: WritePlan, key: str, partition: dict[str, str | None], facts: SplitFacts) -> Add:

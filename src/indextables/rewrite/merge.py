@@ -1,0 +1,374 @@
+"""Merging: many small splits become few of a good size, with the same rows.
+
+Each group of splits is read, written again and committed on its own, so that a writer who was first costs one group and
+no more. What is committed says that no data changed: appends go on beside it, and readers of older versions see what
+they saw.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, repeat
+from typing import TypeAlias
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.errors import ConflictError, DamagedSplitError, StorageError
+from indextables.layout import Layout
+from indextables.log import Operation, Snapshot, Transaction, TransactionLog
+from indextables.log.actions import Add, LogicalPartitions
+from indextables.log.clock import now
+from indextables.log.splits import removes_for, without_paths
+from indextables.predicate import Predicate, Verdict
+from indextables.read.opener import SplitOpener, SplitRef
+from indextables.read.prune import judge_splits
+from indextables.rewrite.copy import plan_copy, refs_to, rows_of
+from indextables.rewrite.packing import Limits, bins, bins_of_other_layouts
+from indextables.write.job import sweep
+from indextables.write.modes import figures
+from indextables.write.pipeline import write_rows
+from indextables.write.plan import WritePlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRequest:
+    """What is to be merged, and into what. `touching`: only partitions that have one of these splits."""
+
+    limits: Limits
+    where: Predicate | None = None
+    cluster_by: tuple[str, ...] = ()
+    rewrite_layout: bool = False
+    max_dest_splits: int | None = None
+    touching: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeGroup:
+    """Splits that are written again together; it travels to executors."""
+
+    splits: tuple[SplitRef, ...]
+    plan: WritePlan
+    merges: int
+    logical: LogicalPartitions | None = None
+    physical: Mapping[str, str | None] | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(split.path for split in self.splits)
+
+    @property
+    def size(self) -> int:
+        return sum(split.size for split in self.splits)
+
+    @property
+    def rows(self) -> int:
+        return sum(split.num_records or 0 for split in self.splits)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a group before it is committed: the splits that it is now, without those that could not be read."""
+
+    group: MergeGroup
+    adds: Sequence[Add]
+    damaged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProgress:
+    """How far a merge is: groups that are done, of those that are known, and their figures so far."""
+
+    done: int
+    groups: int
+    result: "MergeResult"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeResult:
+    """What was merged, or in a dry run would be: `splits_before` splits with `rows` rows are now `splits_after`.
+
+    Groups that lost against another writer are `conflicts`, with the reason; their splits are as they were, and so are
+    those that could not be read, the `damaged`.
+    """
+
+    version: int
+    dry_run: bool = False
+    groups: int = 0
+    merged: int = 0
+    rows: int = 0
+    splits_before: int = 0
+    splits_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    conflicts: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        verb = "would become" if self.dry_run else "became"
+        after = "" if self.dry_run else f", {self.bytes_before:,} bytes {self.bytes_after:,}"
+        trouble = [f"  conflict: {reason}" for reason in self.conflicts] + [
+            f"  left as it was, because it cannot be read: {path}" for path in self.damaged
+        ]
+        head = f"{self.splits_before:,} splits with {self.rows:,} rows {verb} {self.splits_after:,}{after}"
+        return "\n".join([f"{head} (version {self.version})", *trouble])
+
+
+Work: TypeAlias = Callable[[MergeGroup], Written]
+Runner: TypeAlias = Callable[[Work, Sequence[MergeGroup]], Iterable[Written]]
+"""Does the work of groups, here or elsewhere; results come in any order."""
+
+
+def run_here(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+    """One group after the other, each committed before the next is begun."""
+    return map(work, groups)
+
+
+def merge(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    request: MergeRequest,
+    config: Config,
+    *,
+    run: Runner = run_here,
+    progress: Callable[[MergeProgress], object] | None = None,
+) -> tuple[Snapshot, MergeResult]:
+    """Merges until there is nothing left that is worth it; gives the table afterwards, and what was done.
+
+    Sizes are known when splits are written: where merged ones turned out small, they are merged once more.
+    """
+    merging = _Merging(log, snapshot, job=uuid4().hex[:12], result=MergeResult(version=snapshot.version))
+    try:
+        while groups := merging.next_groups(request, config):
+            for written in run(partial(write_group, log.table), groups):
+                merging.finish(written)
+                if progress is not None:
+                    progress(MergeProgress(merging.done, merging.result.groups, merging.result))
+    except BaseException:
+        sweep(merging.job, log)
+        raise
+    return merging.snapshot, merging.result
+
+
+def dry_run(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:
+    """What a merge would begin with; nothing is read but the log."""
+    groups = plan_merge(snapshot, request, config, job="")
+    sources = list(chain.from_iterable(group.splits for group in groups))
+    return MergeResult(
+        version=snapshot.version,
+        dry_run=True,
+        groups=len(groups),
+        rows=sum(group.rows for group in groups),
+        splits_before=len(sources),
+        splits_after=sum(-(-group.size // request.limits.target_size) for group in groups),
+        bytes_before=sum(group.size for group in groups),
+    )
+
+
+def plan_merge(
+    snapshot: Snapshot, request: MergeRequest, config: Config, *, job: str, aside: Iterable[str] = ()
+) -> list[MergeGroup]:
+    """The groups of a merge, those with the most splits first; none where there is nothing to do.
+
+    Splits that were put `aside` are not touched.
+    """
+    splits = without_paths(_concerned(snapshot, request.where), aside)
+    found = bins_of_other_layouts(splits, snapshot.metadata, request.limits) if request.rewrite_layout else []
+    old = [_group(one, snapshot, request, config, job=job) for one in found]
+    if request.rewrite_layout:
+        splits = splits.filter(pc.field("spec_id") == snapshot.metadata.current_spec_id)
+    small = [
+        _group(one, snapshot, request, config, job=job, spec_id=one["spec_id"][0].as_py())
+        for one in bins(splits, request.limits, touching=request.touching)
+    ]
+    groups = sorted(old + small, key=lambda group: (-len(group.splits), group.paths))
+    return groups if request.max_dest_splits is None else groups[: request.max_dest_splits]
+
+
+def write_group(table: str, group: MergeGroup) -> Written:
+    """Writes a group's rows again. A source that cannot be read is left out; so is the group, if too little is left."""
+    config = group.plan.config
+    store = TransactionLog.open(table, config).store
+    opener = SplitOpener.of(store, config)
+    left = list(group.splits)
+    damaged: list[str] = []
+    while len(left) > 1 or (left and not damaged):
+        try:
+            adds = write_rows(group.plan, _all_rows(opener, left, group.plan.schema), store)
+        except StorageError as error:
+            bad = next((split for split in left if error.path == store.name_of(split.path)), None)
+            if bad is None:
+                raise
+            left.remove(bad)
+            damaged.append(bad.path)
+            continue
+        kept = replace(group, splits=tuple(left))
+        return Written(kept, [_merged_add(add, kept) for add in adds], tuple(damaged))
+    return Written(replace(group, splits=()), (), tuple(damaged))
+
+
+def _concerned(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
+    if where is None:
+        return snapshot.splits
+    judged = judge_splits(where, snapshot, statistics=False)
+    return judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
+
+
+def _group(
+    splits: pa.Table,
+    snapshot: Snapshot,
+    request: MergeRequest,
+    config: Config,
+    *,
+    job: str,
+    spec_id: int | None = None,
+) -> MergeGroup:
+    """The group of some splits: written under their own layout where there is a `spec_id`, else under the current one."""
+    refs = refs_to(splits)
+    rows, size = sum(ref.num_records or 0 for ref in refs), sum(ref.size for ref in refs)
+    together = request.limits.max_records if spec_id is not None else rows * request.limits.target_size // max(1, size)
+    settings = replace(
+        config,
+        auto_size=False,
+        cluster_by=request.cluster_by,
+        target_records=min(max(1, together), request.limits.max_records),
+    )
+    plan = replace(plan_copy(snapshot, settings, spec_id=spec_id), job=job)
+    logical = None if spec_id is None else _union(splits)
+    physical = None if logical is None else dict(splits["physical_partition"][0].as_py() or ())
+    return MergeGroup(
+        splits=tuple(refs),
+        plan=plan if logical is None else replace(plan, layout=_without(logical.columns, plan.layout)),
+        merges=1 + (pc.max(splits["num_merge_ops"]).as_py() or 0),
+        logical=logical,
+        physical=physical or None,
+    )
+
+
+def _without(columns: Iterable[str], layout: Layout) -> Layout:
+    """The layout of coalesced splits: without the fields whose values share a split."""
+    gone = set(columns)
+    return Layout(tuple(field for field in layout.fields if field.name not in gone))
+
+
+def _union(splits: pa.Table) -> LogicalPartitions | None:
+    """The logical partitions of coalesced splits together; complete only if each of them lists all of its own."""
+    given = splits["logical_partitions"].to_pylist()
+    if any(one is None for one in given):
+        return None
+    counts: dict[tuple[str | None, ...], int] = {}
+    counted = all(one["counts"] and len(one["counts"]) == len(one["tuples"]) for one in given)
+    for one in given:
+        for values, count in zip(one["tuples"], one["counts"] if counted else repeat(0), strict=False):
+            counts[tuple(values)] = counts.get(tuple(values), 0) + count
+    return LogicalPartitions(
+        complete=all(one["complete"] for one in given),
+        columns=given[0]["columns"],
+        tuples=list(counts),
+        counts=list(counts.values()) if counted else None,
+    )
+
+
+def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of splits, each of which has as many as the log says; a row that is missing here would be lost for good."""
+    for split in splits:
+        seen = 0
+        for batch in rows_of(opener, [split], schema):
+            seen += batch.num_rows
+            yield batch
+        if split.num_records not in (None, seen):
+            reason = f"it has {seen} rows, and the log says {split.num_records}"
+            name = opener.store.name_of(split.path)
+            raise DamagedSplitError(f"{name} is damaged: {reason}", path=name, reason=reason)
+
+
+def _merged_add(add: Add, group: MergeGroup) -> Add:
+    return msgspec.structs.replace(
+        add,
+        data_change=False,
+        num_merge_ops=group.merges,
+        logical_partitions=group.logical,
+        physical_partition=group.physical,
+    )
+
+
+@dataclass(slots=True)
+class _Merging:
+    """A merge on its way: the table as it is by now, and what has been done."""
+
+    log: TransactionLog
+    snapshot: Snapshot
+    job: str
+    result: MergeResult
+    done: int = 0
+    aside: set[str] = field(default_factory=set)
+
+    def next_groups(self, request: MergeRequest, config: Config) -> list[MergeGroup]:
+        if request.max_dest_splits is not None:
+            request = replace(request, max_dest_splits=request.max_dest_splits - self.done)
+        groups = plan_merge(self.snapshot, request, config, job=self.job, aside=self.aside)
+        self.result = replace(self.result, groups=self.result.groups + len(groups))
+        return groups
+
+    def finish(self, written: Written) -> None:
+        """Commits a group, or remembers why not: its splits are then not tried again."""
+        self.done += 1
+        self.aside.update(written.damaged)
+        self.result = replace(self.result, damaged=(*self.result.damaged, *written.damaged))
+        if not written.adds:
+            self.aside.update(written.group.paths)
+            return
+        try:
+            self._commit(written)
+        except ConflictError as error:
+            self.log.store.discard(add.path for add in written.adds)
+            self.aside.update(written.group.paths)
+            self.result = replace(self.result, conflicts=(*self.result.conflicts, str(error)))
+
+    def _commit(self, written: Written) -> None:
+        group, before = written.group, self.result
+        after = sum(add.size for add in written.adds)
+        metrics = {**figures(written.adds), "numRemovedSplits": len(group.splits), "numRemovedBytes": group.size}
+        self.snapshot = self.log.commit(self._transaction(written, metrics)).snapshot
+        self.result = replace(
+            before,
+            version=self.snapshot.version,
+            merged=before.merged + 1,
+            rows=before.rows + metrics["numAddedRows"],
+            splits_before=before.splits_before + len(group.splits),
+            splits_after=before.splits_after + len(written.adds),
+            bytes_before=before.bytes_before + group.size,
+            bytes_after=before.bytes_after + after,
+        )
+
+    def _transaction(self, written: Written, metrics: Mapping[str, int]) -> Transaction:
+        group, snapshot = written.group, self.snapshot
+        sources = snapshot.splits.filter(pc.is_in(snapshot.splits["path"], pa.array(group.paths, pa.string())))
+        if len(sources) != len(group.splits):
+            raise self._lost(group, sources)
+        return Transaction(
+            operation=Operation.MERGE,
+            snapshot=snapshot,
+            adds=written.adds,
+            removes=removes_for(sources, snapshot.metadata, deletion_timestamp=now(), data_change=False),
+            rewritten=frozenset(group.paths),
+            parameters={"clusterBy": ", ".join(group.plan.config.cluster_by), "partitionBy": str(group.plan.layout)},
+            metrics=metrics,
+        )
+
+    def _lost(self, group: MergeGroup, sources: pa.Table) -> ConflictError:
+        """Another writer removed some of a group's splits, before an earlier group was committed."""
+        gone = sorted(set(group.paths) - set(sources["path"].to_pylist()))
+        reason = "it removed splits that this one rewrites"
+        return ConflictError(
+            f"{len(gone)} of {len(group.splits)} splits of {self.log.table} were removed by another writer, {gone[0]} "
+            "among them; merge again",
+            table=self.log.table,
+            version=self.snapshot.version,
+            operation=Operation.MERGE,
+            reason=reason,
+            paths=gone,
+        )
