@@ -11,10 +11,11 @@
 ['day', '_score']
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -31,7 +32,9 @@ from indextables.read.question import ask
 from indextables.read.scan import Scan
 from indextables.read.top import search_top
 from indextables.rewrite.drop import Dropped, drop_partitions
+from indextables.rewrite.merge import MergeProgress, MergeResult, merge, plan_only, run_here
 from indextables.rewrite.replace import replace_where, scope_of
+from indextables.rewrite.request import merge_request
 from indextables.schema import parse_type
 from indextables.search import FieldRule
 from indextables.write.evolve import (
@@ -239,6 +242,44 @@ class IndexTable:
         return self._alter(
             lambda metadata: with_wider_column(metadata, name, arrow), {"widenColumn": name, "type": str(kind)}
         )
+
+    def merge_splits(
+        self,
+        *,
+        where: str | Predicate | None = None,
+        target_size: int | str | None = None,
+        max_dest_splits: int | None = None,
+        max_source_splits_per_merge: int | None = None,
+        cluster_by: str | Sequence[str] | None = None,
+        rewrite_layout: bool = False,
+        dry_run: bool = False,
+        spark: Any = None,
+        progress: Callable[[MergeProgress], object] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> MergeResult:
+        """Makes few splits of a good size out of many small ones, with the same rows; see docs/upkeep.md.
+
+        `where` chooses partitions. `cluster_by` sorts the rows of merged splits. `rewrite_layout` also moves splits of
+        older layouts to the current one. With a Spark session, its executors do the work.
+        """
+        given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
+        config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
+        snapshot = self._writable()
+        request = merge_request(
+            snapshot,
+            config,
+            table=self.path,
+            where=where,
+            cluster_by=cluster_by,
+            rewrite_layout=rewrite_layout,
+            max_dest_splits=max_dest_splits,
+        )
+        if dry_run:
+            return plan_only(snapshot, request, config)
+        run = run_here if spark is None else import_module("indextables.spark.merge").on_executors(spark)
+        after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
+        self._moved(after)
+        return result
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
         log = self._log.configured(self._config(None))

@@ -22,28 +22,17 @@ from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions
 from indextables.log.clock import now
-from indextables.log.splits import removes_for, without_paths
+from indextables.log.splits import removes_for
 from indextables.predicate import Predicate, Verdict
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.prune import judge_splits
 from indextables.rewrite.copy import plan_copy, refs_to, rows_of
-from indextables.rewrite.packing import Limits, bins, bins_of_other_layouts
+from indextables.rewrite.packing import bins, bins_of_other_layouts
+from indextables.rewrite.request import MergeRequest
 from indextables.write.job import sweep
 from indextables.write.modes import figures
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeRequest:
-    """What is to be merged, and into what. `touching`: only partitions that have one of these splits."""
-
-    limits: Limits
-    where: Predicate | None = None
-    cluster_by: tuple[str, ...] = ()
-    rewrite_layout: bool = False
-    max_dest_splits: int | None = None
-    touching: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +142,7 @@ def merge(
     return merging.snapshot, merging.result
 
 
-def dry_run(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:
+def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:
     """What a merge would begin with; nothing is read but the log."""
     groups = plan_merge(snapshot, request, config, job="")
     sources = list(chain.from_iterable(group.splits for group in groups))
@@ -169,13 +158,15 @@ def dry_run(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeR
 
 
 def plan_merge(
-    snapshot: Snapshot, request: MergeRequest, config: Config, *, job: str, aside: Iterable[str] = ()
+    snapshot: Snapshot, request: MergeRequest, config: Config, *, job: str, among: pa.Array | None = None
 ) -> list[MergeGroup]:
     """The groups of a merge, those with the most splits first; none where there is nothing to do.
 
-    Splits that were put `aside` are not touched.
+    With `among`, only splits with these paths are looked at.
     """
-    splits = without_paths(_concerned(snapshot, request.where), aside)
+    splits = _concerned(snapshot, request.where)
+    if among is not None:
+        splits = splits.filter(pc.is_in(splits["path"], among))
     found = bins_of_other_layouts(splits, snapshot.metadata, request.limits) if request.rewrite_layout else []
     old = [_group(one, snapshot, request, config, job=job) for one in found]
     if request.rewrite_layout:
@@ -297,19 +288,28 @@ def _merged_add(add: Add, group: MergeGroup) -> Add:
 
 @dataclass(slots=True)
 class _Merging:
-    """A merge on its way: the table as it is by now, and what has been done."""
+    """A merge on its way: the table as it is by now, and what has been done.
+
+    What others add in the meantime is left to the next merge: this one would never end beside busy writers.
+    """
 
     log: TransactionLog
     snapshot: Snapshot
     job: str
     result: MergeResult
     done: int = 0
+    made: list[str] = field(default_factory=list)
     aside: set[str] = field(default_factory=set)
+    known: pa.Array | None = None
 
     def next_groups(self, request: MergeRequest, config: Config) -> list[MergeGroup]:
         if request.max_dest_splits is not None:
             request = replace(request, max_dest_splits=request.max_dest_splits - self.done)
-        groups = plan_merge(self.snapshot, request, config, job=self.job, aside=self.aside)
+        if self.known is None:
+            self.known = self.snapshot.splits["path"].combine_chunks()
+        among = pa.concat_arrays([self.known, pa.array(self.made, pa.string())])
+        among = among.filter(pc.invert(pc.is_in(among, pa.array(self.aside, pa.string()))))
+        groups = plan_merge(self.snapshot, request, config, job=self.job, among=among)
         self.result = replace(self.result, groups=self.result.groups + len(groups))
         return groups
 
@@ -343,6 +343,7 @@ class _Merging:
             bytes_before=before.bytes_before + group.size,
             bytes_after=before.bytes_after + after,
         )
+        self.made += [add.path for add in written.adds]
 
     def _transaction(self, written: Written, metrics: Mapping[str, int]) -> Transaction:
         group, snapshot = written.group, self.snapshot
