@@ -33,6 +33,7 @@ from indextables.read.scan import Scan
 from indextables.read.top import search_top
 from indextables.rewrite.drop import Dropped, drop_partitions
 from indextables.rewrite.merge import MergeProgress, MergeResult, merge, plan_only, run_here
+from indextables.rewrite.on_write import merge_after_write
 from indextables.rewrite.replace import replace_where, scope_of
 from indextables.rewrite.request import merge_request
 from indextables.schema import parse_type
@@ -135,14 +136,15 @@ class IndexTable:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
         refuse_contradictions(options or {}, overwrites=False)
         config = self._config(options)
-        return self._moved(append(self._log.configured(config), self._writable(), _reader(data), config))
+        return self._wrote(append(self._log.configured(config), self._writable(), _reader(data), config), config)
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
         refuse_contradictions(options or {}, overwrites=True)
         config, snapshot = self._config(options), self._writable()
         replacing = scope_of(config, snapshot.metadata, table=self.path)
-        return self._moved(overwrite(self._log.configured(config), snapshot, _reader(data), config, replacing))
+        after = overwrite(self._log.configured(config), snapshot, _reader(data), config, replacing)
+        return self._wrote(after, config)
 
     def replace_where(
         self,
@@ -168,7 +170,7 @@ class IndexTable:
         refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(_reader(rows), where) for rows, where in _pairs(data, predicate)]
-        return self._moved(replace_where(self._log.configured(config), self._writable(), pairs, config))
+        return self._wrote(replace_where(self._log.configured(config), self._writable(), pairs, config), config)
 
     def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False) -> Dropped:
         """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go."""
@@ -312,6 +314,11 @@ class IndexTable:
         if self._pinned:
             raise IndexTablesError(f"{self!r} shows the past and cannot be written; open the table without a version")
         return self._snapshot
+
+    def _wrote(self, snapshot: Snapshot, config: Config) -> int:
+        if snapshot.version > self._snapshot.version:
+            snapshot = merge_after_write(self._log.configured(config), snapshot, config)
+        return self._moved(snapshot)
 
     def _moved(self, snapshot: Snapshot) -> int:
         self._snapshot = snapshot
