@@ -201,6 +201,12 @@ class Config:
         positive_integer,
         "A write merges the small splits of a partition where there are so many of them.",
     )
+    purge_min_retention: timedelta = _setting(  # noqa: RUF009
+        "purge.minRetention",
+        timedelta(days=7),
+        duration,
+        "A purge keeps files that are younger: readers of older versions and writers at work may need them.",
+    )
     temp_directory: str | None = _setting(
         "indexWriter.tempDirectoryPath",
         None,

@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
@@ -38,6 +38,7 @@ from indextables.rewrite.replace import replace_where, scope_of
 from indextables.rewrite.request import merge_request
 from indextables.schema import parse_type
 from indextables.search import FieldRule
+from indextables.upkeep.purge import PurgeResult, purge
 from indextables.write.evolve import (
     Change,
     LayoutChange,
@@ -282,6 +283,22 @@ class IndexTable:
         after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
         self._moved(after)
         return result
+
+    def purge(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        dry_run: bool = False,
+        force: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> PurgeResult:
+        """Deletes files that no version within the last days needs: 7, unless `older_than` or a setting says otherwise.
+
+        Fewer than `purge.minRetention` have to be forced. A dry run lists what would go.
+        """
+        self._writable()
+        config = self._config(options)
+        return purge(self._log.configured(config), config, older_than=older_than, dry_run=dry_run, force=force)
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
         log = self._log.configured(self._config(None))
