@@ -38,6 +38,7 @@ from indextables.rewrite.replace import replace_where, scope_of
 from indextables.rewrite.request import merge_request
 from indextables.schema import parse_type
 from indextables.search import FieldRule
+from indextables.upkeep.health import Health, health
 from indextables.upkeep.purge import PurgeResult, purge
 from indextables.write.evolve import (
     Change,
@@ -299,6 +300,10 @@ class IndexTable:
         self._writable()
         config = self._config(options)
         return purge(self._log.configured(config), config, older_than=older_than, dry_run=dry_run, force=force)
+
+    def health(self) -> Health:
+        """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
+        return health(self._log, self._snapshot, self._config(None))
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
         log = self._log.configured(self._config(None))
