@@ -38,8 +38,12 @@ from indextables.rewrite.replace import replace_where, scope_of
 from indextables.rewrite.request import merge_request
 from indextables.schema import parse_type
 from indextables.search import FieldRule
+from indextables.upkeep.advice import Advice
+from indextables.upkeep.advise import advise, columns_of
 from indextables.upkeep.health import Health, health
+from indextables.upkeep.profile import profile
 from indextables.upkeep.purge import PurgeResult, purge
+from indextables.upkeep.workload import Given, read_workload
 from indextables.write.evolve import (
     Change,
     LayoutChange,
@@ -304,6 +308,12 @@ class IndexTable:
     def health(self) -> Health:
         """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
         return health(self._log, self._snapshot, self._config(None))
+
+    def advise(self, queries: Iterable[Given]) -> Advice:
+        """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
+        workload = read_workload(queries, self.schema)
+        known = profile(self._snapshot, columns_of(self.layout, workload), self._opener)
+        return advise(workload, known, self.layout)
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
         log = self._log.configured(self._config(None))
