@@ -108,7 +108,7 @@ def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[st
     except VersionNotFoundError as error:
         start = log.snapshot(error.earliest)
     later = read_versions(log.store, list_log(log.store), start.version + 1, snapshot.version)
-    recent = snapshot.tombstones.filter(pc.field("deletion_timestamp") >= milliseconds(before))
+    recent = snapshot.tombstones.filter(pc.field("deletion_timestamp") > milliseconds(before))
     live = pa.chunked_array(
         [*start.splits["path"].chunks, *snapshot.splits["path"].chunks, *recent["path"].chunks], pa.string()
     )
