@@ -27,7 +27,7 @@ from indextables.predicate import Predicate, Verdict
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.prune import judge_splits
 from indextables.rewrite.copy import plan_copy, refs_to, rows_of
-from indextables.rewrite.packing import bins, bins_of_other_layouts
+from indextables.rewrite.packing import Limits, bins, bins_of_other_layouts
 from indextables.rewrite.request import MergeRequest
 from indextables.write.job import sweep
 from indextables.write.modes import figures
@@ -167,15 +167,16 @@ def plan_merge(
     splits = _concerned(snapshot, request.where)
     if among is not None:
         splits = splits.filter(pc.is_in(splits["path"], among))
-    found = bins_of_other_layouts(splits, snapshot.metadata, request.limits) if request.rewrite_layout else []
-    old = [_group(one, snapshot, request, config, job=job) for one in found]
+    plans = _plans(snapshot, splits, request, config, job=job)
+    moved: list[MergeGroup] = []
     if request.rewrite_layout:
-        splits = splits.filter(pc.field("spec_id") == snapshot.metadata.current_spec_id)
-    small = [
-        _group(one, snapshot, request, config, job=job, spec_id=one["spec_id"][0].as_py())
-        for one in bins(splits, request.limits, touching=request.touching)
-    ]
-    groups = sorted(old + small, key=lambda group: (-len(group.splits), group.paths))
+        current = snapshot.metadata.current_spec_id
+        old = bins_of_other_layouts(splits, snapshot.metadata, request.limits)
+        moved = [_moved(one, plans[current], request.limits) for one in old]
+        splits = splits.filter(pc.field("spec_id") == current)
+    small = bins(splits, request.limits, touching=request.touching)
+    merged = [_merged(one, plans[one["spec_id"][0].as_py()]) for one in small]
+    groups = sorted(moved + merged, key=lambda group: (-len(group.splits), group.paths))
     return groups if request.max_dest_splits is None else groups[: request.max_dest_splits]
 
 
@@ -208,35 +209,41 @@ def _concerned(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
     return judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
 
 
-def _group(
-    splits: pa.Table,
-    snapshot: Snapshot,
-    request: MergeRequest,
-    config: Config,
-    *,
-    job: str,
-    spec_id: int | None = None,
-) -> MergeGroup:
-    """The group of some splits: written under their own layout where there is a `spec_id`, else under the current one."""
-    refs = refs_to(splits)
-    rows, size = sum(ref.num_records or 0 for ref in refs), sum(ref.size for ref in refs)
-    together = request.limits.max_records if spec_id is not None else rows * request.limits.target_size // max(1, size)
+def _plans(
+    snapshot: Snapshot, splits: pa.Table, request: MergeRequest, config: Config, *, job: str
+) -> dict[int, WritePlan]:
+    """How rows are written again under each layout: as one split, since what goes together fits into one."""
     settings = replace(
-        config,
-        auto_size=False,
-        cluster_by=request.cluster_by,
-        target_records=min(max(1, together), request.limits.max_records),
+        config, auto_size=False, cluster_by=request.cluster_by, target_records=request.limits.max_records
     )
-    plan = replace(plan_copy(snapshot, settings, spec_id=spec_id), job=job)
-    logical = None if spec_id is None else _union(splits)
+    specs = {*splits["spec_id"].unique().to_pylist(), snapshot.metadata.current_spec_id}
+    return {spec: replace(plan_copy(snapshot, settings, spec_id=spec), job=job) for spec in specs}
+
+
+def _merged(splits: pa.Table, plan: WritePlan) -> MergeGroup:
+    """Splits of one partition that become one."""
+    logical = _union(splits)
     physical = None if logical is None else dict(splits["physical_partition"][0].as_py() or ())
     return MergeGroup(
-        splits=tuple(refs),
+        splits=tuple(refs_to(splits)),
         plan=plan if logical is None else replace(plan, layout=_without(logical.columns, plan.layout)),
-        merges=1 + (pc.max(splits["num_merge_ops"]).as_py() or 0),
+        merges=_merges(splits),
         logical=logical,
         physical=physical or None,
     )
+
+
+def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
+    """Splits of any layout that become splits of the current one, each of about the wanted size."""
+    refs = tuple(refs_to(splits))
+    rows, size = sum(ref.num_records or 0 for ref in refs), sum(ref.size for ref in refs)
+    target = min(max(1, rows * limits.target_size // max(1, size)), limits.max_records)
+    config = replace(plan.config, target_records=target)
+    return MergeGroup(splits=refs, plan=replace(plan, config=config), merges=_merges(splits))
+
+
+def _merges(splits: pa.Table) -> int:
+    return 1 + (pc.max(splits["num_merge_ops"]).as_py() or 0)
 
 
 def _without(columns: Iterable[str], layout: Layout) -> Layout:

@@ -40,6 +40,7 @@ def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = 
     """The splits of each merge, out of a splits table; with `touching`, only of partitions that have one of these paths."""
     small = splits.filter(pc.field("size") < limits.small).sort_by(_IN_ORDER)
     partitions = _by_partition(small)
+    small = small.select(list(_OF_A_GROUP))
     sizes, rows = small["size"].to_pylist(), pc.fill_null(small["num_records"], 0).to_pylist()
     paths = small["path"].to_pylist() if touching is not None else ()
     found = []
@@ -57,7 +58,7 @@ def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) 
     old = splits.filter(pc.field("spec_id") != metadata.current_spec_id)
     if not len(old):
         return []
-    old = _in_order_of(layouts(metadata)[metadata.current_spec_id], old)
+    old = _in_order_of(layouts(metadata)[metadata.current_spec_id], old).select(list(_OF_A_GROUP))
     sizes = old["size"].to_pylist()
     ends = Limits(target_size=_AT_ONCE * limits.target_size, max_records=_AT_ONCE * limits.max_records, min_sources=1)
     return [old.take(numbers) for numbers in packed([(size, 0) for size in sizes], ends)]
@@ -82,6 +83,17 @@ def packed(given: Iterable[tuple[int, int]], limits: Limits) -> list[list[int]]:
     return [one for one in full if len(one) >= min(2, limits.min_sources)]
 
 
+_OF_A_GROUP = (
+    "path",
+    "size",
+    "num_records",
+    "spec_id",
+    "footer_start_offset",
+    "footer_end_offset",
+    "num_merge_ops",
+    "logical_partitions",
+    "physical_partition",
+)
 _IN_ORDER = [("modification_time", "ascending"), ("path", "ascending")]
 
 
