@@ -11,10 +11,10 @@
 ['day', '_score']
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self
 
 import pyarrow as pa
 
@@ -31,10 +31,9 @@ from indextables.read.question import ask
 from indextables.read.scan import Scan
 from indextables.read.top import search_top
 from indextables.search import FieldRule
+from indextables.write.given import Data, batches_of
 from indextables.write.modes import append, create, overwrite
 from indextables.write.plan import current_rules
-
-Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch]
 
 
 class IndexTable:
@@ -77,7 +76,7 @@ class IndexTable:
         path: str | Path,
         *,
         version: int | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: datetime | date | str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Self:
         """A table as it is, or as it was after a version or at a moment (text without a zone is UTC)."""
@@ -112,12 +111,16 @@ class IndexTable:
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
         config = self._config(options)
-        return self._moved(append(self._log.configured(config), self._writable(), _reader(data), config))
+        return self._moved(
+            append(self._log.configured(config), self._writable(), batches_of(data, self.schema), config)
+        )
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows; gives the new version."""
         config = self._config(options)
-        return self._moved(overwrite(self._log.configured(config), self._writable(), _reader(data), config))
+        return self._moved(
+            overwrite(self._log.configured(config), self._writable(), batches_of(data, self.schema), config)
+        )
 
     def scan(
         self,
@@ -148,7 +151,7 @@ class IndexTable:
         """The rows that match best, best first, with their `_score`."""
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
 
-    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "IndexTable":
+    def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> "IndexTable":
         """The table as it was; such a handle never moves and cannot write."""
         if version is not None and timestamp is not None:
             raise IndexTablesError("give a version or a timestamp, not both")
@@ -194,26 +197,16 @@ class IndexTable:
         return snapshot.version
 
 
-def _reader(data: Data) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
-    """The schema of the data where it is known, and its batches."""
-    match data:
-        case pa.Table():
-            return data.schema, data.to_batches(max_chunksize=_BATCH)
-        case pa.RecordBatchReader():
-            return data.schema, data
-        case pa.RecordBatch():
-            return data.schema, [data]
-        case _:
-            return None, data
-
-
-def _moment(given: datetime | str | None) -> datetime | None:
-    if not isinstance(given, str):
-        return given
+def _moment(given: datetime | date | str | None) -> datetime | None:
+    """A day is its first moment, in UTC."""
     try:
-        return datetime.fromisoformat(given)
+        match given:
+            case None | datetime():
+                return given
+            case date():
+                return datetime.combine(given, time(), UTC)
+            case str():
+                return datetime.fromisoformat(given)
     except ValueError:
-        raise IndexTablesError(f"{given!r} is not a moment; write it like 2024-01-31T12:00:00Z") from None
-
-
-_BATCH = 131_072
+        pass
+    raise IndexTablesError(f"{given!r} is not a moment; write it like 2024-01-31T12:00:00Z")

@@ -9,7 +9,7 @@ from indextables.config import Config
 from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
+from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Metadata, Protocol, Txn
 from indextables.log.clock import now
 from indextables.log.splits import removes_for
 from indextables.log.transaction import everything
@@ -46,16 +46,14 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
     if already_written(snapshot, config):
         return snapshot
     schema, batches = _peeked(data)
-    metadata = snapshot.metadata
-    if config.merge_schema and schema is not None:
-        metadata = with_columns_of(metadata, schema, config.typemap)
+    metadata = _merged(snapshot, schema, config)
 
     def transaction(adds: list[Add]) -> Transaction:
         return Transaction(
             operation=Operation.APPEND,
             snapshot=snapshot,
             adds=adds,
-            metadata=None if metadata is snapshot.metadata else metadata,
+            metadata=_changed(snapshot, metadata),
             txn=progress(config),
             metrics=figures(adds),
         )
@@ -66,6 +64,8 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
 def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:
     if already_written(snapshot, config):
         return snapshot
+    schema, batches = _peeked(data)
+    metadata = _merged(snapshot, schema, config)
 
     def transaction(adds: list[Add]) -> Transaction:
         removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now())
@@ -75,11 +75,24 @@ def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Co
             adds=adds,
             removes=removes,
             reads=everything,
+            metadata=_changed(snapshot, metadata),
             txn=progress(config),
             metrics={**figures(adds), "numRemovedSplits": len(removes)},
         )
 
-    return _write_and_commit(log, plan_write(snapshot.metadata, sized(config, snapshot)), _peeked(data), transaction)
+    return _write_and_commit(log, plan_write(metadata, sized(config, snapshot)), (schema, batches), transaction)
+
+
+def _merged(snapshot: Snapshot, schema: pa.Schema | None, config: Config) -> Metadata:
+    """The table's description, with the columns that only the data has where mergeSchema asks for them."""
+    if not config.merge_schema or schema is None:
+        return snapshot.metadata
+    return with_columns_of(snapshot.metadata, schema, config.typemap)
+
+
+def _changed(snapshot: Snapshot, metadata: Metadata) -> Metadata | None:
+    """What a commit says of the description: nothing, if it is the same."""
+    return None if metadata is snapshot.metadata else metadata
 
 
 def _write_and_commit(
