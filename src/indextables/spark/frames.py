@@ -51,6 +51,10 @@ class TableFrameReader(DataFrameReader):
             self.option(key, value)
         return self
 
+    @property
+    def is_of_the_past(self) -> bool:
+        return not self._given.keys().isdisjoint({"versionasof", "timestampasof"})
+
     def load(
         self,
         path: str | list[str] | None = None,

@@ -18,6 +18,7 @@ from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.catalog import brought_up_to_date, parts_of, settled
 from indextables.spark.frames import TableFrameReader
+from indextables.spark.options import FORMAT
 from indextables.spark.statements import run
 
 _MARK = "_of_indextables"
@@ -65,7 +66,10 @@ def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options
     """`spark.table` and `spark.read.table`."""
     spark = asked if isinstance(asked, SparkSession) else asked._spark  # noqa: SLF001 - the reader's session
     name = str(next(iter((*args, *options.values())), ""))
-    brought_up_to_date(spark, parts_of(spark, name))
+    parts = parts_of(spark, name)
+    entry = brought_up_to_date(spark, parts)
+    if entry is not None and isinstance(asked, TableFrameReader) and asked.is_of_the_past:
+        return asked.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
     return settled(original(asked, *args, **options))
 
 

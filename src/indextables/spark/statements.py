@@ -42,19 +42,32 @@ _OPTIONS = re.compile(r"\s*WITH\s*\(", re.IGNORECASE)
 
 
 def run(
-    original: Callable[..., DataFrame], spark: SparkSession, text: str, args: Any = None, **names: Any
+    original: Callable[..., DataFrame],
+    spark: SparkSession,
+    sqlQuery: str,  # noqa: N803 - Spark's name
+    args: Any = None,
+    **names: Any,
 ) -> DataFrame:
     """`spark.sql`, for which tables of ours in the catalog are like any other."""
-    plan = None if names else _parsed(spark, text)
+    plan = None if names else _parsed(spark, sqlQuery)
     if plan is None:
-        return original(spark, text, args, **names)
-    located = _located(spark, text, plan)
-    plan = plan if located == text else _parsed(spark, located)
+        return original(spark, sqlQuery, args, **names)
+    located = _located(spark, sqlQuery, plan)
+    plan = plan if located == sqlQuery else _parsed(spark, located)
     if kind(plan) in _CREATES and _is_for_us(plan):
         return _created(spark, plan, args)
-    if kind(plan) == "InsertIntoStatement" and located != text and not args:
+    if kind(plan) == "InsertIntoStatement" and located != sqlQuery and not args and _is_into_ours(spark, plan):
         return _inserted(spark, plan)
     return original(spark, located, args)
+
+
+def _is_into_ours(spark: SparkSession, plan: Java) -> bool:
+    target = plan.table()
+    return kind(target) == "UnresolvedRelation" and entry_of(spark, _parts(target)) is not None
+
+
+def _parts(reference: Java) -> list[str]:
+    return [str(part) for part in sequence(reference.multipartIdentifier())]
 
 
 def _is_for_us(plan: Java) -> bool:
@@ -89,19 +102,21 @@ def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
             _refuse_time_travel(spark, reference.relation())
             continue
         options = {str(key).lower() for key in reference.options().asCaseSensitiveMap()}
+        if not options.isdisjoint({"versionasof", "timestampasof"}):
+            _refuse_time_travel(spark, reference)
         if "path" not in options and not reference.isStreaming() and reference.origin().stopIndex().isDefined():
-            entry = brought_up_to_date(spark, [str(part) for part in sequence(reference.multipartIdentifier())])
+            entry = brought_up_to_date(spark, _parts(reference))
             if entry is not None:
                 yield reference.origin().stopIndex().get() + 1, entry
 
 
 def _refuse_time_travel(spark: SparkSession, reference: Java) -> None:
-    parts = [str(part) for part in sequence(reference.multipartIdentifier())]
+    parts = _parts(reference)
     if entry_of(spark, parts) is not None:
         name = ".".join(parts)
         raise ConfigError(
-            f"Spark has no VERSION AS OF and TIMESTAMP AS OF for tables of Python data sources; write FROM {name} "
-            "WITH ('versionAsOf' = '3'), or WITH ('timestampAsOf' = '2024-01-31 12:00:00')",
+            f"Spark's SQL knows no past of tables of Python data sources; make a view of it: "
+            f'spark.read.option("versionAsOf", 3).table("{name}").createTempView("before")',
             key="versionAsOf",
             value=None,
         )
