@@ -45,7 +45,14 @@ def test_types_that_hold_the_same_values_are_accepted(given: pa.DataType, kept: 
 
 @pytest.mark.parametrize(
     "given",
-    [pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32()), pa.struct({"x": pa.int8()}), pa.uint64(), pa.null()],
+    [
+        pa.list_(pa.int32()),
+        pa.map_(pa.string(), pa.int32()),
+        pa.struct({"x": pa.int8()}),
+        pa.uint64(),
+        pa.null(),
+        pa.decimal128(5, -2),
+    ],
 )
 def test_a_type_that_cannot_be_held_is_refused_by_name(given: pa.DataType) -> None:
     with pytest.raises(SchemaError, match="'odd'") as caught:

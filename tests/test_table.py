@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -109,6 +110,45 @@ class TestLife:
         table.append(lines(3).to_batches()[0])
         assert table.count() == 4
 
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"status": [500, 501], "message": ["a", None]},
+            [{"status": 500, "message": "a"}, {"status": 501}],
+            [{"status": 500, "message": "a"}, {"status": 501, "message": None}],
+            {"Status": pa.array([500, 501], pa.int32()), "message": ("a", None)},
+        ],
+    )
+    def test_values_of_python(self, data: Any) -> None:
+        table = new_table()
+        table.append(data)
+        assert table.scan(columns=["status", "message"]).to_arrow().to_pylist() == [
+            {"status": 500, "message": "a"},
+            {"status": 501, "message": None},
+        ]
+
+    @pytest.mark.parametrize(
+        ("data", "complaint"),
+        [
+            ("text", "a str is no data"),
+            (7, "a int is no data"),
+            ([1, 2], "a int is no data"),
+            ([{"status": 1}, None], "a NoneType is no data"),
+            ({"status": [1], "message": []}, "of different lengths"),
+            ({"status": ["one"]}, "'status' has values that do not go together"),
+            ({"status": [2**40]}, "'status' has values that do not go together"),
+            ({"message": ["\ud800"]}, "'message' has values that do not go together"),
+            ([{"status": 1, "STATUS": 2}], "differ in case only"),
+            ({1: [1]}, "named by text"),
+            ({"extra": [1]}, "no column 'extra'"),
+        ],
+    )
+    def test_what_is_no_data(self, tmp_path: Path, data: Any, complaint: str) -> None:
+        table = new_table(tmp_path / "t")
+        with pytest.raises(SchemaError, match=complaint):
+            table.append(data)
+        assert (files(tmp_path), IndexTable.open(table.path).version) == ([], 0)
+
     def test_time_travel(self, table: IndexTable) -> None:
         table.overwrite(lines(0))
         assert [table.at(version=v).count() for v in range(3)] == [0, len(LINES), 1]
@@ -120,6 +160,12 @@ class TestLife:
             table.at(version=9)
         with pytest.raises(IndexTablesError, match="is not a moment"):
             table.at(timestamp="yesterday")
+        day = first.date()
+        assert table.at(timestamp=day + timedelta(days=1)).version == 2
+        with pytest.raises(VersionNotFoundError):
+            IndexTable.open(table.path, timestamp=day - timedelta(days=1))
+        with pytest.raises(IndexTablesError, match="5 is not a moment"):
+            table.at(timestamp=5)  # type: ignore[arg-type]
 
     def test_the_past_cannot_be_written(self, table: IndexTable) -> None:
         with pytest.raises(IndexTablesError, match="shows the past"):
@@ -209,6 +255,15 @@ class TestScan:
         assert table.scan(limit=0).to_arrow().num_rows == 0
         assert table.scan(limit=3).count() == 3
         assert table.scan(limit=100).count() == len(LINES)
+
+    def test_half_a_character_is_refused(self, table: IndexTable) -> None:
+        half = "\ud800"
+        for where in (f"message = '{half}'", f"message LIKE '{half}%'"):
+            with pytest.raises(InvalidPredicateError, match="half a character"):
+                table.count(where)
+        for build in (col("message").isin, col("message").startswith, col("message").contains, col("message").like):
+            with pytest.raises(InvalidPredicateError, match="half a character"):
+                table.count(build(half))
 
     def test_a_condition_built_in_python(self, table: IndexTable) -> None:
         assert table.count((col("day") == "mon") & (col("status") > 200)) == 2
@@ -420,6 +475,9 @@ class TestWriting:
         table = IndexTable.create(tmp_path / "t", schema)
         with pytest.raises(SchemaError, match="'id' may not be null, and 1 rows"):
             table.append(pa.table({"id": [1, None]}))
+        coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([1, None]))  # null by its dictionary
+        with pytest.raises(SchemaError, match="'id' may not be null, and 1 rows"):
+            table.append(pa.table({"id": coded}))
         with pytest.raises(SchemaError, match="'id' may not be null, and the data does not have it"):
             table.append(pa.table({"x": ["a"]}))
         assert files(tmp_path) == []
@@ -439,6 +497,24 @@ class TestWriting:
         assert table.count(query="note:fox") == 1
         assert table.count("host IS NULL") == 1
         assert table.at(version=1).schema == SCHEMA
+
+    def test_an_overwrite_may_add_columns(self) -> None:
+        table = new_table(partition_by=None)
+        table.append(lines(0, 1))
+        table.overwrite(pa.table({"host": ["web-1"]}), options={"mergeSchema": "true"})
+        assert table.scan(columns=["status", "host"]).to_arrow().to_pylist() == [{"status": None, "host": "web-1"}]
+        assert (table.at(version=1).schema, table.schema.names[-1]) == (SCHEMA, "host")
+        with pytest.raises(SchemaError, match="no column 'other'"):
+            table.overwrite(pa.table({"other": [1]}))
+
+    def test_text_that_is_no_text(self, tmp_path: Path) -> None:
+        half = pa.Array.from_buffers(
+            pa.binary(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe")]
+        )
+        table = new_table(tmp_path / "t", partition_by=None)
+        with pytest.raises(SchemaError, match="'message' does not fit string: Invalid UTF8"):
+            table.append(pa.table({"message": half.view(pa.string())}))
+        assert files(tmp_path) == []
 
     def test_field_types_stay_what_they_are(self, tmp_path: Path) -> None:
         table = new_table(tmp_path / "t")

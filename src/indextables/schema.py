@@ -138,7 +138,7 @@ def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
         return _table_type(column, arrow.value_type)
     if pa.types.is_timestamp(arrow):
         return pa.timestamp("us", "UTC" if arrow.tz else None)
-    if pa.types.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_PRECISION:
+    if pa.types.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_PRECISION and arrow.scale >= 0:
         return pa.decimal128(arrow.precision, arrow.scale)
     raise SchemaError(
         f"column {column!r} has type {arrow}, which a table cannot hold; "

@@ -12,10 +12,10 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, cast
 
 import pyarrow as pa
 
@@ -54,11 +54,10 @@ from indextables.write.evolve import (
     with_layout,
     with_wider_column,
 )
+from indextables.write.given import Data, batches_of
 from indextables.write.modes import append, create, overwrite
 from indextables.write.plan import current_rules
 from indextables.write.replacing import refuse_contradictions
-
-Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch]
 
 
 class IndexTable:
@@ -101,7 +100,7 @@ class IndexTable:
         path: str | Path,
         *,
         version: int | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: datetime | date | str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Self:
         """A table as it is, or as it was after a version or at a moment (text without a zone is UTC)."""
@@ -142,14 +141,15 @@ class IndexTable:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
         refuse_contradictions(options or {}, overwrites=False)
         config = self._config(options)
-        return self._wrote(append(self._log.configured(config), self._writable(), _reader(data), config), config)
+        rows = batches_of(data, self.schema)
+        return self._wrote(append(self._log.configured(config), self._writable(), rows, config), config)
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
         refuse_contradictions(options or {}, overwrites=True)
         config, snapshot = self._config(options), self._writable()
         replacing = scope_of(config, snapshot.metadata, table=self.path)
-        after = overwrite(self._log.configured(config), snapshot, _reader(data), config, replacing)
+        after = overwrite(self._log.configured(config), snapshot, batches_of(data, self.schema), config, replacing)
         return self._wrote(after, config)
 
     def replace_where(
@@ -175,7 +175,7 @@ class IndexTable:
         """
         refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
-        pairs = [(_reader(rows), where) for rows, where in _pairs(data, predicate)]
+        pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
         return self._wrote(replace_where(self._log.configured(config), self._writable(), pairs, config), config)
 
     def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False) -> Dropped:
@@ -214,7 +214,7 @@ class IndexTable:
         """The rows that match best, best first, with their `_score`."""
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
 
-    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "IndexTable":
+    def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> "IndexTable":
         """The table as it was; such a handle never moves and cannot write."""
         if version is not None and timestamp is not None:
             raise IndexTablesError("give a version or a timestamp, not both")
@@ -357,19 +357,6 @@ class IndexTable:
         return snapshot.version
 
 
-def _reader(data: Data) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
-    """The schema of the data where it is known, and its batches."""
-    match data:
-        case pa.Table():
-            return data.schema, data.to_batches(max_chunksize=_BATCH)
-        case pa.RecordBatchReader():
-            return data.schema, data
-        case pa.RecordBatch():
-            return data.schema, [data]
-        case _:
-            return None, data
-
-
 def _pairs(
     data: Data | Sequence[tuple[Data, str | Predicate]], predicate: str | Predicate | None
 ) -> Sequence[tuple[Data, str | Predicate]]:
@@ -382,13 +369,16 @@ def _pairs(
     return cast("Sequence[tuple[Data, str | Predicate]]", pairs)
 
 
-def _moment(given: datetime | str | None) -> datetime | None:
-    if not isinstance(given, str):
-        return given
+def _moment(given: datetime | date | str | None) -> datetime | None:
+    """A day is its first moment, in UTC."""
     try:
-        return datetime.fromisoformat(given)
+        match given:
+            case None | datetime():
+                return given
+            case date():
+                return datetime.combine(given, time(), UTC)
+            case str():
+                return datetime.fromisoformat(given)
     except ValueError:
-        raise IndexTablesError(f"{given!r} is not a moment; write it like 2024-01-31T12:00:00Z") from None
-
-
-_BATCH = 131_072
+        pass
+    raise IndexTablesError(f"{given!r} is not a moment; write it like 2024-01-31T12:00:00Z")

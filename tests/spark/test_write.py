@@ -278,18 +278,3 @@ def test_columns_to_cluster_by_and_terms_of_a_layout_in_sparks_own_words(logs: A
 def test_buckets_are_a_matter_of_the_layout(logs: Any, path: str) -> None:
     with pytest.raises(ConfigError, match=r"bucket\(16, id\).* in place of bucketBy"):
         logs.write.format("indextables").bucketBy(4, "id").save(path)
-
-
-def test_tables_in_the_catalog(spark: Any, logs: Any, path: str) -> None:
-    logs.createOrReplaceTempView("catalog_input")
-    try:
-        logs.write.format("indextables").option("path", path).saveAsTable("catalog_logs")
-        logs.write.format("indextables").mode("append").saveAsTable("catalog_logs")
-        assert IndexTable.open(path).count() == 24
-        spark.sql(f"INSERT INTO catalog_logs WITH ('path' = '{path}') SELECT * FROM catalog_input")
-        assert IndexTable.open(path).count() == 36
-        with pytest.raises(Exception, match="ConfigError: there is no path"):
-            logs.write.insertInto("catalog_logs")
-    finally:
-        spark.sql("DROP TABLE IF EXISTS catalog_logs")
-    assert IndexTable.open(path).count() == 36

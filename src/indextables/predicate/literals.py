@@ -27,7 +27,9 @@ def literal(value: object) -> pa.Scalar:  # noqa: PLR0911  (one per kind of valu
             return value.cast(normalize(pa.schema({"literal": value.type})).field(0).type) if value.is_valid else _NULL
         case None:
             return _NULL
-        case bool() | float() | str() | bytes():
+        case str():
+            return pa.scalar(whole_text(value))
+        case bool() | float() | bytes():
             return pa.scalar(value)
         case int():
             return _integer(value)
@@ -43,6 +45,21 @@ def literal(value: object) -> pa.Scalar:  # noqa: PLR0911  (one per kind of valu
 
 
 _NULL = pa.scalar(None, pa.null())
+
+
+def whole_text(text: str) -> str:
+    r"""The text itself, or an InvalidPredicateError for one that no column can hold.
+
+    >>> whole_text("a\ud800")
+    Traceback (most recent call last):
+    indextables.errors.InvalidPredicateError: 'a\ud800' has half a character (a surrogate) in it, which no column can hold
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        reason = f"{text!r} has half a character (a surrogate) in it, which no column can hold"
+        raise InvalidPredicateError(reason, predicate=repr(text), reason=reason) from None
+    return text
 
 
 def decimal(value: Decimal) -> pa.Scalar:

@@ -8,7 +8,7 @@
 from dataclasses import dataclass
 
 from indextables.predicate import nodes
-from indextables.predicate.literals import literal
+from indextables.predicate.literals import literal, whole_text
 from indextables.predicate.nodes import Column, Comparison, IndexQuery, Op, Predicate
 
 
@@ -56,16 +56,16 @@ class ColumnExpression:
         return ~self.is_null()
 
     def startswith(self, text: str) -> Predicate:
-        return nodes.StartsWith(Column(self.name), text)
+        return nodes.StartsWith(Column(self.name), whole_text(text))
 
     def endswith(self, text: str) -> Predicate:
-        return nodes.EndsWith(Column(self.name), text)
+        return nodes.EndsWith(Column(self.name), whole_text(text))
 
     def contains(self, text: str) -> Predicate:
-        return nodes.Contains(Column(self.name), text)
+        return nodes.Contains(Column(self.name), whole_text(text))
 
     def like(self, pattern: str, *, escape: str = "\\") -> Predicate:
-        return nodes.Like(Column(self.name), pattern, escape)
+        return nodes.Like(Column(self.name), whole_text(pattern), escape)
 
     def indexquery(self, query: str) -> Predicate:
         return IndexQuery(self.name, query)

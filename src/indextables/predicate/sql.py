@@ -22,7 +22,7 @@ from indextables.errors import CastInvalidInputError, InvalidPredicateError, Pre
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.evaluate import evaluate_leaf
-from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal
+from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
 from indextables.predicate.nodes import Column, Comparison, IndexQuery, Literal, Op, Predicate
 
 MAX_LENGTH = 250_000
@@ -71,6 +71,7 @@ def parse(text: str, *, time_zone: str) -> Predicate:
 
 
 def _syntax_tree(text: str) -> exp.Expr:
+    whole_text(text)
     if len(text) > MAX_LENGTH:
         raise _invalid(text, f"it has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")
     try:

@@ -12,10 +12,10 @@ False
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations, product
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from indextables.errors import OverlappingPredicatesError
 from indextables.predicate import (

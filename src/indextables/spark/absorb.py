@@ -27,7 +27,7 @@ from indextables.spark.catalyst import (
     sequence,
     simplified,
 )
-from indextables.spark.options import FORMAT
+from indextables.spark.relations import asking, frame_over
 
 _TRANSPARENT = {"Filter", "Project", "SubqueryAlias", "View"}
 
@@ -42,8 +42,7 @@ def absorbed(frame: DataFrame) -> DataFrame:
         return frame  # a plan that we cannot look into is run as it is
     if taken is plan:
         return frame
-    classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
-    return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, taken), spark)  # noqa: SLF001
+    return frame_over(taken, spark)
 
 
 def _taken(plan: Java, spark: Any) -> Java:
@@ -104,18 +103,7 @@ class _Absorbing:
         """The relation, which asks for this condition."""
         given = dict(self.relation.options().asCaseSensitiveMap())
         options = {**{key: value for key, value in given.items() if key.lower() != "where"}, "where": where}
-        jvm, old = self.spark._jvm, self.relation  # noqa: SLF001
-        python = jvm.org.apache.spark.sql.execution.datasources.v2.python
-        source = python.PythonDataSourceV2()
-        source.setShortName(FORMAT)
-        return old.copy(
-            python.PythonTable(source, FORMAT, old.table().schema()),
-            old.output(),
-            old.catalog(),
-            old.identifier(),
-            jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options),
-            old.timeTravelSpec(),
-        )
+        return asking(self.spark, self.relation, options)
 
     def with_relation(self, plan: Java, relation: Java) -> Java:
         if kind(plan) not in _TRANSPARENT:

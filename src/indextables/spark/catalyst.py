@@ -59,6 +59,11 @@ def sequence(items: Java) -> list[Java]:
     return [items.apply(i) for i in range(items.size())]
 
 
+def pairs(items: Java) -> list[tuple[Java, Java]]:
+    """The first two of each, of a Scala map or a sequence of tuples."""
+    return [(item._1(), item._2()) for item in sequence(items.toSeq())]  # noqa: SLF001 - Scala's names
+
+
 def simplified(plan: Java, spark: Any) -> Java:
     """The plan with constants computed and shorthands spelled out, by Spark's own rules."""
     optimizer = spark._jvm.org.apache.spark.sql.catalyst.optimizer  # noqa: SLF001 - Spark's plans are in its JVM
@@ -75,11 +80,15 @@ def is_timeless(expression: Java) -> bool:
     return children.size() <= _LONG and all(map(is_timeless, sequence(children)))
 
 
+def is_ours(relation: Java) -> bool:
+    if kind(relation) != "DataSourceV2Relation" or kind(relation.table()) != "PythonTable":
+        return False
+    return bool(relation.table().name().lower() == FORMAT)
+
+
 def asked_of(relation: Java) -> Asked | None:
     """What a relation of ours asks for; None for others, and for those whose version is not settled."""
-    if kind(relation) != "DataSourceV2Relation" or kind(relation.table()) != "PythonTable":
-        return None
-    if relation.table().name().lower() != FORMAT:
+    if not is_ours(relation):
         return None
     try:
         asked = Asked.of(dict(relation.options().asCaseSensitiveMap()))

@@ -8,6 +8,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError, InvalidPredicateError
+from indextables.log import Snapshot
 from indextables.predicate import read, to_sql
 from indextables.predicate.written import as_written
 from indextables.read.question import Question
@@ -50,6 +51,10 @@ class TableFrameReader(DataFrameReader):
             self.option(key, value)
         return self
 
+    @property
+    def is_of_the_past(self) -> bool:
+        return not self._given.keys().isdisjoint({"versionasof", "timestampasof"})
+
     def load(
         self,
         path: str | list[str] | None = None,
@@ -71,13 +76,18 @@ class TableFrameReader(DataFrameReader):
 
 def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
     """A frame over the table that the options name, in the session's ways."""
+    given, snapshot = decided(spark, options)
+    wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
+    return DataFrameReader(spark).format(FORMAT).schema(wanted).options(**given).load()
+
+
+def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
+    """The options with what the session says and with the version that they mean now, and the table at that version."""
     given = {**_of_session(spark, options), **options}
     asked = Asked.of(given)
     snapshot = asked.snapshot()
-    given = {key: value for key, value in given.items() if key.lower() not in {"versionasof", "timestampasof"}}
-    wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
-    reader = DataFrameReader(spark).format(FORMAT).schema(wanted)
-    return reader.options(**{**given, "path": asked.path, "versionAsOf": str(snapshot.version)}).load()
+    given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
+    return {**given, "path": asked.path, "versionAsOf": str(snapshot.version)}, snapshot
 
 
 def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:

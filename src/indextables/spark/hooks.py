@@ -12,10 +12,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
+from pyspark.sql.readwriter import DataFrameReader
 
 from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_count, known_groups
+from indextables.spark.catalog import brought_up_to_date, parts_of, settled
 from indextables.spark.frames import TableFrameReader
+from indextables.spark.options import FORMAT
+from indextables.spark.statements import run
 
 _MARK = "_of_indextables"
 
@@ -24,6 +28,8 @@ def install() -> None:
     """Puts the hooks in place, once."""
     SparkSession.read = property(TableFrameReader)  # type: ignore[method-assign,assignment]
     _hook(SparkSession, "sql", _sql)
+    _hook(SparkSession, "table", _table)
+    _hook(DataFrameReader, "table", _table)
     _hook(ClassicDataFrame, "count", _count)
     _hook(ClassicDataFrame, "filter", _filter)
     _hook(GroupedData, "count", _groups)
@@ -53,7 +59,18 @@ def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any
 
 
 def _sql(original: Callable[..., DataFrame], spark: SparkSession, *args: Any, **options: Any) -> DataFrame:
-    return known_groups(absorbed(original(spark, *args, **options)))
+    return known_groups(absorbed(settled(run(original, spark, *args, **options))))
+
+
+def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options: Any) -> DataFrame:
+    """`spark.table` and `spark.read.table`."""
+    spark = asked if isinstance(asked, SparkSession) else asked._spark  # noqa: SLF001 - the reader's session
+    name = str(next(iter((*args, *options.values())), ""))
+    parts = parts_of(spark, name)
+    entry = brought_up_to_date(spark, parts)
+    if entry is not None and isinstance(asked, TableFrameReader) and asked.is_of_the_past:
+        return asked.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
+    return settled(original(asked, *args, **options))
 
 
 def _groups(original: Callable[..., DataFrame], grouped: Any, *args: Any, **options: Any) -> DataFrame:

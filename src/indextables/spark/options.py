@@ -15,7 +15,10 @@ _INTERNAL = "indextables.internal."
 MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE = (
     f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation", "timezone", "casesensitive")
 )
-_SPARKS_OWN = frozenset({"path", "paths", "provider", "location", "owner", "serialization.format"})
+_SPARKS_OWN = frozenset(
+    {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
+    | {"serialization.format"}
+)
 
 
 def settings_in(options: Mapping[str, str]) -> dict[str, str]:
@@ -45,9 +48,9 @@ def path_in(options: Mapping[str, str]) -> str:
     path = next((value for key, value in options.items() if key.lower() == "path"), None)
     if path is None:
         raise ConfigError(
-            "there is no path: a write needs one, and Spark does not pass on the one of a table in its catalog; "
-            'use df.write.format("indextables").mode("append").save(path), '
-            "or INSERT INTO ... WITH ('path' = '...') SELECT ...",
+            "there is no path, and Spark does not tell a Python data source where a table of its catalog is; "
+            "call indextables.enable(spark) and use spark.sql, spark.table, df.write.saveAsTable or df.write.insertInto, "
+            "or name the path: FROM t WITH ('path' = '...'), INSERT INTO t WITH ('path' = '...')",
             key="path",
             value=None,
         )

@@ -9,8 +9,10 @@ from indextables.errors import SchemaError
 from indextables.schema import to_json
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
     """The columns of a frame as a table would have them: all nullable, because Spark calls a literal not null.
+
+    Columns that somebody has declared keep their NOT NULL.
 
     >>> from pyspark.sql.types import LongType
     >>> arrow_schema(StructType().add("id", LongType(), nullable=False)).field("id").nullable
@@ -20,7 +22,9 @@ def arrow_schema(schema: StructType) -> pa.Schema:
         converted = to_arrow_schema(schema, timezone="UTC")
     except PySparkTypeError as error:
         raise SchemaError(f"a column has a type that a table cannot hold: {error}", column=None) from error
-    return pa.schema([field.with_nullable(True).remove_metadata() for field in converted])
+    return pa.schema(
+        [field.with_nullable(field.nullable if as_declared else True).remove_metadata() for field in converted]
+    )
 
 
 def spark_schema(schema: pa.Schema) -> StructType:

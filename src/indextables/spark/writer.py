@@ -5,16 +5,19 @@ options, which is what reaches the data source. All other formats take Spark's o
 """
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
 from indextables.config import PREFIX, canonical
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, TableExistsError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
 from indextables.spark.arrangement import arranged
+from indextables.spark.catalog import Entry, brought_up_to_date, entry_of, forget, known, parts_of, register
+from indextables.spark.inserts import insert_of_frame
 from indextables.spark.options import (
     ARRANGED,
     CASE_SENSITIVE,
@@ -28,6 +31,7 @@ from indextables.spark.options import (
     settings_of,
 )
 from indextables.spark.types import arrow_schema
+from indextables.storage.location import Location
 from indextables.write.arrange import roomy
 from indextables.write.job import Mode, WriteJob, plan_job
 from indextables.write.replacing import refuse_contradictions
@@ -119,17 +123,64 @@ class TableWriter(DataFrameWriter):
         partitionBy: Any = None,  # noqa: N803
         **options: Any,
     ) -> None:
-        """Writes to the `path` option, or to where the catalog has the table, and makes the catalog know it."""
+        """Writes to the `path` option, or to where the catalog has or wants the table, and makes the catalog know it."""
         self._told(format, mode, partitionBy, options)
         if not self._ours:
             super().mode(self._mode)
             super().saveAsTable(name)
             return
-        if "path" not in self._given and self._spark.catalog.tableExists(name):
-            self.option("path", _location(self._spark, name))
-        self._write(_mode_named(self._mode))
-        location = path_in(self._given).replace("'", "\\'")
-        self._spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING {FORMAT} OPTIONS (path '{location}')")
+        self._save_named(parts_of(self._spark, name), _mode_named(self._mode))
+
+    def _save_named(self, parts: Sequence[str], mode: Mode) -> None:
+        entry = entry_of(self._spark, parts)
+        if entry is None and known(self._spark, parts):
+            _refuse_other_format(parts)
+        if entry is not None:
+            self._save_again(entry, mode)
+            brought_up_to_date(self._spark, parts)
+        elif "path" in self._given:
+            self._write(mode)
+            register(self._spark, parts, path_in(self._given))
+        else:
+            self._save_managed(parts, mode)
+
+    def _save_again(self, entry: Entry, mode: Mode) -> None:
+        """To a table that the catalog knows."""
+        if mode is Mode.ERROR:
+            raise TableExistsError(
+                f"there is a table {entry.name} already, at {entry.location}; append to it or overwrite it",
+                table=entry.location,
+            )
+        given = self._given.setdefault("path", entry.location)
+        if Location.parse(given) != Location.parse(entry.location):
+            raise ConfigError(
+                f"table {entry.name} is at {entry.location}, not at {given}; leave the path out, or choose another name",
+                key="path",
+                value=given,
+            )
+        if mode is not Mode.IGNORE:
+            self._write(mode)
+
+    def _save_managed(self, parts: Sequence[str], mode: Mode) -> None:
+        """To a new table where the catalog wants it; the catalog wants to know first, and forgets it if the write fails."""
+        entry = register(self._spark, parts, None, self._df.schema)
+        try:
+            self.option("path", entry.location)
+            self._write(mode)
+        except BaseException:
+            forget(self._spark, entry)
+            raise
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803, FBT001 - Spark's
+        """Writes to a table of the catalog, by the positions of columns."""
+        entry = brought_up_to_date(self._spark, parts_of(self._spark, tableName))
+        if entry is None:
+            super().insertInto(tableName, overwrite)
+            return
+        replaces = self._mode.lower() == "overwrite" if overwrite is None else overwrite
+        insert = insert_of_frame(self._df, entry, overwrite=replaces)
+        writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode)
+        writer.options(**{**self._given, **insert.options}).save()
 
     def _told(self, source: str | None, mode: str | None, columns: Any, options: dict[str, Any]) -> None:
         self.mode(mode).options(**options)
@@ -201,11 +252,13 @@ def _session_reads(spark: SparkSession) -> dict[str, str]:
     return {TIME_ZONE: zone or "UTC", CASE_SENSITIVE: case or "false"}
 
 
-def _location(spark: SparkSession, name: str) -> str:
-    """Where the catalog has a table; DESCRIBE does not tell for tables of Python data sources."""
-    state = spark._jsparkSession.sessionState()  # noqa: SLF001
-    found = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
-    return str(found.location().toString())
+def _refuse_other_format(parts: Sequence[str]) -> None:
+    name = ".".join(parts)
+    raise ConfigError(
+        f"the catalog has a table or view {name} that is not of the format {FORMAT}; choose another name",
+        key="name",
+        value=name,
+    )
 
 
 def _mode_named(name: str) -> Mode:

@@ -107,13 +107,20 @@ def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
 def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Array:
     if source is None:
         return pa.nulls(batch.num_rows, field.type)
-    column = batch.column(source)
+    column = _cast(batch.column(source), field)
     if not field.nullable and column.null_count:
         raise SchemaError(
             f"column {field.name!r} may not be null, and {column.null_count} rows of the data are", column=field.name
         )
+    return column
+
+
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     try:
-        return column.cast(field.type)
+        column = column.cast(field.type)
+        if pa.types.is_string(field.type):
+            column.validate(full=True)  # text may come from anywhere, and only what is UTF-8 can be read back
     except pa.ArrowInvalid as error:
         message = f"column {field.name!r} does not fit {type_name(field.type)}: {error}"
         raise SchemaError(message, column=field.name) from error
+    return column

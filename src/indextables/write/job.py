@@ -118,7 +118,7 @@ def plan_job(
     config = sized(Config.resolve(*sources, properties=properties), snapshot)
     if snapshot is not None and mode.operation is Operation.CREATE:
         raise _exists(log.table)
-    metadata = _described(snapshot, schema, mode, config)
+    metadata = _described(snapshot, schema, config)
     plan = plan_write(metadata, config)
     conformer(schema, plan.schema)
     _refuse_unknown_columns(config.cluster_by, plan.schema)
@@ -180,7 +180,7 @@ def _current(log: TransactionLog) -> Snapshot | None:
         return None
 
 
-def _described(snapshot: Snapshot | None, schema: pa.Schema, mode: Mode, config: Config) -> Metadata:
+def _described(snapshot: Snapshot | None, schema: pa.Schema, config: Config) -> Metadata:
     """What the table is after the write."""
     layout = None if config.partition_by is None else Layout.parse(config.partition_by)
     if snapshot is None:
@@ -188,7 +188,7 @@ def _described(snapshot: Snapshot | None, schema: pa.Schema, mode: Mode, config:
     metadata = snapshot.metadata
     if layout is not None:
         _refuse_other_layout(layout.bind(metadata.arrow_schema()), layouts(metadata)[metadata.current_spec_id])
-    if config.merge_schema and mode is Mode.APPEND:
+    if config.merge_schema:
         return with_columns_of(metadata, schema, config.typemap)
     return metadata
 

@@ -9,7 +9,7 @@ from indextables.config import Config
 from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
+from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Metadata, Protocol, Txn
 from indextables.log.clock import now
 from indextables.log.commit import Committed, Plan
 from indextables.search import FieldRule
@@ -46,16 +46,14 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
     if already_written(snapshot, config):
         return snapshot
     schema, batches = peeked(data)
-    metadata = snapshot.metadata
-    if config.merge_schema and schema is not None:
-        metadata = with_columns_of(metadata, schema, config.typemap)
+    metadata = _merged(snapshot, schema, config)
 
     def transaction(adds: list[Add]) -> Transaction:
         return Transaction(
             operation=Operation.APPEND,
             snapshot=snapshot,
             adds=adds,
-            metadata=None if metadata is snapshot.metadata else metadata,
+            metadata=_changed(snapshot, metadata),
             txn=progress(config),
             metrics=figures(adds),
         )
@@ -67,8 +65,9 @@ def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Co
     """Writes rows in the place of those that `replacing` says."""
     if already_written(snapshot, config):
         return snapshot
-    plan = plan_write(snapshot.metadata, sized(config, snapshot))
     schema, batches = peeked(data)
+    metadata = _merged(snapshot, schema, config)
+    plan = plan_write(metadata, sized(config, snapshot))
 
     def transaction(adds: list[Add]) -> Transaction:
         going = replacing.outgoing(log, snapshot, plan, adds)
@@ -80,12 +79,25 @@ def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Co
             rewritten=going.rewritten,
             reads=going.reads,
             replaced=going.replaced,
+            metadata=_changed(snapshot, metadata),
             txn=progress(config),
             parameters=going.parameters,
             metrics={**figures(adds), **going.metrics},
         )
 
     return _write_and_commit(log, plan, (schema, replacing.admitted(batches, plan.schema)), transaction)
+
+
+def _merged(snapshot: Snapshot, schema: pa.Schema | None, config: Config) -> Metadata:
+    """The table's description, with the columns that only the data has where mergeSchema asks for them."""
+    if not config.merge_schema or schema is None:
+        return snapshot.metadata
+    return with_columns_of(snapshot.metadata, schema, config.typemap)
+
+
+def _changed(snapshot: Snapshot, metadata: Metadata) -> Metadata | None:
+    """What a commit says of the description: nothing, if it is the same."""
+    return None if metadata is snapshot.metadata else metadata
 
 
 def _write_and_commit(

@@ -1,0 +1,164 @@
+"""Tables of ours in the session's catalog: where they are, and frames over them.
+
+Spark's catalog keeps a table's location, but Spark gives a Python data source the options of the statement and nothing else:
+a relation of a catalog table comes without a path. What names such a table is given its path here.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from indextables.errors import ConfigError, TableNotFoundError
+from indextables.log import TransactionLog
+from indextables.spark.catalyst import Java
+from indextables.spark.frames import decided
+from indextables.spark.options import FORMAT
+from indextables.spark.relations import asking, frame_over, with_relations
+from indextables.spark.types import spark_schema
+
+logger = logging.getLogger(__name__)
+_SESSION_CATALOG = "spark_catalog"
+_SETTLED = {"path", "versionasof", "timezone"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A table of ours as the catalog knows it; `name` is quoted where need be."""
+
+    name: str
+    location: str
+
+
+def parts_of(spark: SparkSession, name: str) -> list[str]:
+    """The parts of a name as Spark reads it: `db.t`, `` `my table` ``."""
+    parts = _state(spark).sqlParser().parseMultipartIdentifier(name)
+    return [str(parts.apply(i)) for i in range(parts.size())]
+
+
+def entry_of(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
+    """The table that a name means, if it is one of ours; None for views, other formats and other catalogs."""
+    found = _metadata(spark, parts)
+    if found is None or not is_format(found.provider()):
+        return None
+    return Entry(quoted(parts), _text_of(spark, found.location()))
+
+
+def is_format(provider: Java) -> bool:
+    """Whether what Spark calls a provider, which there may be or not, is our format."""
+    return bool(provider.isDefined() and str(provider.get()).lower() == FORMAT)
+
+
+def known(spark: SparkSession, parts: Sequence[str]) -> bool:
+    """Whether the session's catalog has a table or view of this name, ours or not."""
+    return _metadata(spark, parts) is not None
+
+
+def brought_up_to_date(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
+    """The same as `entry_of`; the catalog then has the columns that the table has, whoever added them."""
+    entry, found = entry_of(spark, parts), _metadata(spark, parts)
+    if entry is None or found is None:
+        return None
+    try:
+        columns = spark_schema(TransactionLog.open(entry.location).snapshot().metadata.arrow_schema())
+    except TableNotFoundError:
+        return entry  # the first write creates it, and a read says that there is nothing
+    if _shape(StructType.fromJson(json.loads(found.schema().json()))) != _shape(columns):
+        _state(spark).catalog().alterTableSchema(found.identifier(), _java_schema(spark, columns))
+        logger.info("the catalog has learned the columns of %s: %s", entry.name, ", ".join(columns.names))
+    return entry
+
+
+def register(
+    spark: SparkSession, parts: Sequence[str], location: str | None, columns: StructType | None = None
+) -> Entry:
+    """Makes the catalog know a table: the one that is at a location, or a new one where the catalog wants it."""
+    spark.catalog.createTable(quoted(parts), path=location, source=FORMAT, schema=columns)
+    entry = entry_of(spark, parts)
+    if entry is None:
+        raise AssertionError("the catalog has it now")
+    return entry
+
+
+def forget(spark: Any, entry: Entry) -> None:
+    """Takes a table out of the catalog; its files go with it if the catalog has chosen their place."""
+    spark._jsparkSession.sql(f"DROP TABLE IF EXISTS {entry.name}")  # noqa: SLF001
+
+
+def settled(frame: DataFrame) -> DataFrame:
+    """The same frame; its relations have a path and a version, as those of `spark.read.load` have."""
+    spark = frame.sparkSession
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - see catalyst
+    new = with_relations(plan, spark, lambda relation: _settled(spark, relation))
+    return frame if new is plan else frame_over(new, spark)
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """A name in SQL.
+
+    >>> quoted(["db", "my`table"])
+    '`db`.`my``table`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def _settled(spark: SparkSession, relation: Java) -> Java:
+    options = dict(relation.options().asCaseSensitiveMap())
+    keys = {key.lower() for key in options}
+    if keys >= _SETTLED:
+        return relation
+    if "path" not in keys and relation.identifier().isDefined():
+        options["path"] = _location_of(spark, relation.identifier().get())
+    return asking(spark, relation, decided(spark, options)[0])
+
+
+def _location_of(spark: SparkSession, identifier: Java) -> str:
+    parts = [*identifier.namespace(), identifier.name()]
+    entry = entry_of(spark, [_SESSION_CATALOG, *parts])
+    if entry is None:
+        name = ".".join(parts)
+        raise ConfigError(
+            f"table {name} is not in the session's catalog {_SESSION_CATALOG}; read it by its path",
+            key="path",
+            value=name,
+        )
+    return entry.location
+
+
+def _metadata(spark: SparkSession, parts: Sequence[str]) -> Java | None:
+    state = _state(spark)
+    catalog, longest = state.catalog(), 3
+    match list(parts):
+        case [name] if catalog.getTempView(name).isDefined():
+            return None
+        case [first, _, _] if first.lower() == _SESSION_CATALOG:
+            pass
+        case [_] | [_, _] if str(state.catalogManager().currentCatalog().name()) == _SESSION_CATALOG:
+            pass
+        case _:
+            return None
+    identifier = state.sqlParser().parseTableIdentifier(quoted(parts[-2:] if len(parts) == longest else parts))
+    return catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
+
+
+def _shape(schema: StructType) -> list[tuple[str, object]]:
+    return [(field.name, field.dataType) for field in schema]
+
+
+def _java_schema(spark: Any, schema: StructType) -> Java:
+    return spark._jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())  # noqa: SLF001
+
+
+def _text_of(spark: Any, uri: Java) -> str:
+    """A location as our stores read it: escaped as a URI on local disk, plain elsewhere."""
+    if uri.getScheme() == "file":
+        return str(uri.toString())
+    return str(spark._jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(uri))  # noqa: SLF001
+
+
+def _state(spark: Any) -> Java:
+    return spark._jsparkSession.sessionState()  # noqa: SLF001

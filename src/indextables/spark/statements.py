@@ -1,0 +1,256 @@
+"""SQL statements about tables of ours in the catalog: CREATE TABLE, INSERT, and every query that names one.
+
+Spark parses the statement; what it cannot pass on to a Python data source is done here instead. A table that is named in a
+query gets its path in Spark's own notation, `FROM t WITH ('path' = '...')`, and Spark does the rest.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pyspark.errors import ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
+
+from indextables.config import canonical
+from indextables.errors import ConfigError, LayoutError, SchemaError
+from indextables.layout import Layout
+from indextables.log import TransactionLog
+from indextables.spark.catalog import (
+    Entry,
+    brought_up_to_date,
+    entry_of,
+    forget,
+    is_format,
+    known,
+    quoted,
+    register,
+    settled,
+)
+from indextables.spark.catalyst import Java, kind, pairs, sequence
+from indextables.spark.inserts import analyzed_insert, literal
+from indextables.spark.options import FORMAT, settings_in
+from indextables.spark.relations import frame_over
+from indextables.spark.types import arrow_schema, spark_schema
+from indextables.spark.writer import TableWriter
+from indextables.table import IndexTable
+
+_REPLACES = {"ReplaceTable", "ReplaceTableAsSelect"}
+_CREATES = {"CreateTable", "CreateTableAsSelect", *_REPLACES}
+_UNITS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+_OPTIONS = re.compile(r"\s*WITH\s*\(", re.IGNORECASE)
+
+
+def run(
+    original: Callable[..., DataFrame],
+    spark: SparkSession,
+    sqlQuery: str,  # noqa: N803 - Spark's name
+    args: Any = None,
+    **names: Any,
+) -> DataFrame:
+    """`spark.sql`, for which tables of ours in the catalog are like any other."""
+    plan = None if names else _parsed(spark, sqlQuery)
+    if plan is None:
+        return original(spark, sqlQuery, args, **names)
+    located = _located(spark, sqlQuery, plan)
+    plan = plan if located == sqlQuery else _parsed(spark, located)
+    if kind(plan) in _CREATES and _is_for_us(plan):
+        return _created(spark, plan, args)
+    if kind(plan) == "InsertIntoStatement" and located != sqlQuery and not args and _is_into_ours(spark, plan):
+        return _inserted(spark, plan)
+    return original(spark, located, args)
+
+
+def _is_into_ours(spark: SparkSession, plan: Java) -> bool:
+    target = plan.table()
+    return kind(target) == "UnresolvedRelation" and entry_of(spark, _parts(target)) is not None
+
+
+def _parts(reference: Java) -> list[str]:
+    return [str(part) for part in sequence(reference.multipartIdentifier())]
+
+
+def _is_for_us(plan: Java) -> bool:
+    return is_format(plan.tableSpec().provider())
+
+
+def _parsed(spark: Any, text: str) -> Java | None:
+    """The statement as Spark reads it; None where it cannot: whoever runs it says why."""
+    try:
+        return spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
+    except ParseException:
+        return None
+
+
+def _located(spark: SparkSession, text: str, plan: Java) -> str:
+    """The statement with a path at every table of ours; as it was, where Spark takes no path there."""
+    found = text
+    for end, entry in sorted(_places(spark, plan), key=lambda place: -place[0]):
+        path = f"'path' = {literal(entry.location)}"
+        options = _OPTIONS.match(found, end)
+        if options:
+            found = f"{found[: options.end()]}{path}, {found[options.end() :]}"
+        else:
+            found = f"{found[:end]} WITH ({path}){found[end:]}"
+    return text if found == text or _parsed(spark, found) is None else found
+
+
+def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
+    """Where the name of a table of ours ends, and which one it is."""
+    for reference in _references(plan):
+        if kind(reference) == "RelationTimeTravel":
+            _refuse_time_travel(spark, reference.relation())
+            continue
+        options = {str(key).lower() for key in reference.options().asCaseSensitiveMap()}
+        if not options.isdisjoint({"versionasof", "timestampasof"}):
+            _refuse_time_travel(spark, reference)
+        if "path" not in options and not reference.isStreaming() and reference.origin().stopIndex().isDefined():
+            entry = brought_up_to_date(spark, _parts(reference))
+            if entry is not None:
+                yield reference.origin().stopIndex().get() + 1, entry
+
+
+def _refuse_time_travel(spark: SparkSession, reference: Java) -> None:
+    parts = _parts(reference)
+    if entry_of(spark, parts) is not None:
+        name = ".".join(parts)
+        raise ConfigError(
+            f"Spark's SQL knows no past of tables of Python data sources; make a view of it: "
+            f'spark.read.option("versionAsOf", 3).table("{name}").createTempView("before")',
+            key="versionAsOf",
+            value=None,
+        )
+
+
+def _references(plan: Java) -> Iterator[Java]:
+    """The tables that a parsed statement names, in subqueries too."""
+    beside: list[Java] = []
+    match kind(plan):
+        case "UnresolvedRelation" | "RelationTimeTravel":
+            yield plan
+        case "InsertIntoStatement":
+            beside = [plan.table()]
+        case "ExplainCommand":
+            beside = [plan.logicalPlan()]
+        case "UnresolvedWith":
+            beside = [query for _, query in pairs(plan.cteRelations())]
+    for inner in (*beside, *sequence(plan.children()), *sequence(plan.subqueries())):
+        yield from _references(inner)
+
+
+def _inserted(spark: SparkSession, plan: Java) -> DataFrame:
+    insert = analyzed_insert(spark, plan)
+    TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**insert.options).save()
+    return _nothing(spark)
+
+
+def _created(spark: SparkSession, plan: Java, args: Any) -> DataFrame:
+    parts = [str(part) for part in sequence(plan.name().nameParts())]
+    if kind(plan) in _REPLACES:
+        raise _refused("OR REPLACE", "drop the table first, or INSERT OVERWRITE it")
+    if plan.ignoreIfExists() and known(spark, parts):
+        return _nothing(spark)
+    if kind(plan) == "CreateTable":
+        _declared(spark, plan, parts)
+    elif args:
+        raise _refused("args", "write the values into the statement")
+    else:
+        writer = TableWriter(settled(frame_over(plan.query(), spark))).format(FORMAT)
+        writer.options(**_given(plan)).partitionBy(*_terms(plan)).saveAsTable(quoted(parts))
+    return _nothing(spark)
+
+
+def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
+    """A table with these columns, new or known to be so; or the one that is at the location."""
+    given, columns = _given(plan), _columns(plan)
+    location = given.pop("path", None)
+    if not columns.fields and location is None:
+        raise _refused("neither columns nor a location", "give columns, or the LOCATION of a table")
+    if location is not None and (not columns.fields or TransactionLog.open(location).exists()):
+        _refuse_differences(IndexTable.open(location), columns, _layout(plan), given)
+        register(spark, parts, location)
+        return
+    schema = StructType([StructField(c.name, c.dataType) for c in columns])
+    entry = register(spark, parts, location, schema)
+    try:
+        settings = canonical(settings_in(given))
+        properties = {str(key): str(value) for key, value in pairs(plan.tableSpec().properties())}
+        IndexTable.create(
+            entry.location,
+            arrow_schema(columns, as_declared=True),
+            partition_by=_terms(plan),
+            options=settings,
+            properties={**properties, **settings},
+        )
+    except BaseException:
+        forget(spark, entry)
+        raise
+
+
+def _refuse_differences(table: IndexTable, columns: StructType, layout: Layout, settings: Mapping[str, str]) -> None:
+    """A statement that describes a table which is there must describe it as it is."""
+    if settings:
+        raise _refused(f"{min(settings)} for a table that is there already", "settings go with the creation of a table")
+    if columns.fields and arrow_schema(columns) != arrow_schema(spark_schema(table.schema)):
+        raise SchemaError(
+            f"the table at {table.path} has the columns {', '.join(table.schema.names)}, and the statement has others; "
+            "leave the columns out",
+            column=None,
+        )
+    if layout.fields and layout.bind(table.schema) != table.layout:
+        raise LayoutError(
+            f"the table at {table.path} is partitioned by {str(table.layout) or 'nothing'}, not by {layout}; "
+            "leave PARTITIONED BY out",
+            field=str(layout),
+        )
+
+
+def _given(plan: Java) -> dict[str, str]:
+    """The options of a CREATE TABLE, its location as `path`."""
+    spec = plan.tableSpec()
+    options = {str(key): _constant(value) for key, value in pairs(spec.optionExpression().options())}
+    return {**options, **({"path": str(spec.location().get())} if spec.location().isDefined() else {})}
+
+
+def _constant(expression: Java) -> str:
+    if kind(expression) != "Literal":
+        raise _refused(f"the option {expression.sql()}", "write a constant")
+    return str(expression.value().toString() if hasattr(expression.value(), "toString") else expression.value())
+
+
+def _columns(plan: Java) -> StructType:
+    columns = sequence(plan.columns())
+    for column in columns:
+        if column.defaultValue().isDefined() or column.generationExpression().isDefined():
+            raise _refused(f"a computed column {column.name()}", "compute it in the query that writes")
+    return StructType([StructField(c.name(), _data_type(c.dataType()), bool(c.nullable())) for c in columns])
+
+
+def _data_type(java: Java) -> DataType:
+    return _parse_datatype_json_string(java.json())
+
+
+def _layout(plan: Java) -> Layout:
+    return Layout.of(*_terms(plan))
+
+
+def _terms(plan: Java) -> list[str]:
+    """PARTITIONED BY as our layouts are written: `days(ts)` is `day(ts)`."""
+    return [_term(transform) for transform in sequence(plan.partitioning())]
+
+
+def _term(transform: Java) -> str:
+    name = str(transform.name())
+    if name == "identity":
+        return quoted(transform.references()[0].fieldNames())
+    text = str(transform.toString())
+    return text.replace(name, _UNITS[name], 1) if name in _UNITS else text
+
+
+def _refused(what: str, instead: str) -> ConfigError:
+    return ConfigError(f"CREATE TABLE with {what} is not possible for indextables; {instead}", key="CREATE", value=what)
+
+
+def _nothing(spark: SparkSession) -> DataFrame:
+    """What a command gives."""
+    return spark.createDataFrame([], StructType())

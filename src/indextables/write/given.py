@@ -1,0 +1,99 @@
+"""The data of a write, in whatever form a user has it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
+Columns: TypeAlias = Mapping[str, Any]
+Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch] | Rows | Columns
+_BATCH = 131_072
+
+
+def batches_of(  # noqa: PLR0911 - one for each form
+    data: Data, table: pa.Schema | None = None
+) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
+    """The schema of the data where it is known, and its batches. Python's own values get the types of the table.
+
+    >>> schema, batches = batches_of([{"id": 1}, {"ID": 2, "name": "b"}], pa.schema({"id": pa.int32()}))
+    Traceback (most recent call last):
+    indextables.errors.SchemaError: the data has columns 'id' and 'ID', which differ in case only; ...
+    >>> batches_of({"id": [1, 2]}, pa.schema({"id": pa.int32()}))[0].types
+    [DataType(int32)]
+    """
+    match data:
+        case pa.Table():
+            return data.schema, data.to_batches(max_chunksize=_BATCH)
+        case pa.RecordBatchReader():
+            return data.schema, data
+        case pa.RecordBatch():
+            return data.schema, [data]
+        case Mapping():
+            return batches_of(_table(data, table))
+        case [Mapping(), *_]:
+            return batches_of(_table(_columns(data), table))
+        case _ if hasattr(data, "__arrow_c_stream__"):
+            return batches_of(pa.RecordBatchReader.from_stream(data))
+        case Iterable() if not isinstance(data, str | bytes):
+            return None, _checked(data)
+        case _:
+            raise _unknown(data)
+
+
+def _checked(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    for item in items:
+        if not isinstance(item, pa.RecordBatch):
+            raise _unknown(item)
+        yield item
+
+
+def _columns(rows: Rows) -> Columns:
+    """Rows as columns; what a row does not say is null."""
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise _unknown(next(row for row in rows if not isinstance(row, Mapping)))
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _table(columns: Columns, table: pa.Schema | None) -> pa.Table:
+    types = {} if table is None else {field.name.lower(): field.type for field in table}
+    _refuse_twins(list(columns))
+    arrays = {name: _array(name, values, types.get(name.lower())) for name, values in columns.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise SchemaError(f"the columns of the data are of different lengths: {lengths}", column=None)
+    return pa.table(arrays)
+
+
+def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError) as error:
+        raise SchemaError(f"column {name!r} has values that do not go together: {error}", column=name) from error
+
+
+def _refuse_twins(names: list[Any]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        if not isinstance(name, str):
+            raise SchemaError(f"the data has a column {name!r}, but columns are named by text", column=None)
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise SchemaError(
+                f"the data has columns {other!r} and {name!r}, which differ in case only; give them one name",
+                column=name,
+            )
+
+
+def _unknown(item: object) -> SchemaError:
+    return SchemaError(
+        f"a {type(item).__name__} is no data for a table; give a pyarrow.Table, a RecordBatchReader, record batches, "
+        "a list of dicts or a dict of columns",
+        column=None,
+    )

@@ -1,0 +1,145 @@
+"""A driver that is killed in the middle of a write leaves the table as it was, or fully written; so does a full disk.
+
+Each driver is a process of its own with a JVM of its own. What goes wrong there, and when, is told to its Python processes
+by files in a directory, which `sitecustomize` looks for.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+
+pytestmark = pytest.mark.spark
+LONG_ENOUGH = 300  # seconds, for a JVM to start on a busy machine
+
+FAULTS = """
+import os, resource, time
+from pathlib import Path
+
+from indextables.write import job
+
+faults = Path(os.environ["FAULTS"])
+
+
+def stop(point):
+    if (faults / f"stop at {point}").exists():
+        (faults / "stopped").touch()
+        while (faults / f"stop at {point}").exists():
+            time.sleep(0.1)
+        os._exit(1)
+
+
+def write_task(*args, original=job.write_task, **options):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if (faults / "full disk").exists():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        result = original(*args, **options)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    stop("written")
+    return result
+
+
+def commit_job(*args, original=job.commit_job):
+    stop("commit")
+    version = original(*args)
+    stop("committed")
+    return version
+
+
+job.write_task, job.commit_job = write_task, commit_job
+"""
+
+DRIVER = """
+import os, sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import indextables
+
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+spark = indextables.enable(builder.getOrCreate())
+faults, path = Path(os.environ["FAULTS"]), sys.argv[1]
+
+
+def append():
+    frame = spark.range(20, numPartitions=2).selectExpr("id", "id % 2 AS p")
+    frame.write.format("indextables").mode("append").option("optimizeWrite.enabled", "false").save(path)
+
+
+if (faults / "full disk").exists():
+    try:
+        append()
+    except Exception as error:
+        (faults / "error").write_text(str(error))
+    (faults / "full disk").rename(faults / "no longer full")
+append()
+(faults / "stopped").touch()
+"""
+
+
+@pytest.fixture
+def faults(tmp_path: Path) -> Path:
+    place = tmp_path / "faults"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(FAULTS)
+    return place
+
+
+def driver(faults: Path, table: Path) -> "subprocess.Popen[bytes]":
+    searched = os.pathsep.join([str(faults), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "FAULTS": str(faults), "PYTHONPATH": searched, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-c", DRIVER, str(table)]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def until(reached: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + LONG_ENOUGH
+    while not reached():
+        assert process.poll() is None, "the driver has ended by itself"
+        assert time.monotonic() < deadline, "the driver is stuck"
+        time.sleep(0.05)
+
+
+def files(table: Path) -> set[str]:
+    return {str(file.relative_to(table)) for file in table.rglob("*.split")}
+
+
+@pytest.mark.parametrize(("point", "rows"), [("written", 2), ("commit", 2), ("committed", 22)])
+def test_a_driver_that_is_killed(tmp_path: Path, faults: Path, point: str, rows: int) -> None:
+    place = tmp_path / "table"
+    IndexTable.create(place, pa.schema({"id": pa.int64(), "p": pa.int64()}), partition_by="p").append(
+        {"id": [100, 101], "p": [0, 1]}
+    )
+    before = files(place)
+    full = faults / "full disk"
+    if point == "committed":
+        full.touch()
+    stop = faults / f"stop at {point}"
+    stop.touch()
+    process = driver(faults, place)
+    try:
+        until((faults / "stopped").exists, process)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        stop.unlink()  # a Python worker that outlives the JVM ends now
+    table = IndexTable.open(place)
+    assert (table.version, table.count()) == (1 if rows == 2 else 2, rows)
+    assert before < files(place)  # what the dead driver has written lies there, and is in the table only if committed
+    assert table.scan().to_arrow().num_rows == rows
+    assert table.append({"id": [7], "p": [0]}) == table.version
+    assert IndexTable.open(place).count() == rows + 1
+    if point == "committed":
+        assert "StorageError" in (faults / "error").read_text()
+        assert files(place) == set(table.splits()["path"].to_pylist())  # the full disk has left nothing
