@@ -12,6 +12,7 @@ IndexTablesError
 │   ├── TypeMismatchError
 │   ├── CastInvalidInputError       a row's value that cannot be converted, found while rows are compared
 │   └── NonPartitionedTableError
+├── StatementError                  SQL text that cannot be read
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -106,6 +107,14 @@ class CastInvalidInputError(PredicateError):
 
 class NonPartitionedTableError(PredicateError):
     table: str
+
+
+class StatementError(IndexTablesError):
+    """`position` counts characters of `statement` from zero."""
+
+    statement: str
+    reason: str
+    position: int
 
 
 class SearchQueryError(IndexTablesError):

@@ -16,6 +16,7 @@ from pyspark.sql.group import GroupedData
 from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.frames import TableFrameReader
+from indextables.spark.sql import answer
 
 _MARK = "_of_indextables"
 
@@ -23,7 +24,7 @@ _MARK = "_of_indextables"
 def install() -> None:
     """Puts the hooks in place, once."""
     SparkSession.read = property(TableFrameReader)  # type: ignore[method-assign,assignment]
-    _hook(SparkSession, "sql", _sql)
+    _hook(SparkSession, "sql", answer)
     _hook(ClassicDataFrame, "count", _count)
     _hook(ClassicDataFrame, "filter", _filter)
     _hook(GroupedData, "count", _groups)
@@ -50,10 +51,6 @@ def _count(original: Callable[..., int], frame: DataFrame) -> int:
 
 def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any) -> DataFrame:
     return absorbed(original(frame, condition))
-
-
-def _sql(original: Callable[..., DataFrame], spark: SparkSession, *args: Any, **options: Any) -> DataFrame:
-    return known_groups(absorbed(original(spark, *args, **options)))
 
 
 def _groups(original: Callable[..., DataFrame], grouped: Any, *args: Any, **options: Any) -> DataFrame:

@@ -9,7 +9,9 @@ from indextables.errors import ConfigError
 
 FORMAT = "indextables"
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION = (f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation"))
+MODE, ARRANGED, SPECULATION, SEARCHES, SITE = (
+    f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation", "searches", "site")
+)
 _SPARKS_OWN = frozenset({"path", "paths", "provider", "location", "owner", "serialization.format"})
 
 

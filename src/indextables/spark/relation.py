@@ -1,0 +1,83 @@
+"""Our relations in Spark's plans: what they ask for, and the same relations asking for more."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from indextables.errors import IndexTablesError
+from indextables.predicate import IndexQuery
+from indextables.spark.asked import Asked, as_option, search_name
+from indextables.spark.java import Java, kind, sequence
+from indextables.spark.options import FORMAT, SEARCHES
+
+
+def asked_of(relation: Java) -> Asked | None:
+    """What a relation of ours asks for; None for others, and for those whose version is not settled."""
+    if kind(relation) != "DataSourceV2Relation" or kind(relation.table()) != "PythonTable":
+        return None
+    if relation.table().name().lower() != FORMAT:
+        return None
+    try:
+        asked = Asked.of(dict(relation.options().asCaseSensitiveMap()))
+    except IndexTablesError:
+        return None
+    return asked if asked.version is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation of ours. To Spark, what is made of it here has the same columns, and further ones after them."""
+
+    java: Java
+    asked: Asked
+
+    @classmethod
+    def of(cls, plan: Java) -> Self | None:
+        asked = asked_of(plan)
+        return None if asked is None else cls(plan, asked)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The table's columns by Spark's ids of them."""
+        return {id_: name for id_, name in self._outputs.items() if name not in self.asked.searched}
+
+    @property
+    def searches(self) -> dict[int, IndexQuery]:
+        """The searches that the relation answers row by row, by Spark's ids of their columns."""
+        searched = self.asked.searched
+        return {id_: searched[name] for id_, name in self._outputs.items() if name in searched}
+
+    def asking(self, spark: Any, options: Mapping[str, str | None]) -> Self:
+        """The relation with other options; those that are None are gone."""
+        return self._copied(spark, self._with(options), self.java.table().schema(), sequence(self.java.output()))
+
+    def searching(self, spark: Any, search: IndexQuery) -> Self:
+        """The relation with a column, its last, that says whether a search finds the row."""
+        searches = (*self.asked.searches, search)
+        schema = self.java.table().schema().add(search_name(len(searches) - 1), "boolean", False)
+        fresh = spark._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)  # noqa: SLF001
+        output = [*sequence(self.java.output()), fresh.apply(fresh.size() - 1)]
+        return self._copied(spark, self._with({SEARCHES: as_option(searches)}), schema, output)
+
+    @property
+    def _outputs(self) -> dict[int, str]:
+        return {a.exprId().id(): a.name() for a in sequence(self.java.output())}
+
+    def _with(self, options: Mapping[str, str | None]) -> dict[str, str]:
+        given = {key.lower(): value for key, value in dict(self.java.options().asCaseSensitiveMap()).items()}
+        return {key: value for key, value in {**given, **options}.items() if value is not None}
+
+    def _copied(self, spark: Any, options: dict[str, str], schema: Java, output: list[Java]) -> Self:
+        jvm, old = spark._jvm, self.java  # noqa: SLF001
+        python = jvm.org.apache.spark.sql.execution.datasources.v2.python
+        source = python.PythonDataSourceV2()
+        source.setShortName(FORMAT)
+        copied = old.copy(
+            python.PythonTable(source, FORMAT, schema),
+            jvm.PythonUtils.toSeq(output),
+            old.catalog(),
+            old.identifier(),
+            jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options),
+            old.timeTravelSpec(),
+        )
+        return type(self)(copied, Asked.of(options))
