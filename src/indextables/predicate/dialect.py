@@ -8,6 +8,7 @@ class Dialect(Spark):
     class Tokenizer(Spark.Tokenizer):
         # sqlglot reads 'O''Brien' as two literals; Spark 4 reads one quote.
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012  (sqlglot's own shape)
+        COMMANDS = set()  # noqa: RUF012  (the rest of EXPLAIN, SHOW and others is tokens too)
         # INDEXQUERY takes the place of sqlite's GLOB, an infix operator that Spark does not have.
         KEYWORDS = {  # noqa: RUF012
             **{word: token for word, token in Spark.Tokenizer.KEYWORDS.items() if token != TokenType.GLOB},

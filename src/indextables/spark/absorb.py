@@ -18,10 +18,10 @@ from indextables.predicate import And, Literal, Predicate, bind, conjunction, di
 from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, is_timeless, simplified
-from indextables.spark.java import Java, frame_over, inlined, kind, over, replacing, sequence
+from indextables.spark.java import Java, frame_over, inlined, kind, over, plan_of, replacing, sequence
 from indextables.spark.options import SITE
 from indextables.spark.relation import Relation
-from indextables.spark.searched import with_searches
+from indextables.spark.searched import has_searches, with_searches
 
 _TRUE = Literal(value=True)
 _ROUNDS = 10  # Spark's rules move a condition by one or more nodes each time
@@ -30,12 +30,17 @@ _ROUNDS = 10  # Spark's rules move a condition by one or more nodes each time
 def absorbed(frame: DataFrame) -> DataFrame:
     """The same rows, of which scans leave out early what filters leave out later; or the frame as it is."""
     spark: Any = frame.sparkSession
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - see java
+    plan = plan_of(frame)
     try:
         taken = narrowed(with_searches(plan, spark), spark)
     except Py4JError:
         return frame  # a plan that we cannot look into is run as it is
     return frame if taken is plan else frame_over(taken, spark)
+
+
+def searched(frame: DataFrame) -> DataFrame:
+    """The same rows, with all searches answered; a frame without searches as it is."""
+    return absorbed(frame) if has_searches(plan_of(frame), frame.sparkSession) else frame
 
 
 def narrowed(plan: Java, spark: Any) -> Java:
@@ -71,7 +76,7 @@ class _Narrowing:
         """Relations in subqueries have places too; those that are equal share one."""
         leaves = [leaf for query in sequence(plan.subqueriesAll()) for leaf in sequence(query.collectLeaves())]
         found = [relation for relation in map(Relation.of, leaves) if relation is not None]
-        pairs = [(relation.java, self.mark(relation)) for relation in found if _site(relation) is None]
+        pairs = [(relation.java, self.mark(relation)) for relation in found if SITE not in relation.options]
         return plan.transformWithSubqueries(replacing(pairs, self.spark)) if pairs else plan
 
     def mark(self, relation: Relation) -> Java:
@@ -87,7 +92,8 @@ class _Narrowing:
         wanted: list[list[Predicate]] = [[] for _ in self.sites]
         for part in [whole, *sequence(whole.subqueriesAll())]:
             for relation, terms in _relations(self.pushed(part)):
-                wanted[_site(relation) or 0].append(self.understood(relation, terms))
+                site = int(relation.options().get(SITE))
+                wanted[site].append(self.understood(replace(self.sites[site], java=relation), terms))
         return [self.where(site, terms) for site, terms in zip(self.sites, wanted, strict=True)]
 
     def where(self, site: Relation, wanted: list[Predicate]) -> str | None:
@@ -123,21 +129,16 @@ class _Narrowing:
             return _TRUE
 
 
-def _site(relation: Relation) -> int | None:
-    number = relation.java.options().get(SITE)
-    return None if number is None else int(number)
-
-
-def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Relation, list[Java]]]:
-    """The relations of a plan, each with the terms of the filters that stand right over it."""
-    relation = Relation.of(plan)
-    if relation is not None:
-        yield relation, [term for condition in over_it for term in _terms(condition)]
-    elif kind(plan) == "Filter" and plan.condition().deterministic():
-        yield from _relations(plan.child(), (*over_it, plan.condition()))
-    else:
-        for child in sequence(plan.children()):
-            yield from _relations(child)
+def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Java, list[Java]]]:
+    """The marked relations of a plan, each with the terms of the filters that stand right over it."""
+    match kind(plan):
+        case "DataSourceV2Relation" if plan.options().containsKey(SITE):
+            yield plan, [term for condition in over_it for term in _terms(condition)]
+        case "Filter" if plan.condition().deterministic():
+            yield from _relations(plan.child(), (*over_it, plan.condition()))
+        case _:
+            for child in sequence(plan.children()):
+                yield from _relations(child)
 
 
 def _terms(condition: Java) -> Iterator[Java]:

@@ -19,7 +19,7 @@ from indextables.predicate.python import ColumnExpression
 from indextables.schema import type_named
 from indextables.spark.asked import Asked
 from indextables.spark.java import Java, kind, sequence
-from indextables.spark.relation import Relation, asked_of
+from indextables.spark.relation import Relation
 
 _RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding")
 _TIMELESS = {"Literal", "AttributeReference", "CommonExpressionRef"}  # the last stands for a neighbour in the same tree
@@ -73,7 +73,7 @@ def is_over_a_table(plan: Java) -> bool:
         if kind(plan) == "Filter":
             conditions.append(plan.condition())
         plan = plan.children().apply(0)
-    return asked_of(plan) is not None and all(map(is_timeless, conditions))
+    return Relation.of(plan) is not None and all(map(is_timeless, conditions))
 
 
 @dataclass(frozen=True, slots=True)

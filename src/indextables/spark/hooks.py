@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
 
-from indextables.spark.absorb import absorbed
+from indextables.spark.absorb import absorbed, searched
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.frames import TableFrameReader
 from indextables.spark.sql import answer
@@ -27,6 +27,8 @@ def install() -> None:
     _hook(SparkSession, "sql", answer)
     _hook(ClassicDataFrame, "count", _count)
     _hook(ClassicDataFrame, "filter", _filter)
+    for name in ("select", "selectExpr", "withColumn", "join"):
+        _hook(ClassicDataFrame, name, _searched)
     _hook(GroupedData, "count", _groups)
     _hook(GroupedData, "agg", _groups)
 
@@ -51,6 +53,10 @@ def _count(original: Callable[..., int], frame: DataFrame) -> int:
 
 def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any) -> DataFrame:
     return absorbed(original(frame, condition))
+
+
+def _searched(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, **options: Any) -> DataFrame:
+    return searched(original(frame, *args, **options))
 
 
 def _groups(original: Callable[..., DataFrame], grouped: Any, *args: Any, **options: Any) -> DataFrame:

@@ -53,6 +53,11 @@ def inlined(plan: Java, spark: Any) -> Java:
     return spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags).apply(plan)  # noqa: SLF001
 
 
+def plan_of(frame: DataFrame) -> Java:
+    """The analyzed plan of a frame; of a command, which has run by now, only its result: it must not run again."""
+    return frame._jdf.queryExecution().commandExecuted()  # noqa: SLF001
+
+
 def frame_over(plan: Java, spark: Any) -> DataFrame:
     classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
     return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001

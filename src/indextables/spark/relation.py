@@ -11,30 +11,27 @@ from indextables.spark.java import Java, kind, sequence
 from indextables.spark.options import FORMAT, SEARCHES
 
 
-def asked_of(relation: Java) -> Asked | None:
-    """What a relation of ours asks for; None for others, and for those whose version is not settled."""
-    if kind(relation) != "DataSourceV2Relation" or kind(relation.table()) != "PythonTable":
-        return None
-    if relation.table().name().lower() != FORMAT:
-        return None
-    try:
-        asked = Asked.of(dict(relation.options().asCaseSensitiveMap()))
-    except IndexTablesError:
-        return None
-    return asked if asked.version is not None else None
-
-
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A relation of ours. To Spark, what is made of it here has the same columns, and further ones after them."""
 
     java: Java
+    options: Mapping[str, str]
     asked: Asked
 
     @classmethod
     def of(cls, plan: Java) -> Self | None:
-        asked = asked_of(plan)
-        return None if asked is None else cls(plan, asked)
+        """None for other plans, and for relations whose version is not settled."""
+        if kind(plan) != "DataSourceV2Relation" or kind(plan.table()) != "PythonTable":
+            return None
+        if plan.table().name().lower() != FORMAT:
+            return None
+        options = {key.lower(): value for key, value in dict(plan.options().asCaseSensitiveMap()).items()}
+        try:
+            asked = Asked.of(options)
+        except IndexTablesError:
+            return None
+        return cls(plan, options, asked) if asked.version is not None else None
 
     @property
     def names(self) -> dict[int, str]:
@@ -64,8 +61,7 @@ class Relation:
         return {a.exprId().id(): a.name() for a in sequence(self.java.output())}
 
     def _with(self, options: Mapping[str, str | None]) -> dict[str, str]:
-        given = {key.lower(): value for key, value in dict(self.java.options().asCaseSensitiveMap()).items()}
-        return {key: value for key, value in {**given, **options}.items() if value is not None}
+        return {key: value for key, value in {**self.options, **options}.items() if value is not None}
 
     def _copied(self, spark: Any, options: dict[str, str], schema: Java, output: list[Java]) -> Self:
         jvm, old = spark._jvm, self.java  # noqa: SLF001
@@ -80,4 +76,4 @@ class Relation:
             jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options),
             old.timeTravelSpec(),
         )
-        return type(self)(copied, Asked.of(options))
+        return type(self)(copied, options, Asked.of(options))

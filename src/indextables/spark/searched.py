@@ -27,8 +27,15 @@ _SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 
 def with_searches(plan: Java, spark: Any) -> Java:
     """The plan with all searches answered, or an UnsupportedOperatorError; the very same plan if there are none."""
-    searching = _Searching(spark)
-    return searching.answered(inlined(plan, spark)) if searching.is_needed(plan) else plan
+    return _Searching(spark).answered(inlined(plan, spark)) if has_searches(plan, spark) else plan
+
+
+def has_searches(plan: Java, spark: Any) -> bool:
+    """Whether there is a search anywhere; Spark knows fast where there is no Python function at all."""
+    if not has(plan, "PYTHON_UDF", spark):
+        return False
+    inside = [*sequence(plan.children()), *sequence(plan.subqueries())]
+    return bool(_Searching(spark).own_calls(plan)) or any(has_searches(part, spark) for part in inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +63,6 @@ class _Search:
 @dataclass(frozen=True, slots=True)
 class _Searching:
     spark: Any
-
-    def is_needed(self, plan: Java) -> bool:
-        """Whether there is a search anywhere; Spark knows fast where there is no Python function at all."""
-        if not has(plan, "PYTHON_UDF", self.spark):
-            return False
-        inside = [*sequence(plan.children()), *sequence(plan.subqueries())]
-        return bool(self.own_calls(plan)) or any(map(self.is_needed, inside))
 
     def own_calls(self, plan: Java) -> list[Java]:
         return [call for expression in sequence(plan.expressions()) for call in self.calls(expression)]
