@@ -176,6 +176,15 @@ def test_views_may_search(spark: Any, table: IndexTable) -> None:
     assert ids(spark.sql(query)) == sorted(expected.to_arrow()["id"].to_pylist()) != []
 
 
+def test_a_command_runs_once(spark: Any, table: IndexTable, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE once (id BIGINT) USING parquet LOCATION '{tmp_path}/once'")
+    try:
+        spark.sql("INSERT INTO once SELECT a.id FROM ours a JOIN ours b USING (id) WHERE a.level = 'ERROR'")
+        assert spark.table("once").count() == table.count("level = 'ERROR'")
+    finally:
+        spark.sql("DROP TABLE once")
+
+
 def test_other_texts_are_sparks(spark: Any) -> None:
     text = (
         "SELECT 'm INDEXQUERY ''a''' AS a, /* m INDEXQUERY 'a' */ `indexquery` AS b FROM VALUES (:v) AS t(indexquery)"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.errors import PredicateError
@@ -33,9 +34,9 @@ def absorbed(frame: DataFrame) -> DataFrame:
     plan = plan_of(frame)
     try:
         taken = narrowed(with_searches(plan, spark), spark)
-    except Py4JError:
+        return frame if taken is plan else frame_over(taken, spark)
+    except (Py4JError, PySparkException):
         return frame  # a plan that we cannot look into is run as it is
-    return frame if taken is plan else frame_over(taken, spark)
 
 
 def searched(frame: DataFrame) -> DataFrame:
