@@ -21,7 +21,7 @@ from indextables.spark.asked import Asked
 from indextables.spark.java import Java, kind, sequence
 from indextables.spark.relation import Relation
 
-_RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding")
+_RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts")
 _TIMELESS = {"Literal", "AttributeReference", "CommonExpressionRef"}  # the last stands for a neighbour in the same tree
 _LONG = 1_000  # each literal costs some calls into the JVM
 _SAME_ROWS = {"SubqueryAlias", "View"}

@@ -110,15 +110,9 @@ class _Searching:
 
     def answer(self, search: _Search, children: list[Java]) -> tuple[list[Java], Java]:
         """The children, of which one has got a column that answers, and the expression that reads it."""
-        if len(search.columns) == 0:
-            index, (child, attribute) = self.only(search, children)
-        else:
-            index = next((i for i, child in enumerate(children) if search.stands_on(child)), -1)
-            if index < 0:
-                raise refusal(search.query, "its columns belong to several tables, or to a query around this one")
-            child, attribute = self.provided(search, children[index])
-        children = [child if i == index else other for i, other in enumerate(children)]
-        return children, self.never_null(attribute)
+        index = _child_for(search, children)
+        child, attribute = self.provided(search, children[index])
+        return [*children[:index], child, *children[index + 1 :]], self.never_null(attribute)
 
     def provided(self, search: _Search, plan: Java) -> tuple[Java, Java]:
         """The plan with a further column that answers, and this column."""
@@ -164,25 +158,13 @@ class _Searching:
 
     def through(self, search: _Search, plan: Java) -> tuple[Java, Java]:
         children = sequence(plan.children())
-        if search.columns:
-            index = next(i for i, child in enumerate(children) if search.stands_on(child))
-            child, attribute = self.provided(search, children[index])
-        else:
-            index, (child, attribute) = self.only(search, children)
-        children[index] = child
+        index = _child_for(search, children)
+        children[index], attribute = self.provided(search, children[index])
         wide = plan.withNewChildren(seq(children, self.spark))
         try:
             return wide, _column(wide, attribute.exprId().id())
         except NotUnderstoodError:
             raise refusal(search.query, f"{kind(plan)} does not pass on the rows of that table") from None
-
-    def only(self, search: _Search, children: list[Java]) -> tuple[int, tuple[Java, Java]]:
-        """The one child over a table, for a search of all columns."""
-        found = [(i, child) for i, child in enumerate(children) if _has_table(child)]
-        if len(found) != 1:
-            raise refusal(search.query, "it is not clear which table it searches; write t.* INDEXQUERY '...'")
-        index, child = found[0]
-        return index, self.provided(search, child)
 
     def project(self, output: list[Java], plan: Java) -> Java:
         logical = self.spark._jvm.org.apache.spark.sql.catalyst.plans.logical  # noqa: SLF001
@@ -212,9 +194,22 @@ def _search(call: Java) -> _Search:
     return _Search(tuple(column.exprId().id() for column in columns), asked)
 
 
+def _child_for(search: _Search, children: list[Java]) -> int:
+    """The child that has the columns; for a search of all columns, the only one over a table."""
+    fits = search.stands_on if search.columns else _has_table
+    found = [index for index, child in enumerate(children) if fits(child)]
+    if len(found) == 1:
+        return found[0]
+    if search.columns:
+        raise refusal(search.query, "its columns belong to several tables, or to a query around this one")
+    raise refusal(search.query, "it is not clear which table it searches; write t.* INDEXQUERY '...'")
+
+
 def _source(item: Java, search: _Search) -> int:
     """The column below a projection that one of its outputs simply is."""
     plain = item.child() if kind(item) == "Alias" else item
+    if kind(plain) == "Cast" and plain.dataType().equals(plain.child().dataType()):
+        plain = plain.child()  # as views have it
     if kind(plain) != "AttributeReference":
         raise refusal(search.query, f"{item.name()!r} is computed, and not a plain column of a table")
     return int(plain.exprId().id())

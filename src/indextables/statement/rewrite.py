@@ -96,10 +96,12 @@ class _Rewriting:
                 return self.qualified(last) if self.is_name(last) else None
 
     def qualified(self, place: int) -> int:
-        """Where a name begins that may have others before it: `a.b.c`."""
-        while place >= 2 and self.tokens[place - 1].token_type == TokenType.DOT and self.is_name(place - 2):  # noqa: PLR2004
-            place -= 2
-        return place
+        """Where a name begins that may have others before it: `a.b.c`, `{a}.b`."""
+        if place < 2 or self.kinds(place - 1) != TokenType.DOT:  # noqa: PLR2004
+            return place
+        if self.kinds(place - 2) == TokenType.R_BRACE:
+            return self.opening(place - 2, TokenType.L_BRACE, TokenType.R_BRACE) or place
+        return self.qualified(place - 2) if self.is_name(place - 2) else place
 
     def opening(self, place: int, opens: TokenType, closes: TokenType) -> int | None:
         depth = 0
