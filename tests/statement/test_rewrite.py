@@ -25,7 +25,7 @@ def text_of(text: str) -> str:
         ("WHERE a IN (1) AND date INDEXQUERY 'a' 'b'", "WHERE a IN (1) AND indexquery(date , 'a' 'b')"),
         ("WHERE message INDEXQUERY r'\\d' -- why", "WHERE indexquery(message , r'\\d') -- why"),
         ("WHERE m INDEXQUERY :q OR n INDEXQUERY ?", "WHERE indexquery(m , :q) OR indexquery(n , ?)"),
-        ("WHERE {logs}.m INDEXQUERY 'a'", "WHERE indexquery({logs}.m , 'a')"),
+        ("{logs}.m INDEXQUERY 'a'", "indexquery({logs}.m , 'a')"),
         ("FROM {logs} WHERE {c} INDEXQUERY {q}", "FROM {logs} WHERE indexquery({c} , {q})"),
         ("CASE WHEN m INDEXQUERY 'a' THEN n INDEXQUERY '' END", "CASE WHEN indexquery(m , 'a') THEN indexquery(n , '') END"),
         ("m /* a */ INDEXQUERY /* b */ 'a'", "indexquery(m /* a */ , /* b */ 'a')"),

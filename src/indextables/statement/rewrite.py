@@ -100,7 +100,8 @@ class _Rewriting:
         if place < 2 or self.kinds(place - 1) != TokenType.DOT:  # noqa: PLR2004
             return place
         if self.kinds(place - 2) == TokenType.R_BRACE:
-            return self.opening(place - 2, TokenType.L_BRACE, TokenType.R_BRACE) or place
+            opening = self.opening(place - 2, TokenType.L_BRACE, TokenType.R_BRACE)
+            return place if opening is None else opening
         return self.qualified(place - 2) if self.is_name(place - 2) else place
 
     def opening(self, place: int, opens: TokenType, closes: TokenType) -> int | None:
