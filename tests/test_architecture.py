@@ -14,7 +14,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("civil",),
     ("values", "config"),
     ("predicate",),
-    ("layout",),
+    ("layout", "statement"),
     ("search",),
     ("storage",),
     ("split",),

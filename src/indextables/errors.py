@@ -14,6 +14,7 @@ IndexTablesError
 │   ├── NonPartitionedTableError
 │   ├── OverlappingPredicatesError  two replacements in one commit that may concern the same row
 │   └── RowsOutsideError            new rows that a replacement would not replace
+├── StatementError                  SQL text that cannot be read
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -120,6 +121,14 @@ class RowsOutsideError(PredicateError):
 
     rows: int
     examples: Sequence[Mapping[str, object]]
+
+
+class StatementError(IndexTablesError):
+    """`position` counts characters of `statement` from zero."""
+
+    statement: str
+    reason: str
+    position: int
 
 
 class SearchQueryError(IndexTablesError):

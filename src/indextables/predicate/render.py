@@ -40,7 +40,7 @@ _RESERVED = frozenset(
     current_user distinct drop else except execute exists explain false fetch for from glob grant having if ilike in
     indexquery inner insert intersect interval into is join lateral like list localtime map minus not notnull null
     nullable object on optimize or outer partitioned_by prepare qualify range regexp rename returning revoke rlike
-    rollback select serdeproperties session_user show some struct tablesample then true uncache union using vacuum
+    rollback select serdeproperties session_user show some struct tablesample textsearch then true uncache union using vacuum
     values when where with xor""".split()  # noqa: SIM905  (a hundred lines otherwise)
 )
 _SUFFIX = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L", pa.float32(): "F", pa.float64(): "D"}

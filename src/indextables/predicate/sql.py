@@ -14,13 +14,13 @@ from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, PredicateError, UnsupportedOperatorError
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_scalar
+from indextables.predicate.dialect import Dialect
 from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
 from indextables.predicate.nodes import Column, Comparison, IndexQuery, Literal, Op, Predicate
@@ -32,17 +32,6 @@ UNDERSTOOD = (
     "AND, OR and NOT between columns and literals"
 )
 _ANY_FIELD = "\0*"
-
-
-class _Dialect(Spark):
-    class Tokenizer(Spark.Tokenizer):
-        # sqlglot reads 'O''Brien' as two literals; Spark 4 reads one quote.
-        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012  (sqlglot's own shape)
-        # INDEXQUERY takes the place of sqlite's GLOB, an infix operator that Spark does not have.
-        KEYWORDS = {  # noqa: RUF012
-            **{word: token for word, token in Spark.Tokenizer.KEYWORDS.items() if token != TokenType.GLOB},
-            "INDEXQUERY": TokenType.GLOB,
-        }
 
 
 _OPS = {exp.EQ: Op.EQ, exp.NEQ: Op.NE, exp.LT: Op.LT, exp.LTE: Op.LE, exp.GT: Op.GT, exp.GTE: Op.GE}
@@ -75,9 +64,9 @@ def _syntax_tree(text: str) -> exp.Expr:
     if len(text) > MAX_LENGTH:
         raise _invalid(text, f"it has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")
     try:
-        tokens = _Dialect().tokenize(text)
+        tokens = Dialect().tokenize(text)
         _check_depth(text, tokens)
-        trees = _Dialect().parser().parse_into(exp.Condition, _with_any_field(tokens), text)
+        trees = Dialect().parser().parse_into(exp.Condition, _with_any_field(tokens), text)
     except PredicateError:
         raise
     except ParseError as error:
@@ -193,8 +182,10 @@ class _Reader:
                 return self.like(like, self.escape(node.expression))
             case exp.Glob():
                 return IndexQuery(self.field(node.this), self.string(node.expression))
-            case exp.Anonymous() if node.name.lower() == "indexquery":
+            case exp.Anonymous() if node.name.lower() in {"indexquery", "textsearch"}:
                 return self.search(node)
+            case exp.Anonymous(expressions=[query]) if node.name.lower() == "indexqueryall":
+                return IndexQuery(None, self.string(query))
             case _:
                 raise self.unsupported(node)
 

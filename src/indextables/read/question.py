@@ -17,7 +17,8 @@ from indextables.search.reading import parse as parse_query
 class Question:
     """Checked against the table's schema and field mapping; it travels to executors.
 
-    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`.
+    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `searched` do not
+    choose rows: each is a further column of the answer, true where the search finds the row.
     """
 
     schema: pa.Schema
@@ -25,6 +26,7 @@ class Question:
     predicate: Predicate
     queries: Mapping[IndexQuery, Query]
     columns: tuple[str, ...]
+    searched: Mapping[str, IndexQuery]
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -33,7 +35,8 @@ class Question:
 
     @property
     def answer_schema(self) -> pa.Schema:
-        return pa.schema([self.schema.field(name) for name in self.columns])
+        flags = [pa.field(name, pa.bool_(), nullable=False) for name in self.searched]
+        return pa.schema([*(self.schema.field(name) for name in self.columns), *flags])
 
 
 def ask(
@@ -43,21 +46,23 @@ def ask(
     where: str | Predicate | None = None,
     query: str | None = None,
     columns: Sequence[str] | None = None,
+    searched: Mapping[str, IndexQuery] | None = None,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
 ) -> Question:
     """The question that a user's words mean; errors name what was not understood and what would have been."""
     schema = snapshot.metadata.arrow_schema()
     asked = [] if where is None else [read(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
-    searched = [] if query is None else [IndexQuery(None, query)]
-    predicate = conjunction(*asked, *searched)
+    predicate = conjunction(*asked, *([] if query is None else [IndexQuery(None, query)]))
+    flags = {} if searched is None else searched
     queries = {
         node: parse_query(
             node.query, schema=schema, rules=rules, default_fields=None if node.field is None else [node.field]
         )
-        for node in index_queries(predicate)
+        for node in index_queries(conjunction(predicate, *flags.values()))
     }
-    return Question(schema, rules, predicate, queries, _chosen(schema, columns, case_sensitive=case_sensitive))
+    chosen = _chosen(schema, columns, case_sensitive=case_sensitive)
+    return Question(schema, rules, predicate, queries, chosen, flags)
 
 
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The rows of one split that answer a question: what one task of a scan does.
 
 Searches that every row must satisfy come first: they give row numbers, and only the row groups that hold these are read.
-Searches elsewhere in the predicate (under OR or NOT) become true or false for each row. Without a search, row groups are
-judged by their own bounds before they are read.
+Searches elsewhere in the predicate (under OR or NOT), and those asked for as columns, become true or false for each row.
+Without a search, row groups are judged by their own bounds before they are read.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def matching_rows(
     asked = _Asked.of(reader, replace(question, predicate=_TRUE) if wholly else question)
     left = limit
     for rows in asked.rows(limit):
-        wanted = rows.select(list(question.columns)).slice(0, left)
+        wanted = rows.select([*question.columns, *question.searched]).slice(0, left)
         yield from wanted.to_batches()
         if left is not None:
             left -= len(wanted)
@@ -116,10 +116,11 @@ def best_rows(reader: SplitReader, question: Question, limit: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A question to one split: the search that every row must satisfy, and the rest of the predicate."""
+    """A question to one split: the searches that every row must satisfy, as one, and the rest of the predicate."""
 
     reader: SplitReader
     question: Question
+    certain: frozenset[IndexQuery]
     query: Query | None
     rest: Predicate
 
@@ -127,9 +128,10 @@ class _Asked:
     def of(cls, reader: SplitReader, question: Question) -> "_Asked":
         predicate = question.predicate
         terms = predicate.terms if isinstance(predicate, And) else (predicate,)
-        searches = [question.queries[term] for term in terms if isinstance(term, IndexQuery)]
+        certain = dict.fromkeys(term for term in terms if isinstance(term, IndexQuery))
+        query = all_of([question.queries[term] for term in certain]) if certain else None
         rest = conjunction(*(term for term in terms if not isinstance(term, IndexQuery)))
-        return cls(reader, question, all_of(searches) if searches else None, rest)
+        return cls(reader, question, frozenset(certain), query, rest)
 
     def rows(self, limit: int | None = None) -> Iterator[pa.Table]:
         """The rows that match, some at a time; fewer of them at first where only a few are wanted."""
@@ -154,15 +156,23 @@ class _Asked:
 
     def kept(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
         """Those of the rows, which have these numbers, that satisfy the rest."""
+        hits = self._hits(numbers)
+        for name, node in self.question.searched.items():
+            rows = rows.append_column(pa.field(name, pa.bool_(), nullable=False), hits[node])
         if self.rest == _TRUE:
             return rows
-        hits = {node: pc.is_in(numbers, found) for node, found in self._found_elsewhere.items()}
         return rows.filter(pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False))
+
+    def _hits(self, numbers: pa.Array) -> dict[IndexQuery, pa.Array]:
+        """What each search says of the rows of these numbers, which satisfy those that every row must."""
+        elsewhere = {node: pc.is_in(numbers, found) for node, found in self._found_elsewhere.items()}
+        return elsewhere | dict.fromkeys(self.certain, pa.repeat(pa.scalar(value=True), len(numbers)))
 
     @cached_property
     def _found_elsewhere(self) -> dict[IndexQuery, pa.Array]:
-        """The rows that the searches in the rest find, each searched for once."""
-        return {node: self.reader.search(self.question.queries[node]) for node in index_queries(self.rest)}
+        """The rows that the other searches find, each searched for once."""
+        nodes = index_queries(conjunction(self.rest, *self.question.searched.values()))
+        return {node: self.reader.search(self.question.queries[node]) for node in nodes if node not in self.certain}
 
     def _row_groups(self) -> list[int]:
         if self.rest == _TRUE:

@@ -51,7 +51,7 @@ def rows_of(
     With `unless`, those rows for which it is not true: false or unknown. Not more than a few row groups are in memory at a
     time. `write_rows(plan_copy(...), rows_of(...), store)` makes splits of them.
     """
-    question = Question(schema, {}, Literal(value=True), {}, tuple(schema.names))
+    question = Question(schema, {}, Literal(value=True), {}, tuple(schema.names), {})
     for split in splits:
         for batch in matching_rows(opener.open(split), question, wholly=True):
             left = batch if unless is None else batch.filter(pc.invert(pc.fill_null(unless(batch), fill_value=False)))

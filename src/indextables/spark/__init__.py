@@ -2,5 +2,6 @@
 
 from indextables.spark.session import enable
 from indextables.spark.source import IndexTablesDataSource
+from indextables.spark.sql import sql
 
-__all__ = ["IndexTablesDataSource", "enable"]
+__all__ = ["IndexTablesDataSource", "enable", "sql"]

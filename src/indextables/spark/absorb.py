@@ -1,121 +1,145 @@
-"""Filters of a frame, taken over by the scan below them.
+"""Conditions of a plan, taken over by the scans below them.
 
 A filter stays where it is and the relation below gets the same condition, as far as it is understood, so that splits are
-pruned and searched by it: whatever the scan leaves out, the filter would have left out too. Only searches leave the filter,
-because Spark cannot evaluate them. Each relation made here is of its own, with the same columns (to Spark) as the old one.
+pruned and searched by it: whatever the scan leaves out, the filter would have left out too. How far down a condition may go,
+through joins, unions, views and subqueries, is what Spark's own rules say: they are applied to a copy of the plan, and the
+conditions that they leave next to a relation are those that it may know of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.errors import PredicateError
-from indextables.predicate import And, Literal, Predicate, bind, conjunction, index_queries, to_sql
+from indextables.predicate import And, Literal, Predicate, bind, conjunction, disjunction, to_sql
 from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
-from indextables.spark.catalyst import (
-    Conditions,
-    Java,
-    NotUnderstoodError,
-    TableQuery,
-    asked_of,
-    is_timeless,
-    kind,
-    sequence,
-    simplified,
-)
-from indextables.spark.relations import asking, frame_over
+from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, is_timeless, simplified
+from indextables.spark.java import Java, frame_over, inlined, kind, over, plan_of, replacing, sequence
+from indextables.spark.options import SITE
+from indextables.spark.relation import Relation
+from indextables.spark.searched import has_searches, with_searches
 
-_TRANSPARENT = {"Filter", "Project", "SubqueryAlias", "View"}
+_TRUE = Literal(value=True)
+_ROUNDS = 10  # Spark's rules move a condition by one or more nodes each time
 
 
 def absorbed(frame: DataFrame) -> DataFrame:
     """The same rows, of which scans leave out early what filters leave out later; or the frame as it is."""
     spark: Any = frame.sparkSession
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - see catalyst
+    plan = plan_of(frame)
     try:
-        taken = _taken(plan, spark)
-    except Py4JError:
+        taken = narrowed(with_searches(plan, spark), spark)
+        return frame if taken is plan else frame_over(taken, spark)
+    except (Py4JError, PySparkException):
         return frame  # a plan that we cannot look into is run as it is
-    if taken is plan:
-        return frame
-    return frame_over(taken, spark)
 
 
-def _taken(plan: Java, spark: Any) -> Java:
-    """The plan with all filters that stand over our relations taken over; the very same plan if there are none."""
-    children = sequence(plan.children())
-    new = [_taken(child, spark) for child in children]
-    if any(one is not other for one, other in zip(children, new, strict=True)):
-        plan = plan.withNewChildren(spark._jvm.PythonUtils.toSeq(new))  # noqa: SLF001
-    if kind(plan) != "Filter" or (relation := _relation_below(plan)) is None:
-        return plan
-    try:
-        return _Absorbing(spark, relation).plan(plan)
-    except (NotUnderstoodError, PredicateError):
-        return plan
+def searched(frame: DataFrame) -> DataFrame:
+    """The same rows, with all searches answered; a frame without searches as it is."""
+    return absorbed(frame) if has_searches(plan_of(frame), frame.sparkSession) else frame
 
 
-def _relation_below(plan: Java) -> Java | None:
-    """The relation under nodes that do not mind if rows which a filter above leaves out are left out below."""
-    while kind(plan) in _TRANSPARENT:
-        if not all(expression.deterministic() for expression in sequence(plan.expressions())):
-            return None  # such as a number for each row
-        plan = plan.child()
-    return plan if asked_of(plan) is not None else None
+def narrowed(plan: Java, spark: Any) -> Java:
+    """The plan whose relations know the conditions that stand over them; the very same plan if they know already."""
+    return _Narrowing(spark, []).plan(plan)
 
 
 @dataclass(frozen=True, slots=True)
-class _Absorbing:
+class _Narrowing:
+    """`sites` are the relations at their places in the plan, each marked with the number of its place."""
+
     spark: Any
-    relation: Java
+    sites: list[Relation]
 
     def plan(self, plan: Java) -> Java:
-        terms = [(term, self.understood(term, plan.child())) for term in _terms(plan.condition())]
-        understood = [predicate for _, predicate in terms if predicate is not None]
-        where = _together(self.asked, understood)
-        kept = [term for term, predicate in terms if predicate is None or not index_queries(predicate)]
-        if where == self.asked.where and len(kept) == len(terms):
+        marked = self.marked_in_subqueries(self.marked(plan))
+        if not self.sites:
             return plan
-        return self.filtered(kept, self.with_relation(plan.child(), self.asking(where)))
+        wheres = self.wheres(marked)
+        if all(where == site.asked.where for where, site in zip(wheres, self.sites, strict=True)):
+            return plan
+        pairs = [(site.java, self.settled(site, where)) for site, where in zip(self.sites, wheres, strict=True)]
+        return marked.transformWithSubqueries(replacing(pairs, self.spark))
 
-    def understood(self, term: Java, below: Java) -> Predicate | None:
-        if not is_timeless(term):
-            return None
-        names = {a.exprId().id(): a.name() for a in sequence(self.relation.output())}
-        simple = simplified(self.filtered([term], below), self.spark).condition()
+    def marked(self, plan: Java) -> Java:
+        relation = Relation.of(plan)
+        if relation is not None:
+            return self.mark(relation)
+        children = sequence(plan.children())
+        return over(children, [self.marked(child) for child in children], plan, self.spark)
+
+    def marked_in_subqueries(self, plan: Java) -> Java:
+        """Relations in subqueries have places too; those that are equal share one."""
+        leaves = [leaf for query in sequence(plan.subqueriesAll()) for leaf in sequence(query.collectLeaves())]
+        found = [relation for relation in map(Relation.of, leaves) if relation is not None]
+        pairs = [(relation.java, self.mark(relation)) for relation in found if SITE not in relation.options]
+        return plan.transformWithSubqueries(replacing(pairs, self.spark)) if pairs else plan
+
+    def mark(self, relation: Relation) -> Java:
+        self.sites.append(relation.asking(self.spark, {SITE: str(len(self.sites))}))
+        return self.sites[-1].java
+
+    def settled(self, site: Relation, where: str | None) -> Java:
+        return site.asking(self.spark, {SITE: None, "where": where}).java
+
+    def wheres(self, plan: Java) -> list[str | None]:
+        """The condition of each place: what it asks for already, and what holds for all rows that anyone wants of it."""
+        whole = inlined(plan, self.spark)
+        wanted: list[list[Predicate]] = [[] for _ in self.sites]
+        for part in [whole, *sequence(whole.subqueriesAll())]:
+            for relation, terms in _relations(self.pushed(part)):
+                site = int(relation.options().get(SITE))
+                wanted[site].append(self.understood(replace(self.sites[site], java=relation), terms))
+        return [self.where(site, terms) for site, terms in zip(self.sites, wanted, strict=True)]
+
+    def where(self, site: Relation, wanted: list[Predicate]) -> str | None:
+        if not wanted or any(predicate == _TRUE for predicate in wanted):
+            return site.asked.where
         try:
-            return Conditions(TableQuery(self.asked, Literal(value=True), names)).predicate(simple)
-        except NotUnderstoodError:
-            return None
+            return _together(site.asked, disjunction(*wanted))
+        except (NotUnderstoodError, PredicateError):
+            return site.asked.where
 
-    @property
-    def asked(self) -> Asked:
-        asked = asked_of(self.relation)
-        if asked is None:
-            raise AssertionError("the relation was found to be ours")
-        return asked
-
-    def asking(self, where: str) -> Java:
-        """The relation, which asks for this condition."""
-        given = dict(self.relation.options().asCaseSensitiveMap())
-        options = {**{key: value for key, value in given.items() if key.lower() != "where"}, "where": where}
-        return asking(self.spark, self.relation, options)
-
-    def with_relation(self, plan: Java, relation: Java) -> Java:
-        if kind(plan) not in _TRANSPARENT:
-            return relation
-        children = self.spark._jvm.PythonUtils.toSeq([self.with_relation(plan.child(), relation)])  # noqa: SLF001
-        return plan.withNewChildren(children)
-
-    def filtered(self, terms: list[Java], below: Java) -> Java:
+    def pushed(self, plan: Java) -> Java:
+        """The plan with its conditions as far down as Spark knows that they may go."""
         catalyst = self.spark._jvm.org.apache.spark.sql.catalyst  # noqa: SLF001
-        for term in terms:
-            below = catalyst.plans.logical.Filter(term, below)
-        return below
+        plan = catalyst.analysis.EliminateSubqueryAliases.apply(catalyst.analysis.EliminateView.apply(plan))
+        for _ in range(_ROUNDS):
+            before = plan
+            plan = catalyst.optimizer.PushDownPredicates.apply(catalyst.optimizer.EliminateOuterJoin.apply(plan))
+            if plan.fastEquals(before):
+                break
+        return plan
+
+    def understood(self, relation: Relation, terms: Sequence[Java]) -> Predicate:
+        conditions = Conditions(TableQuery.of(relation))
+        return conjunction(*(self.term(term, relation, conditions) for term in terms))
+
+    def term(self, term: Java, relation: Relation, conditions: Conditions) -> Predicate:
+        if not is_timeless(term):
+            return _TRUE
+        logical = self.spark._jvm.org.apache.spark.sql.catalyst.plans.logical  # noqa: SLF001
+        try:
+            return conditions.predicate(simplified(logical.Filter(term, relation.java), self.spark).condition())
+        except NotUnderstoodError:
+            return _TRUE
+
+
+def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Java, list[Java]]]:
+    """The marked relations of a plan, each with the terms of the filters that stand right over it."""
+    match kind(plan):
+        case "DataSourceV2Relation" if plan.options().containsKey(SITE):
+            yield plan, [term for condition in over_it for term in _terms(condition)]
+        case "Filter" if plan.condition().deterministic():
+            yield from _relations(plan.child(), (*over_it, plan.condition()))
+        case _:
+            for child in sequence(plan.children()):
+                yield from _relations(child)
 
 
 def _terms(condition: Java) -> Iterator[Java]:
@@ -126,17 +150,13 @@ def _terms(condition: Java) -> Iterator[Java]:
         yield condition
 
 
-def _together(asked: Asked, terms: list[Predicate]) -> str:
-    """What the scan asks for already and the terms, as text, if it is understood when it is read again.
-
-    A search that cannot be read is an error here and now.
-    """
+def _together(asked: Asked, wanted: Predicate) -> str:
+    """What the scan asks for already and what is wanted, as text, if it is understood when it is read again."""
     snapshot = asked.snapshot()
     before = replace(asked, query=None).question(snapshot).predicate
-    bound = [bind(term, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone) for term in terms]
-    flat = conjunction(before, *bound)
+    flat = conjunction(before, bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone))
     distinct = {repr(term): term for term in (flat.terms if isinstance(flat, And) else (flat,))}
-    whole = conjunction(*(term for term in distinct.values() if term != Literal(value=True)))
+    whole = conjunction(*(term for term in distinct.values() if term != _TRUE))
     text = to_sql(as_written(whole))
     again = replace(asked, where=text, query=None).question(snapshot)
     if repr(again.predicate) != repr(whole):

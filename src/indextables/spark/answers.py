@@ -17,16 +17,14 @@ from indextables.predicate import conjunction
 from indextables.read.answers import count_from_log, groups_from_log, summed
 from indextables.read.plan import ScanPlan, plan_scan
 from indextables.spark.catalyst import (
-    Java,
     NotUnderstoodError,
     TableQuery,
     bound,
     is_over_a_table,
-    kind,
-    sequence,
     simplified,
     understood,
 )
+from indextables.spark.java import Java, frame_over, kind, sequence
 
 
 def known_count(frame: DataFrame) -> int | None:
@@ -136,4 +134,4 @@ def _relabelled(spark: SparkSession, local: DataFrame, plan: Java) -> DataFrame:
         for own, wanted in zip(sequence(below.output()), sequence(plan.output()), strict=True)
     ]
     project = catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(labels), below)
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project), spark)  # noqa: SLF001
+    return frame_over(project, spark)

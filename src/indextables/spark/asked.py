@@ -11,6 +11,7 @@
 All others are settings (`indextables.config`). Keys are in any letter case.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,10 +22,11 @@ import pyarrow as pa
 from indextables.config import Config, boolean
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
+from indextables.predicate import IndexQuery
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
 from indextables.read.question import Question, ask
-from indextables.spark.options import path_in, settings_in
+from indextables.spark.options import SEARCHES, path_in, settings_in
 from indextables.write.plan import current_rules
 
 READ_OPTIONS = ("versionAsOf", "timestampAsOf", "where", "query", "timeZone", "caseSensitive")
@@ -49,6 +51,7 @@ class Asked:
     query: str | None
     time_zone: str
     case_sensitive: bool
+    searches: tuple[IndexQuery, ...]
     settings: Mapping[str, str]
 
     @classmethod
@@ -69,8 +72,14 @@ class Asked:
             query=given.get("query"),
             time_zone=time_zone,
             case_sensitive=_boolean(given.get("caseSensitive", "false")),
+            searches=_searches(options),
             settings={k: v for k, v in settings_in(options).items() if k.lower() not in _NAMES},
         )
+
+    @property
+    def searched(self) -> dict[str, IndexQuery]:
+        """The searches that are answered row by row, by the names of their columns."""
+        return {search_name(number): search for number, search in enumerate(self.searches)}
 
     def config(self, properties: Mapping[str, str] | None = None) -> Config:
         return Config.resolve(self.settings, properties=properties)
@@ -88,9 +97,24 @@ class Asked:
             where=self.where,
             query=self.query,
             columns=columns,
+            searched=self.searched,
             time_zone=self.time_zone,
             case_sensitive=self.case_sensitive,
         )
+
+
+def search_name(number: int) -> str:
+    """The column that says whether a search finds the row; it has no meaning outside of a plan."""
+    return f"_indexquery_{number}"
+
+
+def as_option(searches: Sequence[IndexQuery]) -> str:
+    return json.dumps([(search.field, search.query) for search in searches])
+
+
+def _searches(options: Mapping[str, str]) -> tuple[IndexQuery, ...]:
+    given = next((value for key, value in options.items() if key.lower() == SEARCHES), "[]")
+    return tuple(IndexQuery(field, query) for field, query in json.loads(given))
 
 
 def _version(given: str | None) -> int | None:

@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import TransactionLog
-from indextables.spark.catalyst import Java
 from indextables.spark.frames import decided
+from indextables.spark.java import Java, frame_over, plan_of
 from indextables.spark.options import FORMAT
-from indextables.spark.relations import asking, frame_over, with_relations
+from indextables.spark.relation import copied, with_relations
 from indextables.spark.types import spark_schema
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def forget(spark: Any, entry: Entry) -> None:
 def settled(frame: DataFrame) -> DataFrame:
     """The same frame; its relations have a path and a version, as those of `spark.read.load` have."""
     spark = frame.sparkSession
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - see catalyst
+    plan = plan_of(frame)
     new = with_relations(plan, spark, lambda relation: _settled(spark, relation))
     return frame if new is plan else frame_over(new, spark)
 
@@ -113,7 +113,7 @@ def _settled(spark: SparkSession, relation: Java) -> Java:
         return relation
     if "path" not in keys and relation.identifier().isDefined():
         options["path"] = _location_of(spark, relation.identifier().get())
-    return asking(spark, relation, decided(spark, options)[0])
+    return copied(spark, relation, decided(spark, options)[0])
 
 
 def _location_of(spark: SparkSession, identifier: Java) -> str:

@@ -5,24 +5,23 @@ What is not in the tables here is not understood, and the caller leaves the quer
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Self
 
 import pyarrow as pa
 
-from indextables.errors import IndexTablesError, PredicateError
+from indextables.errors import PredicateError
 from indextables.predicate import Column, IndexQuery, Like, Not, Predicate, bind, col, conjunction, disjunction
 from indextables.predicate import Literal as Known
 from indextables.predicate.coerce import common_type
 from indextables.predicate.python import ColumnExpression
 from indextables.schema import type_named
 from indextables.spark.asked import Asked
-from indextables.spark.function import INDEXQUERY
-from indextables.spark.options import FORMAT
+from indextables.spark.java import Java, kind, sequence
+from indextables.spark.relation import Relation
 
-Java: TypeAlias = Any
-_RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding")
+_RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts")
 _TIMELESS = {"Literal", "AttributeReference", "CommonExpressionRef"}  # the last stands for a neighbour in the same tree
 _LONG = 1_000  # each literal costs some calls into the JVM
 _SAME_ROWS = {"SubqueryAlias", "View"}
@@ -51,19 +50,6 @@ class NotUnderstoodError(Exception):
     """Part of a plan that only Spark knows how to run; never shown to a user."""
 
 
-def kind(node: Java) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def sequence(items: Java) -> list[Java]:
-    return [items.apply(i) for i in range(items.size())]
-
-
-def pairs(items: Java) -> list[tuple[Java, Java]]:
-    """The first two of each, of a Scala map or a sequence of tuples."""
-    return [(item._1(), item._2()) for item in sequence(items.toSeq())]  # noqa: SLF001 - Scala's names
-
-
 def simplified(plan: Java, spark: Any) -> Java:
     """The plan with constants computed and shorthands spelled out, by Spark's own rules."""
     optimizer = spark._jvm.org.apache.spark.sql.catalyst.optimizer  # noqa: SLF001 - Spark's plans are in its JVM
@@ -80,23 +66,6 @@ def is_timeless(expression: Java) -> bool:
     return children.size() <= _LONG and all(map(is_timeless, sequence(children)))
 
 
-def is_ours(relation: Java) -> bool:
-    if kind(relation) != "DataSourceV2Relation" or kind(relation.table()) != "PythonTable":
-        return False
-    return bool(relation.table().name().lower() == FORMAT)
-
-
-def asked_of(relation: Java) -> Asked | None:
-    """What a relation of ours asks for; None for others, and for those whose version is not settled."""
-    if not is_ours(relation):
-        return None
-    try:
-        asked = Asked.of(dict(relation.options().asCaseSensitiveMap()))
-    except IndexTablesError:
-        return None
-    return asked if asked.version is not None else None
-
-
 def is_over_a_table(plan: Java) -> bool:
     """Whether the one source of the plan's rows is a relation of ours, and no condition depends on the time."""
     conditions = []
@@ -104,16 +73,22 @@ def is_over_a_table(plan: Java) -> bool:
         if kind(plan) == "Filter":
             conditions.append(plan.condition())
         plan = plan.children().apply(0)
-    return asked_of(plan) is not None and all(map(is_timeless, conditions))
+    return Relation.of(plan) is not None and all(map(is_timeless, conditions))
 
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """Rows of one of our relations, filtered; `names` are the table's columns by Spark's ids of them."""
+    """Rows of one of our relations, filtered; columns of the table and of searches are known by Spark's ids of them."""
 
     asked: Asked
     predicate: Predicate
     names: Mapping[int, str]
+    searches: Mapping[int, IndexQuery]
+
+    @classmethod
+    def of(cls, relation: Relation) -> Self:
+        """All rows."""
+        return cls(relation.asked, Known(value=True), relation.names, relation.searches)
 
     def column(self, expression: Java) -> str:
         """The name of the table's column that an expression simply is."""
@@ -135,11 +110,11 @@ def understood(plan: Java) -> TableQuery:
         case "Filter":
             below = understood(plan.child())
             condition = Conditions(below).predicate(plan.condition())
-            return TableQuery(below.asked, conjunction(below.predicate, condition), below.names)
-    asked = asked_of(plan)
-    if asked is None:
+            return replace(below, predicate=conjunction(below.predicate, condition))
+    relation = Relation.of(plan)
+    if relation is None:
         raise NotUnderstoodError
-    return TableQuery(asked, Known(value=True), {a.exprId().id(): a.name() for a in sequence(plan.output())})
+    return TableQuery.of(relation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +123,7 @@ class Conditions:
 
     query: TableQuery
 
-    def predicate(self, node: Java) -> Predicate:  # noqa: C901, PLR0911 - one line per kind of expression
+    def predicate(self, node: Java) -> Predicate:  # noqa: C901, PLR0911, PLR0912 - one line per kind of expression
         match kind(node):
             case "And":
                 return conjunction(self.predicate(node.left()), self.predicate(node.right()))
@@ -162,6 +137,10 @@ class Conditions:
                 return Not(col(self.query.column(node.child())).is_null())
             case "Literal" if node.dataType().typeName() == "boolean":
                 return Known(node.value())
+            case "Coalesce":
+                return self.search_or_false(sequence(node.children()))
+            case "AttributeReference" if node.exprId().id() in self.query.searches:
+                return self.query.searches[node.exprId().id()]
             case "AttributeReference" if node.dataType().typeName() == "boolean":
                 return col(self.query.column(node)) == True  # noqa: E712 - it makes a predicate
             case "In":
@@ -172,8 +151,6 @@ class Conditions:
                 return _TEXT[name](col(self.text_column(node.left())), text(node.right()))
             case "Like":
                 return Like(Column(self.text_column(node.left())), text(node.right()), str(node.escapeChar()))
-            case "PythonUDF" if node.name() == INDEXQUERY:
-                return self.index_query(sequence(node.children()))
         raise NotUnderstoodError
 
     def comparison(self, name: str, left: Java, right: Java) -> Predicate:
@@ -200,9 +177,13 @@ class Conditions:
             raise NotUnderstoodError
         return self.query.column(node)
 
-    def index_query(self, children: list[Java]) -> Predicate:
-        *field, query = children
-        return IndexQuery(self.query.column(field[0]) if field else None, text(query))
+    def search_or_false(self, children: list[Java]) -> Predicate:
+        """A search, false where an outer join has no row to search; of a scan's own rows it is the search."""
+        if [kind(child) for child in children] == ["AttributeReference", "Literal"]:
+            search, otherwise = children
+            if search.exprId().id() in self.query.searches and otherwise.value() is False:
+                return self.query.searches[search.exprId().id()]
+        raise NotUnderstoodError
 
 
 def arrow_type(expression: Java) -> pa.DataType:

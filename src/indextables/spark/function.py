@@ -1,22 +1,27 @@
-"""`indexquery` as Spark sees it: a function that only a scan can answer."""
+"""The words of a search as Spark sees them: functions that only a scan can answer."""
 
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import BooleanType
 
 from indextables.errors import UnsupportedOperatorError
 
-INDEXQUERY = "indexquery"
+INDEXQUERY, TEXTSEARCH, INDEXQUERYALL = FUNCTIONS = ("indexquery", "textsearch", "indexqueryall")
 
 
 def indexquery(*asked: Any) -> bool:
     """What happens where Spark would have to evaluate the function row by row."""
-    query = str(asked[-1])
-    reason = "only a scan of a table can answer it, and this one stands where no scan takes it over"
-    raise UnsupportedOperatorError(
-        f"indexquery({query!r}) cannot be evaluated by Spark: {reason}; use it, alone or beside other conditions, "
-        'in filter() of a frame of the table after indextables.enable(spark), or in option("where", ...)',
+    raise refusal(
+        str(asked[-1]), "only a scan of a table can answer it, and this one stands where no scan takes it over"
+    )
+
+
+def refusal(query: str, reason: str) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError(
+        f"indexquery({query!r}) cannot be evaluated by Spark: {reason}; use it on a plain column of a table, in filter() "
+        'of a frame or in SQL after indextables.enable(spark), or in option("where", ...)',
         predicate=query,
         reason=reason,
         operator=INDEXQUERY,
@@ -24,3 +29,9 @@ def indexquery(*asked: Any) -> bool:
 
 
 unanswered = udf(indexquery, BooleanType(), useArrow=False)  # Arrow would want pandas
+
+
+def register_functions(spark: SparkSession) -> None:
+    """Makes SQL know the words; whoever has a function of such a name loses it."""
+    for name in FUNCTIONS:
+        spark.udf.register(name, unanswered)

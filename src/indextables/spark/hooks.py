@@ -14,12 +14,12 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
 from pyspark.sql.readwriter import DataFrameReader
 
-from indextables.spark.absorb import absorbed
+from indextables.spark.absorb import absorbed, searched
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.catalog import brought_up_to_date, parts_of, settled
 from indextables.spark.frames import TableFrameReader
 from indextables.spark.options import FORMAT
-from indextables.spark.statements import run
+from indextables.spark.sql import answer
 
 _MARK = "_of_indextables"
 
@@ -27,11 +27,13 @@ _MARK = "_of_indextables"
 def install() -> None:
     """Puts the hooks in place, once."""
     SparkSession.read = property(TableFrameReader)  # type: ignore[method-assign,assignment]
-    _hook(SparkSession, "sql", _sql)
+    _hook(SparkSession, "sql", answer)
     _hook(SparkSession, "table", _table)
     _hook(DataFrameReader, "table", _table)
     _hook(ClassicDataFrame, "count", _count)
     _hook(ClassicDataFrame, "filter", _filter)
+    for name in ("select", "selectExpr", "withColumn", "join"):
+        _hook(ClassicDataFrame, name, _searched)
     _hook(GroupedData, "count", _groups)
     _hook(GroupedData, "agg", _groups)
 
@@ -58,10 +60,6 @@ def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any
     return absorbed(original(frame, condition))
 
 
-def _sql(original: Callable[..., DataFrame], spark: SparkSession, *args: Any, **options: Any) -> DataFrame:
-    return known_groups(absorbed(settled(run(original, spark, *args, **options))))
-
-
 def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options: Any) -> DataFrame:
     """`spark.table` and `spark.read.table`."""
     spark = asked if isinstance(asked, SparkSession) else asked._spark  # noqa: SLF001 - the reader's session
@@ -71,6 +69,10 @@ def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options
     if entry is not None and isinstance(asked, TableFrameReader) and asked.is_of_the_past:
         return asked.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
     return settled(original(asked, *args, **options))
+
+
+def _searched(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, **options: Any) -> DataFrame:
+    return searched(original(frame, *args, **options))
 
 
 def _groups(original: Callable[..., DataFrame], grouped: Any, *args: Any, **options: Any) -> DataFrame:

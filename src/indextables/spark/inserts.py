@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame
 
 from indextables.errors import ConfigError
 from indextables.spark.catalog import Entry, settled
-from indextables.spark.catalyst import Java, kind, pairs
-from indextables.spark.relations import frame_over
+from indextables.spark.java import Java, frame_over, kind, pairs
 
 _PRIVILEGES = "__required_write_privileges__"  # Spark marks the target of a write with it
 

@@ -12,8 +12,9 @@ from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE = (
-    f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation", "timezone", "casesensitive")
+MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE = (
+    f"{_INTERNAL}{name}"
+    for name in ("mode", "arranged", "speculation", "timezone", "casesensitive", "searches", "site")
 )
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}

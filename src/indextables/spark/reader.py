@@ -43,11 +43,12 @@ class TableReader(DataSourceReader):
 
     def __init__(self, asked: Asked, schema: StructType) -> None:
         snapshot = asked.snapshot()
-        _refuse_other_columns(arrow_schema(schema), snapshot, case_sensitive=asked.case_sensitive)
+        columns = StructType([field for field in schema if field.name not in asked.searched])
+        _refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=asked.case_sensitive)
         self._work = ScanWork(
             location=asked.path,
             config=asked.config(snapshot.metadata.properties),
-            question=asked.question(snapshot, schema.names),
+            question=asked.question(snapshot, columns.names),
             schema=to_arrow_schema(schema, timezone="UTC"),
             version=snapshot.version,
         )
@@ -68,7 +69,10 @@ class TableReader(DataSourceReader):
 
 @dataclass(frozen=True, slots=True)
 class ScanWork:
-    """What an executor needs to know; `schema` has the columns as the reader of the frame calls them."""
+    """What an executor needs to know.
+
+    `schema` has the columns as the reader of the frame calls them; those of searches come last.
+    """
 
     location: str
     config: Config

@@ -4,7 +4,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from indextables.spark.frames import register
-from indextables.spark.function import INDEXQUERY, unanswered
+from indextables.spark.function import register_functions
 from indextables.spark.hooks import install
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.writer import TableWriter
@@ -18,7 +18,7 @@ def enable(spark: SparkSession) -> SparkSession:
     """
     if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
         register(spark)
-        spark.udf.register(INDEXQUERY, unanswered)
+        register_functions(spark)
         install()
         setattr(ClassicDataFrame, "write", property(TableWriter))  # noqa: B010 - a property of Spark's own class
     else:

@@ -27,10 +27,9 @@ from indextables.spark.catalog import (
     register,
     settled,
 )
-from indextables.spark.catalyst import Java, kind, pairs, sequence
 from indextables.spark.inserts import analyzed_insert, literal
+from indextables.spark.java import Java, frame_over, kind, pairs, sequence
 from indextables.spark.options import FORMAT, settings_in
-from indextables.spark.relations import frame_over
 from indextables.spark.types import arrow_schema, spark_schema
 from indextables.spark.writer import TableWriter
 from indextables.table import IndexTable

@@ -1,0 +1,68 @@
+"""Spark's plans and expressions as Python holds them: trees of objects in the JVM, reached through py4j.
+
+Rewriting needs no code in the JVM: a Scala map is a partial function, so that Spark's own `transform` methods take one.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame
+
+Java: TypeAlias = Any
+
+
+def kind(node: Java) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def sequence(items: Java) -> list[Java]:
+    return [items.apply(i) for i in range(items.size())]
+
+
+def pairs(items: Java) -> list[tuple[Java, Java]]:
+    """The first two of each, of a Scala map or a sequence of tuples."""
+    return [(item._1(), item._2()) for item in sequence(items.toSeq())]  # noqa: SLF001 - Scala's names
+
+
+def has(node: Java, pattern: str, spark: Any) -> bool:
+    """Whether a plan or an expression has such a part anywhere, in subqueries too: `PYTHON_UDF`, `CTE`."""
+    patterns = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001 - Spark's plans are in its JVM
+    return bool(node.containsPattern(getattr(patterns, pattern)()))
+
+
+def over(children: list[Java], new: list[Java], plan: Java, spark: Any) -> Java:
+    """The plan over new children; the very same plan if they are the very same."""
+    if all(one is other for one, other in zip(children, new, strict=True)):
+        return plan
+    return plan.withNewChildren(seq(new, spark))
+
+
+def seq(items: Sequence[Java], spark: Any) -> Java:
+    return spark._jvm.PythonUtils.toSeq(list(items))  # noqa: SLF001
+
+
+def replacing(pairs: Iterable[tuple[Java, Java]], spark: Any) -> Java:
+    """A partial function in the JVM that gives the second node of a pair for the first."""
+    table = spark._jvm.java.util.HashMap()  # noqa: SLF001
+    for old, new in pairs:
+        table.put(old, new)
+    return spark._jvm.PythonUtils.toScalaMap(table)  # noqa: SLF001
+
+
+def inlined(plan: Java, spark: Any) -> Java:
+    """The plan with common table expressions in their places, except those that Spark evaluates once for several places."""
+    if not has(plan, "CTE", spark):
+        return plan
+    rule = spark._jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.optimizer.InlineCTE")  # noqa: SLF001
+    flags = rule.getConstructors()[0].getParameterCount()  # one more with each release
+    return spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags).apply(plan)  # noqa: SLF001
+
+
+def plan_of(frame: DataFrame) -> Java:
+    """The analyzed plan of a frame; of a command, which has run by now, only its result: it must not run again."""
+    return frame._jdf.queryExecution().commandExecuted()  # noqa: SLF001
+
+
+def frame_over(plan: Java, spark: Any) -> DataFrame:
+    classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
+    return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001

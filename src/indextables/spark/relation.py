@@ -1,0 +1,97 @@
+"""Our relations in Spark's plans: what they ask for, and the same relations asking for more."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from indextables.errors import IndexTablesError
+from indextables.predicate import IndexQuery
+from indextables.spark.asked import Asked, as_option, search_name
+from indextables.spark.java import Java, kind, over, seq, sequence
+from indextables.spark.options import FORMAT, SEARCHES
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation of ours. To Spark, what is made of it here has the same columns, and further ones after them."""
+
+    java: Java
+    options: Mapping[str, str]
+    asked: Asked
+
+    @classmethod
+    def of(cls, plan: Java) -> Self | None:
+        """None for other plans, and for relations whose version is not settled."""
+        if not is_ours(plan):
+            return None
+        options = {key.lower(): value for key, value in dict(plan.options().asCaseSensitiveMap()).items()}
+        try:
+            asked = Asked.of(options)
+        except IndexTablesError:
+            return None
+        return cls(plan, options, asked) if asked.version is not None else None
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The table's columns by Spark's ids of them."""
+        return {id_: name for id_, name in self._outputs.items() if name not in self.asked.searched}
+
+    @property
+    def searches(self) -> dict[int, IndexQuery]:
+        """The searches that the relation answers row by row, by Spark's ids of their columns."""
+        searched = self.asked.searched
+        return {id_: searched[name] for id_, name in self._outputs.items() if name in searched}
+
+    def asking(self, spark: Any, options: Mapping[str, str | None]) -> Self:
+        """The relation with other options; those that are None are gone."""
+        return self._copied(spark, self._with(options), self.java.table().schema(), sequence(self.java.output()))
+
+    def searching(self, spark: Any, search: IndexQuery) -> Self:
+        """The relation with a column, its last, that says whether a search finds the row."""
+        searches = (*self.asked.searches, search)
+        schema = self.java.table().schema().add(search_name(len(searches) - 1), "boolean", False)
+        fresh = spark._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)  # noqa: SLF001
+        output = [*sequence(self.java.output()), fresh.apply(fresh.size() - 1)]
+        return self._copied(spark, self._with({SEARCHES: as_option(searches)}), schema, output)
+
+    @property
+    def _outputs(self) -> dict[int, str]:
+        return {a.exprId().id(): a.name() for a in sequence(self.java.output())}
+
+    def _with(self, options: Mapping[str, str | None]) -> dict[str, str]:
+        return {key: value for key, value in {**self.options, **options}.items() if value is not None}
+
+    def _copied(self, spark: Any, options: dict[str, str], schema: Java, output: list[Java]) -> Self:
+        return type(self)(copied(spark, self.java, options, schema, output), options, Asked.of(options))
+
+
+def is_ours(plan: Java) -> bool:
+    if kind(plan) != "DataSourceV2Relation" or kind(plan.table()) != "PythonTable":
+        return False
+    return bool(plan.table().name().lower() == FORMAT)
+
+
+def copied(
+    spark: Any, relation: Java, options: Mapping[str, str], schema: Java = None, output: list[Java] | None = None
+) -> Java:
+    """The relation with these options. It is a source of its own, with the same columns (to Spark) unless told."""
+    jvm = spark._jvm  # noqa: SLF001 - Spark's plans are in its JVM
+    python = jvm.org.apache.spark.sql.execution.datasources.v2.python
+    source = python.PythonDataSourceV2()
+    source.setShortName(FORMAT)
+    return relation.copy(
+        python.PythonTable(source, FORMAT, relation.table().schema() if schema is None else schema),
+        relation.output() if output is None else seq(output, spark),
+        relation.catalog(),
+        relation.identifier(),
+        jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(dict(options)),
+        relation.timeTravelSpec(),
+    )
+
+
+def with_relations(plan: Java, spark: Any, change: Callable[[Java], Java]) -> Java:
+    """The plan with each relation of ours changed; the very same plan where nothing changes."""
+    if is_ours(plan):
+        return change(plan)
+    children = sequence(plan.children())
+    return over(children, [with_relations(child, spark, change) for child in children], plan, spark)

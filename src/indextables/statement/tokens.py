@@ -1,0 +1,30 @@
+"""The tokens of a statement, with their places in the text. Comments are none, and a literal is one."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from indextables.predicate.dialect import Dialect
+
+Tokens: TypeAlias = Sequence[Token]
+STRINGS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
+
+
+def tokens_of(text: str) -> list[Token]:
+    """None at all for a text that cannot be cut into tokens: Spark will say what is wrong with it."""
+    try:
+        return list(Dialect().tokenize(text))
+    except TokenError:
+        return []
+
+
+def word(token: Token) -> str:
+    """A word in capital letters; empty for all else, literals and names in backquotes too."""
+    literal = token.token_type in STRINGS or token.token_type == TokenType.IDENTIFIER
+    return "" if literal else token.text.upper()
+
+
+def end_of(token: Token) -> int:
+    return token.end + 1
