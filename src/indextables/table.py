@@ -178,10 +178,14 @@ class IndexTable:
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
         return self._wrote(replace_where(self._log.configured(config), self._writable(), pairs, config), config)
 
-    def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False) -> Dropped:
-        """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go."""
-        config, snapshot = self._config(None), self._writable()
-        after, dropped = drop_partitions(self._log.configured(config), snapshot, where, config, dry_run=dry_run)
+    def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC") -> Dropped:
+        """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go.
+
+        `time_zone` is that of times in the condition that name none.
+        """
+        config = self._config(None)
+        log = self._log.configured(config)
+        after, dropped = drop_partitions(log, self._writable(), where, config, dry_run=dry_run, time_zone=time_zone)
         self._moved(after)
         return dropped
 

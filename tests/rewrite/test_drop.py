@@ -1,9 +1,11 @@
 """Partitions dropped, whole or in part, and what is told of it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from msgspec import structs
 
@@ -50,6 +52,19 @@ def test_nothing_to_drop_is_no_version(table: IndexTable) -> None:
 def test_a_condition_is_needed(table: IndexTable, where: str) -> None:
     with pytest.raises(InvalidPredicateError, match="is needed"):
         table.drop_partitions(where)
+
+
+@pytest.mark.parametrize(("zone", "left"), [("UTC", 1), ("America/Los_Angeles", 9)])
+def test_times_are_those_of_a_zone(zone: str, left: int) -> None:
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    table = IndexTable.create(
+        f"memory://{uuid4().hex}/t",
+        pa.schema({"ts": pa.timestamp("us", "UTC"), "n": pa.int64()}),
+        partition_by="day(ts)",
+    )
+    table.append(pa.table({"ts": [start + timedelta(hours=h) for h in range(24)], "n": list(range(24))}))
+    table.drop_partitions("ts > '2024-01-01 00:00:00'", time_zone=zone)
+    assert table.count() == left
 
 
 def test_the_past_cannot_be_dropped(table: IndexTable) -> None:

@@ -33,7 +33,14 @@ class Dropped:
 
 
 def drop_partitions(
-    log: TransactionLog, snapshot: Snapshot, where: str | Predicate, config: Config, *, dry_run: bool
+    log: TransactionLog,
+    snapshot: Snapshot,
+    where: str | Predicate,
+    config: Config,
+    *,
+    dry_run: bool = False,
+    time_zone: str = "UTC",
+    case_sensitive: bool = False,
 ) -> tuple[Snapshot, Dropped]:
     """Takes the rows that satisfy a condition out of the table; gives the table afterwards, and what was done.
 
@@ -42,7 +49,9 @@ def drop_partitions(
     decisions: list[TakeOut] = []
 
     def decide(current: Snapshot) -> TakeOut:
-        condition = read_condition(where, current.metadata, table=log.table)
+        condition = read_condition(
+            where, current.metadata, table=log.table, time_zone=time_zone, case_sensitive=case_sensitive
+        )
         decisions.append(take_out_where(log, current, condition.predicate, config))
         return decisions[-1]
 
