@@ -5,7 +5,6 @@ pruned and searched by it: whatever the scan leaves out, the filter would have l
 because Spark cannot evaluate them. Each relation made here is of its own, with the same columns (to Spark) as the old one.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,12 +21,15 @@ from indextables.spark.catalyst import (
     NotUnderstoodError,
     TableQuery,
     asked_of,
+    conjuncts,
     is_timeless,
     kind,
+    options_of,
     sequence,
     simplified,
 )
-from indextables.spark.options import FORMAT
+from indextables.spark.relations import asking, framed
+from indextables.spark.snapshots import settled
 
 _TRANSPARENT = {"Filter", "Project", "SubqueryAlias", "View"}
 
@@ -42,8 +44,7 @@ def absorbed(frame: DataFrame) -> DataFrame:
         return frame  # a plan that we cannot look into is run as it is
     if taken is plan:
         return frame
-    classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
-    return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, taken), spark)  # noqa: SLF001
+    return framed(spark, taken)
 
 
 def _taken(plan: Java, spark: Any) -> Java:
@@ -75,7 +76,7 @@ class _Absorbing:
     relation: Java
 
     def plan(self, plan: Java) -> Java:
-        terms = [(term, self.understood(term, plan.child())) for term in _terms(plan.condition())]
+        terms = [(term, self.understood(term, plan.child())) for term in conjuncts(plan.condition())]
         understood = [predicate for _, predicate in terms if predicate is not None]
         where = _together(self.asked, understood)
         kept = [term for term, predicate in terms if predicate is None or not index_queries(predicate)]
@@ -102,20 +103,9 @@ class _Absorbing:
 
     def asking(self, where: str) -> Java:
         """The relation, which asks for this condition."""
-        given = dict(self.relation.options().asCaseSensitiveMap())
+        given = options_of(self.relation)
         options = {**{key: value for key, value in given.items() if key.lower() != "where"}, "where": where}
-        jvm, old = self.spark._jvm, self.relation  # noqa: SLF001
-        python = jvm.org.apache.spark.sql.execution.datasources.v2.python
-        source = python.PythonDataSourceV2()
-        source.setShortName(FORMAT)
-        return old.copy(
-            python.PythonTable(source, FORMAT, old.table().schema()),
-            old.output(),
-            old.catalog(),
-            old.identifier(),
-            jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options),
-            old.timeTravelSpec(),
-        )
+        return asking(self.spark, self.relation, options)
 
     def with_relation(self, plan: Java, relation: Java) -> Java:
         if kind(plan) not in _TRANSPARENT:
@@ -130,20 +120,12 @@ class _Absorbing:
         return below
 
 
-def _terms(condition: Java) -> Iterator[Java]:
-    if kind(condition) == "And":
-        yield from _terms(condition.left())
-        yield from _terms(condition.right())
-    else:
-        yield condition
-
-
 def _together(asked: Asked, terms: list[Predicate]) -> str:
     """What the scan asks for already and the terms, as text, if it is understood when it is read again.
 
     A search that cannot be read is an error here and now.
     """
-    snapshot = asked.snapshot()
+    snapshot = settled(asked)
     before = replace(asked, query=None).question(snapshot).predicate
     bound = [bind(term, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone) for term in terms]
     flat = conjunction(before, *bound)

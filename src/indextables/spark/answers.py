@@ -27,6 +27,8 @@ from indextables.spark.catalyst import (
     simplified,
     understood,
 )
+from indextables.spark.relations import framed
+from indextables.spark.snapshots import settled
 
 
 def known_count(frame: DataFrame) -> int | None:
@@ -103,7 +105,7 @@ def _is_not_null(counted: Java) -> bool:
 
 
 def _planned(query: TableQuery) -> tuple[Snapshot, ScanPlan]:
-    snapshot = query.asked.snapshot()
+    snapshot = settled(query.asked)
     question = query.asked.question(snapshot, [])
     predicate = conjunction(question.predicate, bound(query, question.schema))
     return snapshot, plan_scan(snapshot, replace(question, predicate=predicate))
@@ -135,5 +137,4 @@ def _relabelled(spark: SparkSession, local: DataFrame, plan: Java) -> DataFrame:
         )
         for own, wanted in zip(sequence(below.output()), sequence(plan.output()), strict=True)
     ]
-    project = catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(labels), below)
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project), spark)  # noqa: SLF001
+    return framed(spark, catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(labels), below))

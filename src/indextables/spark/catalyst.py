@@ -4,7 +4,7 @@ Spark has resolved names and types by then: a condition is a tree of Java object
 What is not in the tables here is not understood, and the caller leaves the query to Spark.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -67,6 +67,15 @@ def simplified(plan: Java, spark: Any) -> Java:
     return plan
 
 
+def conjuncts(condition: Java) -> Iterator[Java]:
+    """The terms of a condition, all of which must be true."""
+    if kind(condition) == "And":
+        yield from conjuncts(condition.left())
+        yield from conjuncts(condition.right())
+    else:
+        yield condition
+
+
 def is_timeless(expression: Java) -> bool:
     """Whether an expression means the same whenever it is evaluated: a frame may run long after it was made."""
     children = expression.children()
@@ -82,10 +91,16 @@ def asked_of(relation: Java) -> Asked | None:
     if relation.table().name().lower() != FORMAT:
         return None
     try:
-        asked = Asked.of(dict(relation.options().asCaseSensitiveMap()))
+        asked = Asked.of(options_of(relation))
     except IndexTablesError:
         return None
     return asked if asked.version is not None else None
+
+
+def options_of(relation: Java) -> dict[str, str]:
+    """The options of a relation. py4j ends a loop over a Java map with an exception, which PySpark looks into for 30 ms."""
+    given = relation.options().asCaseSensitiveMap()
+    return {key: given.get(key) for key in given.keySet().toArray()}
 
 
 def is_over_a_table(plan: Java) -> bool:

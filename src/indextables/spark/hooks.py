@@ -16,8 +16,10 @@ from pyspark.sql.group import GroupedData
 from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.frames import TableFrameReader
+from indextables.spark.prepared import prepared
 
 _MARK = "_of_indextables"
+_ACTIONS = ("collect", "toArrow", "toPandas", "toLocalIterator", "isEmpty", "tail", "checkpoint", "localCheckpoint")
 
 
 def install() -> None:
@@ -25,6 +27,8 @@ def install() -> None:
     SparkSession.read = property(TableFrameReader)  # type: ignore[method-assign,assignment]
     _hook(SparkSession, "sql", _sql)
     _hook(ClassicDataFrame, "count", _count)
+    for action in _ACTIONS:
+        _hook(ClassicDataFrame, action, _prepared)
     _hook(ClassicDataFrame, "filter", _filter)
     _hook(GroupedData, "count", _groups)
     _hook(GroupedData, "agg", _groups)
@@ -45,7 +49,11 @@ def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
 
 def _count(original: Callable[..., int], frame: DataFrame) -> int:
     known = known_count(frame)
-    return original(frame) if known is None else known
+    return original(prepared(frame)) if known is None else known
+
+
+def _prepared(original: Callable[..., Any], frame: DataFrame, *args: Any, **options: Any) -> Any:
+    return original(prepared(frame), *args, **options)
 
 
 def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any) -> DataFrame:

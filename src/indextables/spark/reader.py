@@ -42,7 +42,7 @@ class TableReader(DataSourceReader):
 
     def __init__(self, asked: Asked, schema: StructType) -> None:
         snapshot = asked.snapshot()
-        _refuse_other_columns(arrow_schema(schema), snapshot, case_sensitive=asked.case_sensitive)
+        refuse_other_columns(arrow_schema(schema), snapshot, case_sensitive=asked.case_sensitive)
         self._work = ScanWork(
             location=asked.path,
             config=asked.config(snapshot.metadata.properties),
@@ -81,7 +81,7 @@ class ScanWork:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
 
-def _refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
+def refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
     """Refuses columns that the table has not, or has in another type."""
     schema = snapshot.metadata.arrow_schema()
     for field in wanted:

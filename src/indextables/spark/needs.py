@@ -1,0 +1,124 @@
+"""What a query needs of its tables, told by Spark's optimizer.
+
+An optimized plan gives the rows of the analyzed one, and Spark has pushed its filters down and pruned its columns. It is not
+what is run here, but it says what may be left out of a relation: a column that it names nowhere changes no row, whatever is
+in it; nor does a row that the filter right above the relation leaves out. Columns are told apart by Spark's ids of them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from indextables.spark.catalyst import Java, kind, sequence
+
+_ID = re.compile(r"#(\d+)[A-Za-z]?(?:-T\d+ms)?$")
+_SEPARATOR = "\0"
+_PASSING = {  # they need of a child what they name, and what is needed above them
+    *(
+        "Project",
+        "Filter",
+        "Aggregate",
+        "Sort",
+        "GlobalLimit",
+        "LocalLimit",
+        "Offset",
+        "Tail",
+        "Join",
+        "Window",
+        "Sample",
+    ),
+    *("Repartition", "RepartitionByExpression", "SubqueryAlias", "ReturnAnswer", "ResolvedHint"),
+}
+_LIMITED = {"Project", "LocalLimit"}
+
+
+class UnknownNeedsError(Exception):
+    """A plan that cannot be told apart; never shown to a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The ids of columns that matter, and what stands right above the relations, by the ids of their columns."""
+
+    columns: frozenset[int]
+    above: Mapping[tuple[int, ...], "Above"]
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """The conditions of the filter right above a relation, and the limit right above that."""
+
+    conditions: tuple[Java, ...]
+    limit: int | None
+
+
+def needs(analyzed: Java, optimized: Java) -> Needs:
+    """What the optimized plan needs of the relations in the analyzed one, or UnknownNeedsError."""
+    roots = [optimized, *sequence(optimized.subqueriesAll())]
+    before = [analyzed, *sequence(analyzed.subqueriesAll())]
+    known = {ids_of(leaf) for root in before for leaf in _relations(root)}
+    leaves = [ids_of(leaf) for root in roots for leaf in _relations(root)]
+    if not known.issuperset(leaves):
+        raise UnknownNeedsError  # Spark made other columns of some; which ones they were is not told
+    once = {ids for ids in leaves if leaves.count(ids) == 1}
+    above = {ids: found for root in roots for ids, found in _above(root, (), None) if ids in once}
+    return Needs(frozenset(number for root in roots for number in _used(root)), above)
+
+
+def ids_of(node: Java) -> tuple[int, ...]:
+    """Spark's ids of the columns of a node, in their order."""
+    return _ids(node.output())
+
+
+def _ids(attributes: Java) -> tuple[int, ...]:
+    """One call for all of them."""
+    if attributes.isEmpty():
+        return ()
+    found = [_ID.search(text) for text in attributes.mkString(_SEPARATOR).split(_SEPARATOR)]
+    if not all(found):
+        raise UnknownNeedsError
+    return tuple(int(match[1]) for match in found if match)
+
+
+def _relations(root: Java) -> Iterator[Java]:
+    return (leaf for leaf in sequence(root.collectLeaves()) if kind(leaf).startswith("DataSourceV2"))
+
+
+def _used(root: Java) -> Iterator[int]:
+    yield from ids_of(root)
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        children = sequence(node.children())
+        if not children:
+            continue
+        yield from _ids(node.references().toSeq())
+        if kind(node) not in _PASSING:
+            for child in children:
+                yield from ids_of(child)
+        nodes += children
+
+
+def _above(node: Java, conditions: tuple[Java, ...], limit: int | None) -> Iterator[tuple[tuple[int, ...], Above]]:
+    children = sequence(node.children())
+    match kind(node):
+        case "Filter":
+            return (yield from _above(children[0], (*conditions, node.condition()), limit))
+        case "LocalLimit" if not conditions:
+            return (yield from _above(children[0], (), _limit(node)))
+        case "Project" if not conditions and _is_plain(node):
+            return (yield from _above(children[0], (), limit))
+    if kind(node).startswith("DataSourceV2"):
+        yield ids_of(node), Above(conditions, limit)
+    for child in children:
+        yield from _above(child, (), None)
+
+
+def _limit(node: Java) -> int | None:
+    limit = node.limitExpr()
+    return int(limit.value()) if kind(limit) == "Literal" else None
+
+
+def _is_plain(project: Java) -> bool:
+    """Whether each row gives a row, and nothing counts them."""
+    return all(expression.deterministic() for expression in sequence(project.projectList()))
