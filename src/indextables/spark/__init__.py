@@ -1,6 +1,7 @@
 """Spark: the same functions, distributed."""
 
+from indextables.spark.explanation import explain
 from indextables.spark.session import enable
 from indextables.spark.source import IndexTablesDataSource
 
-__all__ = ["IndexTablesDataSource", "enable"]
+__all__ = ["IndexTablesDataSource", "enable", "explain"]

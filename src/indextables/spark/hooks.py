@@ -16,10 +16,10 @@ from pyspark.sql.group import GroupedData
 from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.frames import TableFrameReader
-from indextables.spark.prepared import prepared
+from indextables.spark.prepared import is_over_tables, prepared
 
 _MARK = "_of_indextables"
-_ACTIONS = ("collect", "toArrow", "toPandas", "toLocalIterator", "isEmpty", "tail", "checkpoint", "localCheckpoint")
+_ACTIONS = ("collect", "toArrow", "toPandas", "toLocalIterator", "tail", "checkpoint", "localCheckpoint")
 
 
 def install() -> None:
@@ -29,9 +29,11 @@ def install() -> None:
     _hook(ClassicDataFrame, "count", _count)
     for action in _ACTIONS:
         _hook(ClassicDataFrame, action, _prepared)
+    _hook(ClassicDataFrame, "isEmpty", _is_empty)
+    _hook(ClassicDataFrame, "show", _show)
     _hook(ClassicDataFrame, "filter", _filter)
-    _hook(GroupedData, "count", _groups)
-    _hook(GroupedData, "agg", _groups)
+    for aggregate in ("count", "agg", "min", "max"):
+        _hook(GroupedData, aggregate, _groups)
 
 
 def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
@@ -54,6 +56,17 @@ def _count(original: Callable[..., int], frame: DataFrame) -> int:
 
 def _prepared(original: Callable[..., Any], frame: DataFrame, *args: Any, **options: Any) -> Any:
     return original(prepared(frame), *args, **options)
+
+
+def _is_empty(original: Callable[..., bool], frame: DataFrame) -> bool:
+    return original(prepared(frame.limit(1)) if is_over_tables(frame) else frame)
+
+
+def _show(original: Callable[..., None], frame: DataFrame, n: int = 20, *args: Any, **options: Any) -> None:
+    """Spark reads one row more than it shows, to know whether there are more."""
+    if isinstance(n, int) and n >= 0 and is_over_tables(frame):
+        frame = prepared(frame.limit(n + 1))
+    original(frame, n, *args, **options)
 
 
 def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any) -> DataFrame:

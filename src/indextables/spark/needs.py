@@ -29,7 +29,7 @@ _PASSING = {  # they need of a child what they name, and what is needed above th
     ),
     *("Repartition", "RepartitionByExpression", "SubqueryAlias", "ReturnAnswer", "ResolvedHint"),
 }
-_LIMITED = {"Project", "LocalLimit"}
+_ONE_BY_ONE = {"LocalLimit", "Project", "Filter"}
 
 
 class UnknownNeedsError(Exception):
@@ -38,10 +38,14 @@ class UnknownNeedsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The ids of columns that matter, and what stands right above the relations, by the ids of their columns."""
+    """The ids of columns that matter, and what stands right above the relations, by the ids of their columns.
+
+    `first` is the relation of which the query only wants so many rows, and nothing else.
+    """
 
     columns: frozenset[int]
     above: Mapping[tuple[int, ...], "Above"]
+    first: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,9 @@ class Above:
 
     conditions: tuple[Java, ...]
     limit: int | None
+
+
+_NOTHING = Above((), None)
 
 
 def needs(analyzed: Java, optimized: Java) -> Needs:
@@ -62,7 +69,8 @@ def needs(analyzed: Java, optimized: Java) -> Needs:
         raise UnknownNeedsError  # Spark made other columns of some; which ones they were is not told
     once = {ids for ids in leaves if leaves.count(ids) == 1}
     above = {ids: found for root in roots for ids, found in _above(root, (), None) if ids in once}
-    return Needs(frozenset(number for root in roots for number in _used(root)), above)
+    used = frozenset(number for root in roots for number in _used(root))
+    return Needs(used, above, _first(analyzed, optimized, above))
 
 
 def ids_of(node: Java) -> tuple[int, ...]:
@@ -112,6 +120,16 @@ def _above(node: Java, conditions: tuple[Java, ...], limit: int | None) -> Itera
         yield ids_of(node), Above(conditions, limit)
     for child in children:
         yield from _above(child, (), None)
+
+
+def _first(analyzed: Java, optimized: Java, above: Mapping[tuple[int, ...], Above]) -> tuple[int, ...] | None:
+    if kind(analyzed) != "GlobalLimit" or kind(optimized) != "GlobalLimit":
+        return None
+    node = optimized.child()
+    while kind(node) in _ONE_BY_ONE:
+        node = node.child()
+    limits = {_limit(analyzed), _limit(optimized), above.get(ids_of(node), _NOTHING).limit}
+    return ids_of(node) if len(limits) == 1 and None not in limits else None
 
 
 def _limit(node: Java) -> int | None:

@@ -5,22 +5,22 @@ that the query needs (see `needs`), only splits that its filters leave, and no m
 is as Spark has analyzed it. What cannot be prepared runs as it is, and the data source plans then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
-from indextables.log import Snapshot
 from indextables.predicate import And, Literal, Predicate, conjunction
-from indextables.read.plan import SplitTask, plan_scan
+from indextables.read.plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.question import Question
+from indextables.read.work import PlannedRead, ScanWork
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import (
     Conditions,
@@ -34,42 +34,59 @@ from indextables.spark.catalyst import (
 )
 from indextables.spark.needs import Above, Needs, UnknownNeedsError, ids_of, needs
 from indextables.spark.options import FORMAT
-from indextables.spark.packing import packed
-from indextables.spark.reader import ScanWork
+from indextables.spark.packing import enough, packed
 from indextables.spark.relations import framed
 from indextables.spark.snapshots import settled
 from indextables.spark.types import spark_schema
 
 _TRUE = Literal(value=True)
+_FEW_SPLITS = 16
+_FEW_ROWS = 10_000
+_SMALL = 2 * 1024 * 1024  # bytes of splits
 _NOTHING_KNOWN = Above((), None)
+
+
+def is_over_tables(frame: DataFrame) -> bool:
+    """Whether the rows of a frame come from tables of ours, and not from Spark's cache."""
+    try:
+        leaves = frame._jdf.queryExecution().withCachedData().collectLeaves()  # noqa: SLF001
+        return any(asked_of(leaf) is not None for leaf in sequence(leaves))
+    except Py4JError:
+        return False
 
 
 def prepared(frame: DataFrame) -> DataFrame:
     """The same rows, read by a plan of our own; the very same frame if it is not over tables of ours."""
     spark: Any = frame.sparkSession
-    query = frame._jdf.queryExecution()  # noqa: SLF001 - see catalyst
     try:
-        plan = query.withCachedData()
-        relations = {ids_of(leaf): (leaf, asked_of(leaf)) for leaf in sequence(plan.collectLeaves())}
-        ours = {ids: (leaf, asked) for ids, (leaf, asked) in relations.items() if asked is not None}
-        if not ours:
+        plan, scans = planned(frame)
+        if not scans:
             return frame
-        needed = _needs(query, plan, spark)
-        scans = {ids: TableScan.of(leaf, asked, needed).node(spark) for ids, (leaf, asked) in ours.items()}
-        return framed(spark, _replaced(plan, scans, spark))
+        return framed(spark, _replaced(plan, {ids: scan.node(spark) for ids, scan in scans.items()}, spark))
     except (Py4JError, UnknownNeedsError):
         return frame  # a plan that we cannot look into is run as it is
 
 
-def _needs(query: Java, plan: Java, spark: Any) -> Needs | None:
-    """None where all columns and rows are needed, as far as is known."""
+def planned(frame: DataFrame) -> tuple[Java, dict[tuple[int, ...], "TableScan"]]:
+    """The plan of a frame, and the scans that its relations of ours become, by the ids of their columns."""
+    query = frame._jdf.queryExecution()  # noqa: SLF001 - see catalyst
+    plan = query.withCachedData()
+    relations = [(leaf, asked_of(leaf)) for leaf in sequence(plan.collectLeaves())]
+    ours = [(leaf, asked) for leaf, asked in relations if asked is not None]
+    if not ours:
+        return plan, {}
+    needed = _needs(query, plan, frame.sparkSession)
+    scans = {ids_of(leaf): TableScan.of(leaf, asked, needed) for leaf, asked in ours}
+    if needed.first in scans and scans[needed.first].is_one_task:
+        plan = plan.child().child()  # the scan limits itself; Spark would stop the worker, and not use it again
+    return plan, scans
+
+
+def _needs(query: Java, plan: Java, spark: Any) -> Needs:
     pattern = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001
-    try:
-        found = needs(plan, query.optimizedPlan())
-    except UnknownNeedsError:
-        return None
+    found = needs(plan, query.optimizedPlan())
     # The optimized plan has the time of now in it, and the one that is run will have a later one.
-    return replace(found, above={}) if plan.containsPattern(pattern.CURRENT_LIKE()) else found
+    return replace(found, above={}, first=None) if plan.containsPattern(pattern.CURRENT_LIKE()) else found
 
 
 def _replaced(plan: Java, scans: dict[tuple[int, ...], Java], spark: Any) -> Java:
@@ -80,33 +97,35 @@ def _replaced(plan: Java, scans: dict[tuple[int, ...], Java], spark: Any) -> Jav
     return plan.withNewChildren(spark._jvm.PythonUtils.toSeq(new))  # noqa: SLF001
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableScan:
     """A scan of one relation, planned; `columns` are those of the relation that are read."""
 
     relation: Java
     asked: Asked
-    snapshot: Snapshot
-    question: Question
+    plan: ScanPlan
     columns: tuple[str, ...]
     limit: int | None
 
     @classmethod
-    def of(cls, relation: Java, asked: Asked, needed: Needs | None) -> "TableScan":
+    def of(cls, relation: Java, asked: Asked, needed: Needs) -> "TableScan":
         snapshot, ids = settled(asked), ids_of(relation)
         names = list(relation.schema().fieldNames())
-        above = _NOTHING_KNOWN if needed is None else needed.above.get(ids, _NOTHING_KNOWN)
-        wanted = names if needed is None else [n for n, i in zip(names, ids, strict=True) if i in needed.columns]
-        question = asked.question(snapshot, wanted or names[:1])
+        above = needed.above.get(ids, _NOTHING_KNOWN)
+        wanted = [name for name, number in zip(names, ids, strict=True) if number in needed.columns] or names[:1]
+        question = asked.question(snapshot, wanted)
         terms, whole = _understood(asked, question, above, dict(zip(ids, names, strict=True)))
-        return cls(
-            relation,
-            asked,
-            snapshot,
-            replace(question, predicate=_distinct(question.predicate, terms)),
-            tuple(wanted or names[:1]),
-            above.limit if whole else None,
-        )
+        question = replace(question, predicate=_distinct(question.predicate, terms))
+        return cls(relation, asked, plan_scan(snapshot, question), tuple(wanted), above.limit if whole else None)
+
+    @cached_property
+    def tasks(self) -> list[SplitTask]:
+        return self.plan.tasks if self.limit is None else enough(self.plan.tasks, self.limit)
+
+    @property
+    def is_one_task(self) -> bool:
+        """Whether so few splits may have the rows wanted that they are best read one after the other."""
+        return self.limit is not None and self.limit <= _FEW_ROWS and len(self.tasks) <= _FEW_SPLITS
 
     def node(self, spark: Any) -> Java:
         """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
@@ -125,39 +144,34 @@ class TableScan:
         read = self.read()
         if not read.groups:
             return logical.LocalRelation.fromExternalRows(output, spark._jvm.PythonUtils.toSeq([]))  # noqa: SLF001
-        numbers = spark.range(0, len(read.groups), 1, len(read.groups))._jdf.queryExecution().analyzed()  # noqa: SLF001
-        function = UserDefinedFunction(
-            read, spark_schema(self.question.answer_schema), FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-        )
+        numbers = _numbers(spark, len(read.groups), sum(task.split.size for task in self.tasks))
+        function = UserDefinedFunction(read, self._schema, FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         expression = function._judf.builder(numbers.output())  # noqa: SLF001
         return logical.MapInArrow(expression, output, numbers, False, spark._jvm.scala.Option.empty())  # noqa: SLF001
 
-    def read(self) -> "PlannedRead":
-        config = self.asked.config(self.snapshot.metadata.properties)
-        plan = plan_scan(self.snapshot, self.question)
-        schema = to_arrow_schema(spark_schema(self.question.answer_schema), timezone="UTC")
-        work = ScanWork(self.asked.path, config, self.question, schema)
-        return PlannedRead(work, tuple(map(tuple, packed(plan.tasks, config))), self.limit)
+    def read(self) -> PlannedRead:
+        config = self.asked.config(self.plan.snapshot.metadata.properties)
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        work = ScanWork(self.asked.path, config, self.plan.question, schema)
+        groups = [self.tasks] if self.is_one_task else packed(self.tasks, config)
+        return PlannedRead(work, tuple(tuple(group) for group in groups if group), self.limit)
+
+    @property
+    def _schema(self) -> StructType:
+        return spark_schema(self.plan.question.answer_schema)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRead:
-    """What executors run: they get the numbers of groups of splits, and give their rows."""
+def _numbers(spark: Any, count: int, size: int) -> Java:
+    """The plan of so many numbers, each in a task of its own, for a node that reads so many bytes.
 
-    work: ScanWork
-    groups: tuple[tuple[SplitTask, ...], ...]
-    limit: int | None
-
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        groups = chain.from_iterable(batch.column(0).to_pylist() for batch in numbers)
-        rows = chain.from_iterable(self.work.rows(self.groups[number]) for number in groups)
-        return rows if self.limit is None else _at_most(rows, self.limit)
-
-
-def _at_most(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    while rows > 0 and (batch := next(batches, None)) is not None:
-        yield batch.slice(0, rows)
-        rows -= batch.num_rows
+    Spark takes a node to be about as large as what is below it, and sends small sides of joins to all executors. It does not
+    know how large an RDD is, and takes it for large.
+    """
+    numbers = spark.range(0, count, 1, count)._jdf  # noqa: SLF001
+    if size > _SMALL:
+        rows = numbers.queryExecution().toRdd()
+        numbers = spark._jsparkSession.internalCreateDataFrame(rows, numbers.schema(), False)  # noqa: SLF001
+    return numbers.queryExecution().analyzed()
 
 
 def _understood(asked: Asked, question: Question, above: Above, names: dict[int, str]) -> tuple[list[Predicate], bool]:

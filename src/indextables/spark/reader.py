@@ -1,7 +1,6 @@
 """Reading a table as a data source: the driver plans, executors read splits as Arrow batches."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -9,18 +8,14 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from indextables.config import Config
 from indextables.errors import SchemaError
 from indextables.log import Snapshot
-from indextables.read.opener import SplitOpener
 from indextables.read.plan import SplitTask, plan_scan
-from indextables.read.question import Question
-from indextables.read.rows import matching_rows
+from indextables.read.work import ScanWork
 from indextables.schema import column_named, type_name
 from indextables.spark.asked import Asked
 from indextables.spark.packing import packed
 from indextables.spark.types import arrow_schema
-from indextables.storage import open_store
 
 
 class SplitsPartition(InputPartition):
@@ -62,23 +57,6 @@ class TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._work.rows(partition.value or ())
-
-
-@dataclass(frozen=True, slots=True)
-class ScanWork:
-    """What an executor needs to know; `schema` has the columns as the reader of the frame calls them."""
-
-    location: str
-    config: Config
-    question: Question
-    schema: pa.Schema
-
-    def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
-        opener = SplitOpener.of(open_store(self.location), self.config)
-        for task in tasks:
-            for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
-                if batch.num_rows:
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
 
 def refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
