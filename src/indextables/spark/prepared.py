@@ -77,6 +77,8 @@ def planned(frame: DataFrame) -> tuple[Java, dict[tuple[int, ...], "TableScan"]]
         return plan, {}
     needed = _needs(query, plan, frame.sparkSession)
     scans = {ids_of(leaf): TableScan.of(leaf, asked, needed) for leaf, asked in ours}
+    if len(scans) < len(ours):
+        raise UnknownNeedsError  # two relations with the same columns, to Spark, may ask for other rows
     if needed.first in scans and scans[needed.first].is_one_task:
         plan = plan.child().child()  # the scan limits itself; Spark would stop the worker, and not use it again
     return plan, scans
