@@ -1,5 +1,6 @@
 """What a worker does of a scan that was planned elsewhere; it imports no more than it needs, for workers come and go."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -42,7 +43,8 @@ class PlannedRead:
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         groups = chain.from_iterable(batch.column(0).to_pylist() for batch in numbers)
         rows = chain.from_iterable(self.work.rows(self.groups[number]) for number in groups)
-        return rows if self.limit is None else _at_most(rows, self.limit)
+        yield from rows if self.limit is None else _at_most(rows, self.limit)
+        deque(numbers, maxlen=0)  # Spark does not use a worker again that has left something unread
 
 
 def _at_most(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
