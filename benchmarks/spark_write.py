@@ -35,7 +35,7 @@ def run(rows: int = 1_000_000) -> dict[str, object]:
         days = pc.divide(pc.multiply(pa.arange(0, rows), DAYS), rows).cast(pa.string())
         data = log_lines(rows).select(COLUMNS).append_column("day", days)
         pq.write_table(data, place / "input.parquet", row_group_size=-(-rows // 8))
-        spark = _session(place)
+        spark = session(place)
         try:
             return _measured(spark, place, data)
         finally:
@@ -62,7 +62,7 @@ def _measured(spark: Any, place: Path, data: pa.Table) -> dict[str, object]:
     }
 
 
-def _session(place: Path) -> Any:
+def session(place: Path) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession  # noqa: PLC0415 - workers must know which Python before it is loaded
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-_SPARKS = frozenset({"IndexTablesDataSource", "enable", "sql"})
+_SPARKS = frozenset({"IndexTablesDataSource", "enable", "explain", "sql"})
 
 
 def __getattr__(name: str) -> Any:

@@ -117,7 +117,7 @@ ERRORS = [
     "SELECT id FROM errors WHERE level = 'ERROR' UNION SELECT id FROM errors WHERE level < 'F' AND id > 7",
     "WITH e AS (FROM errors) SELECT x.id FROM e x JOIN e y USING (id) WHERE x.level = 'ERROR' AND y.level = 'ERROR'",
     "SELECT id FROM errors WHERE level = 'ERROR' AND id IN (SELECT id FROM errors e WHERE e.level = 'ERROR')",
-    "FROM errors a WHERE level = 'ERROR' AND EXISTS (SELECT 1 FROM errors b WHERE a.id = b.id AND b.level = 'ERROR')",
+    "SELECT id FROM errors a WHERE level = 'ERROR' AND EXISTS (SELECT 1 FROM errors b WHERE a.id = b.id AND b.level < 'F')",
     "SELECT level, count(message) AS id FROM errors GROUP BY level HAVING level = 'ERROR'",
     "SELECT id FROM errors WHERE message INDEXQUERY 'timeout' AND level = 'ERROR'",
 ]  # fmt: skip

@@ -71,6 +71,18 @@ def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[
     return ends.filter(pc.and_(wholly, known)), list(tasks_for(splits.filter(left), verdicts.filter(left)))
 
 
+def values_from_log(plan: ScanPlan, column: str) -> int | None:
+    """How many rows have a value in a column; None if a split would have to be opened."""
+    judged = plan.judged
+    kept = judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
+    if len(kept) != judged.count(Verdict.ALWAYS):
+        return None
+    if kept.schema.field("null_count").type.get_field_index(column) < 0:
+        return None if len(kept) else 0
+    values = pc.subtract(kept["num_records"], pc.struct_field(kept["null_count"], [column]).cast(pa.int64()))
+    return None if values.null_count else int(pc.sum(values).as_py() or 0)
+
+
 def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """The least and greatest value in some rows of one column; NaN is the greatest."""
     values = pa.Table.from_batches(batches, schema).column(0)

@@ -18,11 +18,12 @@ from indextables.errors import PredicateError
 from indextables.predicate import And, Literal, Predicate, bind, conjunction, disjunction, to_sql
 from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
-from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, is_timeless, simplified
+from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
 from indextables.spark.java import Java, frame_over, inlined, kind, over, plan_of, replacing, sequence
 from indextables.spark.options import SITE
 from indextables.spark.relation import Relation
 from indextables.spark.searched import has_searches, with_searches
+from indextables.spark.snapshots import settled
 
 _TRUE = Literal(value=True)
 _ROUNDS = 10  # Spark's rules move a condition by one or more nodes each time
@@ -134,7 +135,7 @@ def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Jav
     """The marked relations of a plan, each with the terms of the filters that stand right over it."""
     match kind(plan):
         case "DataSourceV2Relation" if plan.options().containsKey(SITE):
-            yield plan, [term for condition in over_it for term in _terms(condition)]
+            yield plan, [term for condition in over_it for term in conjuncts(condition)]
         case "Filter" if plan.condition().deterministic():
             yield from _relations(plan.child(), (*over_it, plan.condition()))
         case _:
@@ -142,17 +143,9 @@ def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Jav
                 yield from _relations(child)
 
 
-def _terms(condition: Java) -> Iterator[Java]:
-    if kind(condition) == "And":
-        yield from _terms(condition.left())
-        yield from _terms(condition.right())
-    else:
-        yield condition
-
-
 def _together(asked: Asked, wanted: Predicate) -> str:
     """What the scan asks for already and what is wanted, as text, if it is understood when it is read again."""
-    snapshot = asked.snapshot()
+    snapshot = settled(asked)
     before = replace(asked, query=None).question(snapshot).predicate
     flat = conjunction(before, bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone))
     distinct = {repr(term): term for term in (flat.terms if isinstance(flat, And) else (flat,))}

@@ -1,20 +1,29 @@
-"""Counts that the log answers: `frame.count()`, `frame.groupBy(...).count()`, `SELECT p, count(*) ... GROUP BY p`.
+"""Figures that the log answers: `frame.count()`, `groupBy(...).count()`, `SELECT min(ts), max(ts), count(*), count(c) ...`.
 
-Spark's Python data sources are not asked to aggregate. The plan of a frame says whether its answer is a count over filters
-and plain columns of one of our tables; if the log knows that count exactly, no split is opened and no task is run.
+Spark's Python data sources are not asked to aggregate. The plan of a frame says whether its answer is made of such figures
+over filters and plain columns of one of our tables; if the log knows all of them exactly, no split is opened and no task is
+run.
 """
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, assert_never
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
 
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot
 from indextables.predicate import conjunction
-from indextables.read.answers import count_from_log, groups_from_log, summed
+from indextables.read.answers import (
+    count_from_log,
+    extremes_from_log,
+    groups_from_log,
+    merged_extremes,
+    summed,
+    values_from_log,
+)
 from indextables.read.plan import ScanPlan, plan_scan
 from indextables.spark.catalyst import (
     NotUnderstoodError,
@@ -25,6 +34,8 @@ from indextables.spark.catalyst import (
     understood,
 )
 from indextables.spark.java import Java, frame_over, kind, sequence
+from indextables.spark.snapshots import settled
+from indextables.spark.types import spark_schema
 
 
 def known_count(frame: DataFrame) -> int | None:
@@ -50,49 +61,119 @@ def known_groups(frame: DataFrame) -> DataFrame:
 _LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError)
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """count(*), of every row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """count(column): nulls do not count."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """min(column) or max(column)."""
+
+    end: str
+    column: str
+
+
+Figure = Key | Rows | Values | Extreme
+Columns: TypeAlias = dict[Figure, pa.Array | pa.ChunkedArray]
+_EXTREMES = {"Min": "min", "Max": "max"}
+
+
 def _grouped(plan: Java) -> pa.Table | None:
-    """The rows of an aggregate of counts by plain columns; None if splits would have to be opened."""
+    """The rows of an aggregate of plain columns; None if splits would have to be opened."""
     if kind(plan) != "Aggregate":
         raise NotUnderstoodError
     query = understood(plan.child())
     keys = list(dict.fromkeys(query.column(key) for key in sequence(plan.groupingExpressions())))
-    outputs = [_output(expression, query, keys) for expression in sequence(plan.aggregateExpressions())]
+    figures = [_figure(expression, query, keys) for expression in sequence(plan.aggregateExpressions())]
     snapshot, scan = _planned(query)
-    counted = _counted(snapshot, scan, keys)
-    if counted is None:
+    found = _by_key(snapshot, scan, keys, figures) if keys else _overall(snapshot, scan, figures)
+    if found is None:
         return None
-    return pa.table([counted[output] for output in outputs], names=[f"c{i}" for i in range(len(outputs))])
+    columns = [found[figure] for figure in figures]
+    fields = [
+        pa.field(f"c{i}", column.type, nullable=isinstance(figure, (Key, Extreme)))  # counts are never null
+        for i, (figure, column) in enumerate(zip(figures, columns, strict=True))
+    ]
+    return pa.table(columns, schema=pa.schema(fields))
 
 
-def _counted(snapshot: Snapshot, scan: ScanPlan, keys: list[str]) -> pa.Table | None:
-    """The keys and `count`. No groups without rows, but one where there are no keys."""
-    if not keys:
-        total = count_from_log(scan)
-        return None if total.unknown else pa.table({_COUNT: [total.rows]})
+def _by_key(snapshot: Snapshot, scan: ScanPlan, keys: list[str], figures: list[Figure]) -> Columns | None:
+    """No groups without rows."""
+    if any(isinstance(figure, (Values, Extreme)) for figure in figures):
+        return None
     known, answer = groups_from_log(scan, keys, snapshot.metadata)
     if answer.unknown:
         return None
     groups = summed(known, keys, scan.question.schema)
-    return groups.rename_columns([*keys, _COUNT])
+    return {**{Key(key): groups.column(i) for i, key in enumerate(keys)}, Rows(): groups.column(len(keys))}
 
 
-_COUNT = "\0count"  # no column has this name
+def _overall(snapshot: Snapshot, scan: ScanPlan, figures: list[Figure]) -> Columns | None:
+    """One row, of no rows too."""
+    found: Columns = {}
+    for figure in figures:
+        value = _known(snapshot, scan, figure)
+        if value is None:
+            return None
+        found[figure] = value
+    return found
 
 
-def _output(expression: Java, query: TableQuery, keys: list[str]) -> str:
-    """The key that an output column is, or the count."""
+def _known(snapshot: Snapshot, scan: ScanPlan, figure: Figure) -> pa.Array | None:
+    match figure:
+        case Rows():
+            total = count_from_log(scan)
+            return None if total.unknown else pa.array([total.rows], pa.int64())
+        case Values():
+            values = values_from_log(scan, figure.column)
+            return None if values is None else pa.array([values], pa.int64())
+        case Extreme():
+            ends, unknown = extremes_from_log(scan, figure.column, snapshot.metadata)
+            kind_of = scan.question.schema.field(figure.column).type
+            return None if unknown else pa.array([merged_extremes(ends)[figure.end]], kind_of)
+        case Key():
+            raise AssertionError("there are no keys")
+        case _:
+            assert_never(figure)
+
+
+def _figure(expression: Java, query: TableQuery, keys: list[str]) -> Figure:
+    """What an output column is."""
     if kind(expression) == "Alias":
-        return _output(expression.child(), query, keys)
+        return _figure(expression.child(), query, keys)
     if kind(expression) == "AggregateExpression":
-        function = expression.aggregateFunction()
-        plain = not expression.isDistinct() and expression.filter().isEmpty()
-        if plain and kind(function) == "Count" and all(map(_is_not_null, sequence(function.children()))):
-            return _COUNT
-        raise NotUnderstoodError
+        if expression.isDistinct() or expression.filter().isDefined():
+            raise NotUnderstoodError
+        return _aggregated(expression.aggregateFunction(), query)
     name = query.column(expression)
     if name not in keys:
         raise NotUnderstoodError
-    return name
+    return Key(name)
+
+
+def _aggregated(function: Java, query: TableQuery) -> Figure:
+    of = sequence(function.children())
+    match kind(function):
+        case "Count" if all(map(_is_not_null, of)):
+            return Rows()
+        case "Count" if len(of) == 1:
+            return Values(query.column(of[0]))
+        case "Min" | "Max" as name:
+            return Extreme(_EXTREMES[name], query.column(of[0]))
+    raise NotUnderstoodError
 
 
 def _is_not_null(counted: Java) -> bool:
@@ -101,7 +182,7 @@ def _is_not_null(counted: Java) -> bool:
 
 
 def _planned(query: TableQuery) -> tuple[Snapshot, ScanPlan]:
-    snapshot = query.asked.snapshot()
+    snapshot = settled(query.asked)
     question = query.asked.question(snapshot, [])
     predicate = conjunction(question.predicate, bound(query, question.schema))
     return snapshot, plan_scan(snapshot, replace(question, predicate=predicate))
@@ -119,7 +200,9 @@ def _simplified(frame: DataFrame) -> Java:
 def _frame_like(frame: DataFrame, plan: Java, rows: pa.Table) -> DataFrame:
     """A frame of these rows whose columns are, to Spark, the columns of the plan: `logs["day"]` still means one of them."""
     spark: Any = frame.sparkSession
-    local = spark.createDataFrame(rows)
+    types = spark_schema(rows.schema)  # told, because Spark takes times without a zone for times
+    fields = [StructField(f.name, t.dataType, f.nullable) for f, t in zip(rows.schema, types, strict=True)]
+    local = spark.createDataFrame(rows, StructType(fields))
     return _relabelled(spark, local, plan)
 
 
@@ -133,5 +216,4 @@ def _relabelled(spark: SparkSession, local: DataFrame, plan: Java) -> DataFrame:
         )
         for own, wanted in zip(sequence(below.output()), sequence(plan.output()), strict=True)
     ]
-    project = catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(labels), below)
-    return frame_over(project, spark)
+    return frame_over(catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(labels), below), spark)

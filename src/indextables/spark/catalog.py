@@ -18,7 +18,7 @@ from indextables.log import TransactionLog
 from indextables.spark.frames import decided
 from indextables.spark.java import Java, frame_over, plan_of
 from indextables.spark.options import FORMAT
-from indextables.spark.relation import copied, with_relations
+from indextables.spark.relation import copied, options_of, with_relations
 from indextables.spark.types import spark_schema
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def _settled(spark: SparkSession, relation: Java) -> Java:
-    options = dict(relation.options().asCaseSensitiveMap())
+    options = options_of(relation)
     keys = {key.lower() for key in options}
     if keys >= _SETTLED:
         return relation

@@ -4,7 +4,7 @@ Spark has resolved names and types by then: a condition is a tree of Java object
 What is not in the tables here is not understood, and the caller leaves the query to Spark.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
@@ -56,6 +56,15 @@ def simplified(plan: Java, spark: Any) -> Java:
     for rule in _RULES:
         plan = getattr(optimizer, rule).apply(plan)
     return plan
+
+
+def conjuncts(condition: Java) -> Iterator[Java]:
+    """The terms of a condition, all of which must be true."""
+    if kind(condition) == "And":
+        yield from conjuncts(condition.left())
+        yield from conjuncts(condition.right())
+    else:
+        yield condition
 
 
 def is_timeless(expression: Java) -> bool:

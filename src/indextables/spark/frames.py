@@ -1,7 +1,7 @@
 """Frames over tables: `spark.read` that knows the session, and scans as frames."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
@@ -14,9 +14,13 @@ from indextables.predicate.written import as_written
 from indextables.read.question import Question
 from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
+from indextables.spark.java import frame_over
 from indextables.spark.options import FORMAT, settings_in, settings_of
+from indextables.spark.reader import refuse_other_columns
+from indextables.spark.relation import made
+from indextables.spark.snapshots import fresh
 from indextables.spark.source import IndexTablesDataSource
-from indextables.spark.types import spark_schema
+from indextables.spark.types import arrow_schema, spark_schema
 
 
 class TableFrameReader(DataFrameReader):
@@ -78,14 +82,16 @@ def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | s
     """A frame over the table that the options name, in the session's ways."""
     given, snapshot = decided(spark, options)
     wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
-    return DataFrameReader(spark).format(FORMAT).schema(wanted).options(**given).load()
+    columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
+    refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=Asked.of(given).case_sensitive)
+    return frame_over(made(spark, columns, given), spark)
 
 
 def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
     """The options with what the session says and with the version that they mean now, and the table at that version."""
     given = {**_of_session(spark, options), **options}
     asked = Asked.of(given)
-    snapshot = asked.snapshot()
+    snapshot = fresh(asked)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
     return {**given, "path": asked.path, "versionAsOf": str(snapshot.version)}, snapshot
 

@@ -19,9 +19,11 @@ from indextables.spark.answers import known_count, known_groups
 from indextables.spark.catalog import brought_up_to_date, parts_of, settled
 from indextables.spark.frames import TableFrameReader
 from indextables.spark.options import FORMAT
+from indextables.spark.prepared import is_over_tables, prepared
 from indextables.spark.sql import answer
 
 _MARK = "_of_indextables"
+_ACTIONS = ("collect", "toArrow", "toPandas", "toLocalIterator", "tail", "checkpoint", "localCheckpoint")
 
 
 def install() -> None:
@@ -31,11 +33,15 @@ def install() -> None:
     _hook(SparkSession, "table", _table)
     _hook(DataFrameReader, "table", _table)
     _hook(ClassicDataFrame, "count", _count)
+    for action in _ACTIONS:
+        _hook(ClassicDataFrame, action, _prepared)
+    _hook(ClassicDataFrame, "isEmpty", _is_empty)
+    _hook(ClassicDataFrame, "show", _show)
     _hook(ClassicDataFrame, "filter", _filter)
     for name in ("select", "selectExpr", "withColumn", "join"):
         _hook(ClassicDataFrame, name, _searched)
-    _hook(GroupedData, "count", _groups)
-    _hook(GroupedData, "agg", _groups)
+    for aggregate in ("count", "agg", "min", "max"):
+        _hook(GroupedData, aggregate, _groups)
 
 
 def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
@@ -53,7 +59,22 @@ def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
 
 def _count(original: Callable[..., int], frame: DataFrame) -> int:
     known = known_count(frame)
-    return original(frame) if known is None else known
+    return original(prepared(frame)) if known is None else known
+
+
+def _prepared(original: Callable[..., Any], frame: DataFrame, *args: Any, **options: Any) -> Any:
+    return original(prepared(frame), *args, **options)
+
+
+def _is_empty(original: Callable[..., bool], frame: DataFrame) -> bool:
+    return original(prepared(frame.limit(1)) if is_over_tables(frame) else frame)
+
+
+def _show(original: Callable[..., None], frame: DataFrame, n: int = 20, *args: Any, **options: Any) -> None:
+    """Spark reads one row more than it shows, to know whether there are more."""
+    if isinstance(n, int) and n >= 0 and is_over_tables(frame):
+        frame = prepared(frame.limit(n + 1))
+    original(frame, n, *args, **options)
 
 
 def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any) -> DataFrame:

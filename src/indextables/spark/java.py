@@ -3,12 +3,19 @@
 Rewriting needs no code in the JVM: a Scala map is a partial function, so that Spark's own `transform` methods take one.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 
 Java: TypeAlias = Any
+_ID = re.compile(r"#(\d+)[A-Za-z]?(?:-T\d+ms)?$")
+_SEPARATOR = "\0"
+
+
+class UnknownIdsError(Exception):
+    """A plan whose columns cannot be told apart; never shown to a user."""
 
 
 def kind(node: Java) -> str:
@@ -17,6 +24,21 @@ def kind(node: Java) -> str:
 
 def sequence(items: Java) -> list[Java]:
     return [items.apply(i) for i in range(items.size())]
+
+
+def ids_of(node: Java) -> tuple[int, ...]:
+    """Spark's ids of the columns of a node, in their order."""
+    return ids(node.output())
+
+
+def ids(attributes: Java) -> tuple[int, ...]:
+    """One call for all of them."""
+    if attributes.isEmpty():
+        return ()
+    found = [_ID.search(text) for text in attributes.mkString(_SEPARATOR).split(_SEPARATOR)]
+    if not all(found):
+        raise UnknownIdsError
+    return tuple(int(match[1]) for match in found if match)
 
 
 def pairs(items: Java) -> list[tuple[Java, Java]]:

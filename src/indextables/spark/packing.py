@@ -1,9 +1,26 @@
-"""Splits for tasks: as Spark packs the files of a Parquet table, but a split is never cut."""
+"""Splits for tasks: as Spark packs the files of a Parquet table, but never cut; and few of them for few rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from indextables.config import Config
 from indextables.read.plan import SplitTask
+
+
+def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
+    """Splits of which all rows match, and which have so many of them; all splits if there are none such.
+
+    >>> from indextables.read.opener import SplitRef
+    >>> tasks = [SplitTask(SplitRef(f"{n}.split", 1, n, None), wholly=n != 7) for n in (7, 5, 6, 8)]
+    >>> [task.split.path for task in enough(tasks, 10)]
+    ['5.split', '6.split']
+    >>> len(enough(tasks, 100))
+    4
+    """
+    certain = [task for task in tasks if task.wholly and task.split.num_records is not None]
+    before = accumulate((task.split.num_records or 0 for task in certain), initial=0)
+    chosen = [task for task, had in zip(certain, before, strict=False) if had < rows]
+    return chosen if sum(task.split.num_records or 0 for task in chosen) >= rows else list(tasks)
 
 
 def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTask]]:

@@ -1,7 +1,6 @@
 """Reading a table as a data source: the driver plans, executors read splits as Arrow batches."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -9,19 +8,14 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from indextables.config import Config
 from indextables.errors import SchemaError
 from indextables.log import Snapshot
-from indextables.read.gone import told_if_gone
-from indextables.read.opener import SplitOpener
 from indextables.read.plan import SplitTask, plan_scan
-from indextables.read.question import Question
-from indextables.read.rows import matching_rows
+from indextables.read.work import ScanWork
 from indextables.schema import column_named, type_name
 from indextables.spark.asked import Asked
 from indextables.spark.packing import packed
 from indextables.spark.types import arrow_schema
-from indextables.storage import open_store
 
 
 class SplitsPartition(InputPartition):
@@ -44,7 +38,7 @@ class TableReader(DataSourceReader):
     def __init__(self, asked: Asked, schema: StructType) -> None:
         snapshot = asked.snapshot()
         columns = StructType([field for field in schema if field.name not in asked.searched])
-        _refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=asked.case_sensitive)
+        refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=asked.case_sensitive)
         self._work = ScanWork(
             location=asked.path,
             config=asked.config(snapshot.metadata.properties),
@@ -67,29 +61,7 @@ class TableReader(DataSourceReader):
         return self._work.rows(partition.value or ())
 
 
-@dataclass(frozen=True, slots=True)
-class ScanWork:
-    """What an executor needs to know.
-
-    `schema` has the columns as the reader of the frame calls them; those of searches come last.
-    """
-
-    location: str
-    config: Config
-    question: Question
-    schema: pa.Schema
-    version: int
-
-    def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
-        opener = SplitOpener.of(open_store(self.location), self.config)
-        for task in tasks:
-            with told_if_gone(task.split, opener.store, self.version):
-                for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
-                    if batch.num_rows:
-                        yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
-
-
-def _refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
+def refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
     """Refuses columns that the table has not, or has in another type."""
     schema = snapshot.metadata.arrow_schema()
     for field in wanted:

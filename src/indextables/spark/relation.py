@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pyspark.sql.types import StructType
+
 from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.asked import Asked, as_option, search_name
-from indextables.spark.java import Java, kind, over, seq, sequence
+from indextables.spark.java import Java, ids_of, kind, over, seq, sequence
 from indextables.spark.options import FORMAT, SEARCHES
 
 
@@ -24,7 +26,7 @@ class Relation:
         """None for other plans, and for relations whose version is not settled."""
         if not is_ours(plan):
             return None
-        options = {key.lower(): value for key, value in dict(plan.options().asCaseSensitiveMap()).items()}
+        options = {key.lower(): value for key, value in options_of(plan).items()}
         try:
             asked = Asked.of(options)
         except IndexTablesError:
@@ -56,7 +58,7 @@ class Relation:
 
     @property
     def _outputs(self) -> dict[int, str]:
-        return {a.exprId().id(): a.name() for a in sequence(self.java.output())}
+        return dict(zip(ids_of(self.java), self.java.schema().fieldNames(), strict=True))
 
     def _with(self, options: Mapping[str, str | None]) -> dict[str, str]:
         return {key: value for key, value in {**self.options, **options}.items() if value is not None}
@@ -71,16 +73,27 @@ def is_ours(plan: Java) -> bool:
     return bool(plan.table().name().lower() == FORMAT)
 
 
+def options_of(relation: Java) -> dict[str, str]:
+    """The options of a relation. py4j ends a loop over a Java map with an exception, which PySpark looks into for 30 ms."""
+    given = relation.options().asCaseSensitiveMap()
+    return {key: given.get(key) for key in given.keySet().toArray()}
+
+
+def made(spark: Any, schema: StructType, options: Mapping[str, str]) -> Java:
+    """What `spark.read.format("indextables").schema(...).load()` makes, but for the process that Spark starts there."""
+    jvm, columns = spark._jvm, spark._jsparkSession.parseDataType(schema.json())  # noqa: SLF001
+    nothing = jvm.scala.Option.empty()
+    relations = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+    return copied(spark, relations.create(_table(jvm, columns), nothing, nothing), options)
+
+
 def copied(
     spark: Any, relation: Java, options: Mapping[str, str], schema: Java = None, output: list[Java] | None = None
 ) -> Java:
     """The relation with these options. It is a source of its own, with the same columns (to Spark) unless told."""
     jvm = spark._jvm  # noqa: SLF001 - Spark's plans are in its JVM
-    python = jvm.org.apache.spark.sql.execution.datasources.v2.python
-    source = python.PythonDataSourceV2()
-    source.setShortName(FORMAT)
     return relation.copy(
-        python.PythonTable(source, FORMAT, relation.table().schema() if schema is None else schema),
+        _table(jvm, relation.table().schema() if schema is None else schema),
         relation.output() if output is None else seq(output, spark),
         relation.catalog(),
         relation.identifier(),
@@ -95,3 +108,11 @@ def with_relations(plan: Java, spark: Any, change: Callable[[Java], Java]) -> Ja
         return change(plan)
     children = sequence(plan.children())
     return over(children, [with_relations(child, spark, change) for child in children], plan, spark)
+
+
+def _table(jvm: Any, schema: Java) -> Java:
+    """The format as a table of these columns; Spark asks the data source itself when it plans a scan."""
+    python = jvm.org.apache.spark.sql.execution.datasources.v2.python
+    source = python.PythonDataSourceV2()
+    source.setShortName(FORMAT)
+    return python.PythonTable(source, FORMAT, schema)

@@ -30,6 +30,7 @@ from indextables.spark.catalog import (
 from indextables.spark.inserts import analyzed_insert, literal
 from indextables.spark.java import Java, frame_over, kind, pairs, sequence
 from indextables.spark.options import FORMAT, settings_in
+from indextables.spark.relation import options_of
 from indextables.spark.types import arrow_schema, spark_schema
 from indextables.spark.writer import TableWriter
 from indextables.table import IndexTable
@@ -100,7 +101,7 @@ def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
         if kind(reference) == "RelationTimeTravel":
             _refuse_time_travel(spark, reference.relation())
             continue
-        options = {str(key).lower() for key in reference.options().asCaseSensitiveMap()}
+        options = {key.lower() for key in options_of(reference)}
         if not options.isdisjoint({"versionasof", "timestampasof"}):
             _refuse_time_travel(spark, reference)
         if "path" not in options and not reference.isStreaming() and reference.origin().stopIndex().isDefined():
