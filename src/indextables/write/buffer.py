@@ -17,13 +17,16 @@ from indextables.layout import Group
 
 @dataclass(slots=True)
 class Waiting:
-    """The rows of one partition that are not in a split yet: first those on disk, then those in memory."""
+    """The rows of one partition that are not in a split yet: first those on disk, then those in memory.
+
+    `seen` are all rows of it that there have been.
+    """
 
     texts: dict[str, str | None]
-    directory: str
     spilled: deque[pa.RecordBatch] = field(default_factory=deque)
     fresh: deque[pa.RecordBatch] = field(default_factory=deque)
     rows: int = 0
+    seen: int = 0
 
 
 class PartitionBuffer:
@@ -38,9 +41,10 @@ class PartitionBuffer:
 
     def add(self, group: Group) -> Waiting:
         """Keeps the rows of a group; gives all that waits with them."""
-        waiting = self._waiting.setdefault(group.key, Waiting(group.texts, group.directory))
+        waiting = self._waiting.setdefault(group.key, Waiting(group.texts))
         waiting.fresh.extend(group.rows.to_batches() if isinstance(group.rows, pa.Table) else [group.rows])
         waiting.rows += group.rows.num_rows
+        waiting.seen += group.rows.num_rows
         self._in_memory += group.rows.nbytes
         return waiting
 

@@ -111,7 +111,7 @@ def plan_job(
     if snapshot is not None and mode.operation is Operation.CREATE:
         raise _exists(log.table)
     metadata = _described(snapshot, schema, mode, config)
-    plan = plan_write(metadata, config)
+    plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
     conformer(schema, plan.schema)
     _refuse_unknown_columns(config.cluster_by, plan.schema)
     return WriteJob(

@@ -9,17 +9,22 @@ from msgspec import structs
 
 from indextables.config import Config
 from indextables.errors import ConfigError, SchemaError
-from indextables.layout import Layout
+from indextables.layout import Coalescing, Layout
+from indextables.log import Snapshot
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
 from indextables.log.splits import layouts
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.write.conform import widened
+from indextables.write.sharing import coalescing_for
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """All that a task needs to turn rows into splits; it travels to executors."""
+    """All that a task needs to turn rows into splits; it travels to executors.
+
+    `coalescing` is None where every partition has splits of its own.
+    """
 
     schema: pa.Schema
     layout: Layout
@@ -28,6 +33,7 @@ class WritePlan:
     doc_mapping_id: int
     config: Config
     job: str
+    coalescing: Coalescing | None = None
 
 
 def new_metadata(
@@ -80,17 +86,19 @@ def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, s
     )
 
 
-def plan_write(metadata: Metadata, config: Config) -> WritePlan:
-    """How rows are written to a table with this description."""
+def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = None) -> WritePlan:
+    """How rows are written to a table with this description, `beside` the rows that it has and keeps."""
     _refuse_other_field_types(metadata, config.typemap)
+    layout = layouts(metadata)[metadata.current_spec_id]
     return WritePlan(
         schema=metadata.arrow_schema(),
-        layout=layouts(metadata)[metadata.current_spec_id],
+        layout=layout,
         spec_id=metadata.current_spec_id,
         rules=current_rules(metadata),
         doc_mapping_id=metadata.current_doc_mapping_id or 0,
         config=config,
         job=uuid4().hex[:12],
+        coalescing=coalescing_for(layout, config, beside=beside),
     )
 
 
