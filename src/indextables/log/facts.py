@@ -40,6 +40,13 @@ def partition_value(splits: pa.Table, term: str) -> tuple[pa.Array, pa.BooleanAr
     return value.combine_chunks(), pc.and_(given.is_valid(), malformed.is_null()).combine_chunks()
 
 
+def partition_text(splits: pa.Table, field: PartitionField) -> tuple[pa.Array, pa.BooleanArray]:
+    """The same as text; one that is not of its type is shown as it is, and not known."""
+    value, known = partition_value(splits, field.term)
+    malformed = pc.struct_field(splits["partition"], [field.term, "malformed"]).combine_chunks()
+    return pc.coalesce(malformed, field.transform.to_text(value)), known
+
+
 def _from_partition(value: pa.Array, known: pa.BooleanArray, field: PartitionField, metadata: Metadata) -> Fact:
     if isinstance(field.transform, Bucket):
         return ColumnImage(field.transform.apply, value, known)
