@@ -80,7 +80,7 @@ def _figures(parts: Parts, splits: pa.Table) -> pa.Table:
     return pa.table(
         {
             "split": parts.split,
-            "shared": parts.table["logical_partitions"].is_valid().cast(pa.int64()),
+            "shared": splits["logical_partitions"].is_valid().cast(pa.int64()).take(parts.split),
             "rows": parts.table["num_records"],
             "size": _share_of_size(parts, splits),
             "directory": pc.replace_substring_regex(parts.table["path"], "/?[^/]*$", ""),

@@ -19,6 +19,8 @@ from indextables.write.conform import conformer
 from indextables.write.contents import Contents, full_split, last_splits
 from indextables.write.plan import WritePlan
 
+_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
+
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
@@ -45,17 +47,30 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
-    conform, schema = None, None
-    for batch in batches:
-        if conform is None or batch.schema != schema:
-            conform, schema = conformer(batch.schema, plan.schema), batch.schema
-        for part in group(conform(batch), plan.layout):
+    for rows in _gathered(plan, batches):
+        buffer.expect(rows)
+        for part in group(rows, plan.layout):
             waiting = buffer.add(part)
             while waiting.rows >= plan.config.target_records:
                 yield full_split(plan, buffer, waiting)
         with _building_in(scratch):
             buffer.spill_if_full()
     yield from last_splits(plan, buffer)
+
+
+def _gathered(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows as the table has them, many at a time: each partition among them costs time, however few its rows are."""
+    conform, schema = None, None
+    pending: list[pa.RecordBatch] = []
+    for batch in batches:
+        if conform is None or batch.schema != schema:
+            conform, schema = conformer(batch.schema, plan.schema), batch.schema
+        pending.append(conform(batch))
+        if sum(rows.nbytes for rows in pending) > plan.config.write_buffer // _SHARE:
+            yield pa.Table.from_batches(pending, plan.schema)
+            pending = []
+    if pending:
+        yield pa.Table.from_batches(pending, plan.schema)
 
 
 @contextmanager
