@@ -21,11 +21,13 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("log",),
     ("read",),
     ("write",),
+    ("rewrite",),
     ("table",),
     ("spark",),
     ("functions",),
     ("lazy",),
     ("demo",),
+    ("cli",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 

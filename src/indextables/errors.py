@@ -11,7 +11,9 @@ IndexTablesError
 │   ├── PartitionColumnNotFoundError
 │   ├── TypeMismatchError
 │   ├── CastInvalidInputError       a row's value that cannot be converted, found while rows are compared
-│   └── NonPartitionedTableError
+│   ├── NonPartitionedTableError
+│   ├── OverlappingPredicatesError  two replacements in one commit that may concern the same row
+│   └── RowsOutsideError            new rows that a replacement would not replace
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -39,7 +41,7 @@ annotations of each class, so that a program need not read prose:
 4
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import get_annotations
 
 
@@ -106,6 +108,17 @@ class CastInvalidInputError(PredicateError):
 
 class NonPartitionedTableError(PredicateError):
     table: str
+
+
+class OverlappingPredicatesError(PredicateError):
+    other: str
+
+
+class RowsOutsideError(PredicateError):
+    """`rows` is how many there were; `examples` are the values of the first few in the columns of the predicate."""
+
+    rows: int
+    examples: Sequence[Mapping[str, object]]
 
 
 class SearchQueryError(IndexTablesError):

@@ -14,7 +14,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -30,9 +30,12 @@ from indextables.read.opener import SplitOpener
 from indextables.read.question import ask
 from indextables.read.scan import Scan
 from indextables.read.top import search_top
+from indextables.rewrite.drop import Dropped, drop_partitions
+from indextables.rewrite.replace import replace_where, scope_of
 from indextables.search import FieldRule
 from indextables.write.modes import append, create, overwrite
 from indextables.write.plan import current_rules
+from indextables.write.replacing import refuse_contradictions
 
 Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch]
 
@@ -106,18 +109,59 @@ class IndexTable:
     def properties(self) -> dict[str, str]:
         return dict(self._snapshot.metadata.properties)
 
+    @property
+    def fields(self) -> dict[str, FieldRule]:
+        """How each column is indexed."""
+        return self._rules
+
     def __repr__(self) -> str:
         return f"IndexTable({self.path!r}, version={self.version})"
 
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
+        refuse_contradictions(options or {}, overwrites=False)
         config = self._config(options)
         return self._moved(append(self._log.configured(config), self._writable(), _reader(data), config))
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
-        """Replaces all rows; gives the new version."""
+        """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
+        refuse_contradictions(options or {}, overwrites=True)
+        config, snapshot = self._config(options), self._writable()
+        replacing = scope_of(config, snapshot.metadata, table=self.path)
+        return self._moved(overwrite(self._log.configured(config), snapshot, _reader(data), config, replacing))
+
+    def replace_where(
+        self,
+        data: Data | Sequence[tuple[Data, str | Predicate]],
+        predicate: str | Predicate | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> int:
+        """Replaces the rows that satisfy a condition on partition columns by others that satisfy it too.
+
+        Pairs of data and condition are replaced together, in one commit. Gives the new version.
+
+        >>> import pyarrow as pa
+        >>> schema = pa.schema({"day": pa.string(), "n": pa.int64()})
+        >>> table = IndexTable.create("memory://docs/replaced", schema, partition_by="day")
+        >>> table.append(pa.table({"day": ["mon", "tue", "wed"], "n": [1, 2, 3]}))
+        1
+        >>> table.replace_where(pa.table({"day": ["mon"], "n": [9]}), "day IN ('mon', 'tue')")
+        2
+        >>> sorted(table.scan(columns=["n"]).to_arrow()["n"].to_pylist())
+        [3, 9]
+        """
+        refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
-        return self._moved(overwrite(self._log.configured(config), self._writable(), _reader(data), config))
+        pairs = [(_reader(rows), where) for rows, where in _pairs(data, predicate)]
+        return self._moved(replace_where(self._log.configured(config), self._writable(), pairs, config))
+
+    def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False) -> Dropped:
+        """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go."""
+        config, snapshot = self._config(None), self._writable()
+        after, dropped = drop_partitions(self._log.configured(config), snapshot, where, config, dry_run=dry_run)
+        self._moved(after)
+        return dropped
 
     def scan(
         self,
@@ -205,6 +249,18 @@ def _reader(data: Data) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
             return data.schema, [data]
         case _:
             return None, data
+
+
+def _pairs(
+    data: Data | Sequence[tuple[Data, str | Predicate]], predicate: str | Predicate | None
+) -> Sequence[tuple[Data, str | Predicate]]:
+    """Data with the condition that it satisfies: one pair, or those that were given."""
+    if predicate is not None:
+        return [(cast("Data", data), predicate)]
+    pairs = data if isinstance(data, list | tuple) else []
+    if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # noqa: PLR2004 - a pair
+        raise IndexTablesError("give data and a condition, or a list of pairs of data and condition")
+    return cast("Sequence[tuple[Data, str | Predicate]]", pairs)
 
 
 def _moment(given: datetime | str | None) -> datetime | None:

@@ -19,7 +19,7 @@ GOLDEN = rb"""
 {"protocol":{"minReaderVersion":1,"minWriterVersion":1}}
 {"metaData":{"id":"a-table","schema":{"type":"struct","fields":[]},"partitionSpecs":[{"specId":0,"fields":[{"source":"ts","transform":"day","name":"ts_day"}]}],"properties":{"k":"v"}}}
 {"txn":{"appId":"loader","version":7}}
-{"replaceWhere":{"predicate":"year = 2023","timestamp":1704067200000}}
+{"replaceWhere":{"predicate":"year = 2023","timestamp":1704067200000,"dataChange":true,"operationMetrics":{}}}
 {"remove":{"path":"a/b.split","deletionTimestamp":1704067200000,"dataChange":false,"partitionValues":{"a":null}}}
 {"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"splitTags":["x"],"numMergeOps":1,"docMappingId":0,"logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
 """[1:]

@@ -144,7 +144,7 @@ class Remove(Record, frozen=True, kw_only=True):
     size: int | None = None
 
 
-class ReplaceWhere(Record, frozen=True, kw_only=True):
+class ReplaceWhere(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The removes and adds beside it replaced all rows that satisfy the predicate."""
 
     predicate: str

@@ -9,11 +9,11 @@ True
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from typing import cast
 
+import msgspec
 import pyarrow as pa
 
 
@@ -40,13 +40,11 @@ _NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE
 _FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(msgspec.Struct, frozen=True):
     """A column converted row by row, where Spark converts the column and not the literal: `name = 1` on strings.
 
     Only binding makes these. A value that cannot be converted is an error at run time, as it is in Spark.
@@ -60,10 +58,8 @@ class Cast:
 Operand = Column | Cast
 
 
-class _Combining:
+class _Combining(msgspec.Struct, frozen=True):
     """`&`, `|` and `~`, as on Spark's columns."""
-
-    __slots__ = ()
 
     def __and__(self, other: "Predicate") -> "Predicate":
         return conjunction(cast("Predicate", self), other)
@@ -78,52 +74,44 @@ class _Combining:
         raise TypeError("a predicate has no truth value of its own; combine predicates with & | ~, not with and or not")
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison(_Combining):
+class Comparison(_Combining, frozen=True):
     operand: Operand
     op: Op
     value: pa.Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class NullSafeEqual(_Combining):
+class NullSafeEqual(_Combining, frozen=True):
     """`<=>`: null equals null, and the answer is never unknown."""
 
     operand: Operand
     value: pa.Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class In(_Combining):
+class In(_Combining, frozen=True):
     operand: Operand
     values: tuple[pa.Scalar, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull(_Combining):
+class IsNull(_Combining, frozen=True):
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class StartsWith(_Combining):
+class StartsWith(_Combining, frozen=True):
     operand: Operand
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EndsWith(_Combining):
+class EndsWith(_Combining, frozen=True):
     operand: Operand
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Contains(_Combining):
+class Contains(_Combining, frozen=True):
     operand: Operand
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Like(_Combining):
+class Like(_Combining, frozen=True):
     """`%` is any text, `_` one character, and `escape` takes the meaning from the character after it."""
 
     operand: Operand
@@ -131,33 +119,28 @@ class Like(_Combining):
     escape: str = "\\"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexQuery(_Combining):
+class IndexQuery(_Combining, frozen=True):
     """A full-text query on one field, or on all of them where `field` is None. Only a search index can answer it."""
 
     field: str | None
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(_Combining):
+class Literal(_Combining, frozen=True):
     """The same answer for every row: true, false or unknown (None)."""
 
     value: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class And(_Combining):
+class And(_Combining, frozen=True):
     terms: tuple["Predicate", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or(_Combining):
+class Or(_Combining, frozen=True):
     terms: tuple["Predicate", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not(_Combining):
+class Not(_Combining, frozen=True):
     term: "Predicate"
 
 

@@ -1,6 +1,6 @@
 """A bound predicate as its author could have written it: as text it can travel, and binding it again gives it back."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from indextables.predicate.nodes import And, Cast, Column, IndexQuery, Literal, Not, Or, Predicate
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.log.actions import Metadata
 from indextables.log.facts import facts_about
 from indextables.log.parts import Parts, parts_of
 from indextables.log.snapshot import Snapshot
@@ -32,15 +33,20 @@ def judge_splits(predicate: Predicate, snapshot: Snapshot, *, statistics: bool =
 
     Without statistics, partition values alone decide.
     """
-    splits, metadata = snapshot.splits, snapshot.metadata
+    return judge_table(predicate, snapshot.splits, snapshot.metadata, statistics=statistics)
+
+
+def judge_table(predicate: Predicate, splits: pa.Table, metadata: Metadata, *, statistics: bool = True) -> Judged:
+    """The same for any splits: those that a commit adds, for example."""
     parts = parts_of(splits, metadata)
     verdicts = judge(predicate, facts_about(columns(predicate), parts.table, metadata, statistics=statistics))
-    of_splits = verdicts if parts.table is splits else _of_splits(verdicts, parts, len(splits))
-    return Judged(splits, of_splits, parts, verdicts)
+    return Judged(splits, verdicts_of_splits(verdicts, parts, splits), parts, verdicts)
 
 
-def _of_splits(verdicts: pa.Array, parts: Parts, length: int) -> pa.UInt8Array:
-    """NEVER if no part is concerned, ALWAYS if every part is wholly, else SOMETIMES."""
+def verdicts_of_splits(verdicts: pa.Array, parts: Parts, splits: pa.Table) -> pa.UInt8Array:
+    """From those of parts: NEVER if no part is concerned, ALWAYS if every part is wholly, else SOMETIMES."""
+    if parts.table is splits:
+        return verdicts
     by_split = (
         pa.table({"split": parts.split, "verdict": verdicts})
         .group_by("split")
@@ -48,6 +54,6 @@ def _of_splits(verdicts: pa.Array, parts: Parts, length: int) -> pa.UInt8Array:
         .sort_by("split")
     )
     low, high = by_split["verdict_min"].combine_chunks(), by_split["verdict_max"].combine_chunks()
-    if len(by_split) != length:
+    if len(by_split) != len(splits):
         raise AssertionError("every split has at least one part")
     return pc.if_else(pc.equal(low, high), low, pa.scalar(int(Verdict.SOMETIMES), pa.uint8()))

@@ -8,39 +8,34 @@ satisfies `NOT column:x`.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
+import msgspec
 import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class MatchAll:
+class MatchAll(msgspec.Struct, frozen=True):
     """Every row: `*:*`."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchNone:
+class MatchNone(msgspec.Struct, frozen=True):
     """No row: a text without any word in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(msgspec.Struct, frozen=True):
     """Rows in which the column is not null: `field:*`."""
 
     field: str
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Rows that have this word, or in a `string` field this value."""
 
     field: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(msgspec.Struct, frozen=True):
     """Rows that have these words (two at least) one after the other.
 
     With a slop, words may be elsewhere: the distances by which they are out of place differ by no more than the slop.
@@ -51,30 +46,26 @@ class Phrase:
     slop: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(msgspec.Struct, frozen=True):
     field: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wildcard:
+class Wildcard(msgspec.Struct, frozen=True):
     r"""`*` is any text, `?` one character, and `\` takes the meaning from the character after it."""
 
     field: str
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(msgspec.Struct, frozen=True):
     """A pattern for a whole word or value, in the syntax of Rust's `regex`, without anchors."""
 
     field: str
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fuzzy:
+class Fuzzy(msgspec.Struct, frozen=True):
     """Words that become this one by at most so many changes: a character more, less or another, or two exchanged."""
 
     field: str
@@ -82,8 +73,7 @@ class Fuzzy:
     distance: int
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(msgspec.Struct, frozen=True):
     """Values between two ends in the order of the column's type (NaN last); None is open. Equality is a range too.
 
     In a `text` field it is words that are between the ends. Words and strings are in the order of their code points.
@@ -96,31 +86,26 @@ class Range:
     includes_upper: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(msgspec.Struct, frozen=True):
     terms: tuple["Query", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(msgspec.Struct, frozen=True):
     terms: tuple["Query", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     term: "Query"
 
 
-@dataclass(frozen=True, slots=True)
-class Prefer:
+class Prefer(msgspec.Struct, frozen=True):
     """The rows of `term`; those that also satisfy some of the wishes have a higher score: `+term wish wish`."""
 
     term: "Query"
     wishes: tuple["Query", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Boost:
+class Boost(msgspec.Struct, frozen=True):
     """The rows of `term`, with their scores multiplied."""
 
     term: "Query"

@@ -1,15 +1,20 @@
 """Settings as Spark has them: options with keys in lower case, some of them Spark's own, and a session."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
+from indextables.rewrite.replace import scope_of
+from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION = (f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation"))
+MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE = (
+    f"{_INTERNAL}{name}" for name in ("mode", "arranged", "speculation", "timezone", "casesensitive")
+)
 _SPARKS_OWN = frozenset({"path", "paths", "provider", "location", "owner", "serialization.format"})
 
 
@@ -25,6 +30,15 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
 def settings_of(session: SparkSession) -> dict[str, str]:
     """The session's settings that are ours."""
     return {key: value for key, value in session.conf.getAll.items() if key.lower().startswith(PREFIX)}
+
+
+def scope_in(options: Mapping[str, str]) -> Scope:
+    """What an overwrite replaces: conditions are read as the session that wrote them reads its own."""
+    return partial(
+        scope_of,
+        time_zone=options.get(TIME_ZONE, "UTC"),
+        case_sensitive=options.get(CASE_SENSITIVE, "false").lower() == "true",
+    )
 
 
 def path_in(options: Mapping[str, str]) -> str:

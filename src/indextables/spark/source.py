@@ -6,7 +6,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from indextables.spark.asked import Asked
-from indextables.spark.options import ARRANGED, FORMAT, MODE, SPECULATION, path_in, settings_in
+from indextables.spark.options import ARRANGED, FORMAT, MODE, SPECULATION, path_in, scope_in, settings_in
 from indextables.spark.reader import TableReader
 from indextables.spark.sink import SplitSink
 from indextables.spark.types import arrow_schema, spark_schema
@@ -35,6 +35,12 @@ class IndexTablesDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> SplitSink:  # noqa: FBT001 - Spark's signature
         mode = Mode.OVERWRITE if overwrite else Mode(self.options.get(MODE, Mode.APPEND))
-        job = plan_job(path_in(self.options), arrow_schema(schema), mode=mode, sources=[settings_in(self.options)])
+        job = plan_job(
+            path_in(self.options),
+            arrow_schema(schema),
+            mode=mode,
+            sources=[settings_in(self.options)],
+            scope=scope_in(self.options),
+        )
         metrics = {"arrangeTimeMs": int(self.options.get(ARRANGED, 0))}
         return SplitSink(replace(job, metrics=metrics, speculative=self.options.get(SPECULATION) == "true"))

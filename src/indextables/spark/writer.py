@@ -15,14 +15,27 @@ from indextables.errors import ConfigError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
 from indextables.spark.arrangement import arranged
-from indextables.spark.options import ARRANGED, FORMAT, MODE, SPECULATION, path_in, settings_in, settings_of
+from indextables.spark.options import (
+    ARRANGED,
+    CASE_SENSITIVE,
+    FORMAT,
+    MODE,
+    SPECULATION,
+    TIME_ZONE,
+    path_in,
+    scope_in,
+    settings_in,
+    settings_of,
+)
 from indextables.spark.types import arrow_schema
 from indextables.write.arrange import roomy
 from indextables.write.job import Mode, WriteJob, plan_job
+from indextables.write.replacing import refuse_contradictions
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE, "error": Mode.ERROR, "errorifexists": Mode.ERROR}
 _MODES |= {"default": Mode.ERROR, "ignore": Mode.IGNORE, "replacewhere": Mode.OVERWRITE}
 _TARGET = f"{PREFIX}optimizeWrite.targetRecordsPerSplit"
+_WHERE, _DYNAMIC = f"{PREFIX}replaceWhere", f"{PREFIX}partitionOverwriteMode"
 
 
 class TableWriter(DataFrameWriter):
@@ -127,17 +140,18 @@ class TableWriter(DataFrameWriter):
 
     def _write(self, mode: Mode) -> None:
         path = path_in(self._given)
+        settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path).exists():
             return
-        settings = self._settings(mode)
-        job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings])
+        internal = {MODE: mode.value, **_session_reads(self._spark)}
+        job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings], scope=scope_in(internal))
         if job.done:
             return
         started = time.monotonic_ns()
         frame = arranged(self._df, job.plan)
         spent = (time.monotonic_ns() - started) // 1_000_000
         writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-        internal = {MODE: mode.value, ARRANGED: spent, SPECULATION: self._spark.conf.get("spark.speculation", "false")}
+        internal |= {ARRANGED: str(spent), SPECULATION: self._spark.conf.get("spark.speculation", "false") or ""}
         writer.options(**{**settings, **_decided(job), **internal}).save(job.table)
 
     def _settings(self, mode: Mode) -> dict[str, str]:
@@ -151,13 +165,19 @@ class TableWriter(DataFrameWriter):
             given[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._clustered)
         if self._columns:
             given[f"{PREFIX}partitionBy"] = str(self._layout())
-        if mode is not Mode.OVERWRITE and f"{PREFIX}replaceWhere" in given:
+        refuse_contradictions(given, overwrites=mode is Mode.OVERWRITE)
+        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark))}
+        if mode is not Mode.OVERWRITE:
+            session.pop(_WHERE, None)
+        if _WHERE in given or _WHERE in session:
+            session.pop(_DYNAMIC, None)
+        if self._mode.lower() == "replacewhere" and _WHERE not in given:
             raise ConfigError(
-                f"replaceWhere goes with mode overwrite, not with {mode}",
+                'mode("replaceWhere") needs to be told what is replaced: option("replaceWhere", "day = \'mon\'")',
                 key="replaceWhere",
-                value=given[f"{PREFIX}replaceWhere"],
+                value=None,
             )
-        return {**canonical(settings_of(self._spark)), **given}
+        return {**session, **given}
 
     def _layout(self) -> Layout:
         """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""
@@ -167,6 +187,18 @@ class TableWriter(DataFrameWriter):
 
 def _names(cols: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols)
+
+
+def _sparks_overwrite_mode(spark: SparkSession) -> dict[str, str]:
+    """What Spark's own setting asks of every overwrite in the session; it would be bad to replace more."""
+    mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static") or ""
+    return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
+
+
+def _session_reads(spark: SparkSession) -> dict[str, str]:
+    """How the session reads times without a zone, and names."""
+    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
+    return {TIME_ZONE: zone or "UTC", CASE_SENSITIVE: case or "false"}
 
 
 def _location(spark: SparkSession, name: str) -> str:

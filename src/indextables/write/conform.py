@@ -9,7 +9,7 @@ Traceback (most recent call last):
 indextables.errors.SchemaError: the table has no column 'nmae'; ...
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -32,6 +32,15 @@ def conformer(given: pa.Schema, table: pa.Schema) -> Conform:
         return pa.RecordBatch.from_arrays(columns, schema=table)
 
     return conform
+
+
+def conformed(batches: Iterable[pa.RecordBatch], table: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches, each of which may have a schema of its own, as batches of the table."""
+    conform, schema = None, None
+    for batch in batches:
+        if conform is None or batch.schema != schema:
+            conform, schema = conformer(batch.schema, table), batch.schema
+        yield conform(batch)
 
 
 def widened(table: pa.Schema, given: pa.Schema) -> pa.Schema:

@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from indextables.config import Config
 from indextables.errors import (
-    ConfigError,
     ConflictError,
     LayoutError,
     SchemaError,
@@ -33,13 +32,13 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata
 from indextables.log.clock import now
 from indextables.log.commit import Committed
-from indextables.log.splits import layouts, removes_for
-from indextables.log.transaction import everything, nothing
+from indextables.log.splits import layouts
 from indextables.storage import Store
 from indextables.write.conform import conformer
 from indextables.write.modes import PROTOCOL, already_written, figures, progress
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
+from indextables.write.replacing import Outgoing, Replacing, Scope, refuse_contradictions, whole_table
 from indextables.write.sizing import sized
 
 logger = logging.getLogger(__name__)
@@ -63,13 +62,15 @@ class Mode(StrEnum):
 class WriteJob:
     """A write, decided and checked; it travels to executors.
 
-    `read_version` is None where there was no table. `metadata` is what the commit changes of the table, if anything. A
-    `speculative` job may run a task twice at once. A job that is `done` was committed before, by the same application.
+    `replacing` is what an overwrite replaces. `read_version` is None where there was no table. `metadata` is what the
+    commit changes of the table, if anything. A `speculative` job may run a task twice at once. A job that is `done` was
+    committed before, by the same application.
     """
 
     table: str
     mode: Mode
     plan: WritePlan
+    replacing: Replacing | None
     read_version: int | None
     metadata: Metadata | None
     started: int
@@ -94,20 +95,27 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_job(
-    table: str | Path, schema: pa.Schema, *, mode: Mode, sources: Sequence[Mapping[str, str]] = ()
+    table: str | Path,
+    schema: pa.Schema,
+    *,
+    mode: Mode,
+    sources: Sequence[Mapping[str, str]] = (),
+    scope: Scope = whole_table,
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
+
+    `scope` says what an overwrite replaces.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
     >>> job.read_version, str(job.plan.layout)
     (None, 'day')
     """
+    refuse_contradictions(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
     log = TransactionLog.open(table)
     snapshot = _current(log)
     properties = snapshot.metadata.properties if snapshot else {}
     config = sized(Config.resolve(*sources, properties=properties), snapshot)
-    _refuse_what_comes_later(config)
     if snapshot is not None and mode.operation is Operation.CREATE:
         raise _exists(log.table)
     metadata = _described(snapshot, schema, mode, config)
@@ -118,6 +126,7 @@ def plan_job(
         table=log.table,
         mode=mode,
         plan=plan,
+        replacing=scope(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None,
         read_version=snapshot.version if snapshot else None,
         metadata=None if snapshot and metadata is snapshot.metadata else metadata,
         started=now(),
@@ -129,7 +138,8 @@ def write_task(job: WriteJob, batches: Iterable[pa.RecordBatch], *, task: int, a
     """Writes the rows of one task; a failure leaves nothing of it behind."""
     started = time.monotonic_ns()
     store = TransactionLog.open(job.table, job.plan.config).store
-    adds = write_rows(job.plan, batches, store, task=task)
+    rows = batches if job.replacing is None else job.replacing.admitted(batches, job.plan.schema)
+    adds = write_rows(job.plan, rows, store, task=task)
     return TaskResult(adds=adds, attempt=attempt, milliseconds=(time.monotonic_ns() - started) // 1_000_000)
 
 
@@ -143,7 +153,7 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
     metrics = _metrics(job, results)
     done = _commit(log, job, adds, metrics)
     others = job.speculative or any(result.attempt for result in results)
-    if others or done is None or (adds and not done.written):
+    if others or done is None or ((adds or job.replacing) and not done.written):
         _sweep(job, log)
     version = done.version if done else log.snapshot().version
     logger.info("%s is at version %d after %s: %s", job.table, version, job.mode, metrics)
@@ -173,14 +183,6 @@ def _described(snapshot: Snapshot | None, schema: pa.Schema, mode: Mode, config:
     if config.merge_schema and mode is Mode.APPEND:
         return with_columns_of(metadata, schema, config.typemap)
     return metadata
-
-
-def _refuse_what_comes_later(config: Config) -> None:
-    """The one place that knows what Spark's writes do not do yet."""
-    later = {"replaceWhere": config.replace_where, "partitionOverwriteMode": config.partition_overwrite_mode}
-    for key, value in later.items():
-        if value not in (None, "static"):
-            raise ConfigError(f"{key} is not supported by writes from Spark yet; leave it out", key=key, value=value)
 
 
 def _refuse_other_layout(asked: Layout, own: Layout) -> None:
@@ -217,21 +219,23 @@ def _commit(log: TransactionLog, job: WriteJob, adds: list[Add], metrics: Mappin
 
 
 def _transaction(job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]) -> Transaction:
-    overwrites = job.mode is Mode.OVERWRITE
-    removes = (
-        removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now()) if overwrites and snapshot else []
-    )
+    going = Outgoing()
+    if job.replacing is not None and not job.done:
+        log = TransactionLog.open(job.table, job.plan.config)
+        going = job.replacing.outgoing(log, snapshot, job.plan, adds)
     return Transaction(
-        operation=job.mode.operation,
+        operation=job.replacing.operation if job.replacing else job.mode.operation,
         snapshot=snapshot,
-        adds=adds,
-        removes=removes,
-        reads=everything if overwrites else nothing,
+        adds=[*adds, *going.copies],
+        removes=going.removes,
+        rewritten=going.rewritten,
+        reads=going.reads,
+        replaced=going.replaced,
         protocol=PROTOCOL if snapshot is None else None,
         metadata=job.metadata,
         txn=progress(job.plan.config),
-        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout)},
-        metrics={**metrics, **({"numRemovedSplits": len(removes)} if overwrites else {})},
+        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout), **going.parameters},
+        metrics={**metrics, **going.metrics},
         txn_id=job.plan.job,
     )
 

@@ -11,12 +11,12 @@ from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
 from indextables.log.clock import now
-from indextables.log.splits import removes_for
-from indextables.log.transaction import everything
+from indextables.log.commit import Committed, Plan
 from indextables.search import FieldRule
 from indextables.write.conform import conformer
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
+from indextables.write.replacing import Replacing
 from indextables.write.sizing import sized
 
 Batches = tuple[pa.Schema | None, Iterable[pa.RecordBatch]]
@@ -45,7 +45,7 @@ def create(
 def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:
     if already_written(snapshot, config):
         return snapshot
-    schema, batches = _peeked(data)
+    schema, batches = peeked(data)
     metadata = snapshot.metadata
     if config.merge_schema and schema is not None:
         metadata = with_columns_of(metadata, schema, config.typemap)
@@ -64,48 +64,72 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
     return _write_and_commit(log, plan, (schema, batches), transaction)
 
 
-def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:
+def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config, replacing: Replacing) -> Snapshot:
+    """Writes rows in the place of those that `replacing` says."""
     if already_written(snapshot, config):
         return snapshot
+    plan = plan_write(snapshot.metadata, sized(config, snapshot))
+    schema, batches = peeked(data)
 
     def transaction(adds: list[Add]) -> Transaction:
-        removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now())
+        going = replacing.outgoing(log, snapshot, plan, adds)
         return Transaction(
-            operation=Operation.OVERWRITE,
+            operation=replacing.operation,
             snapshot=snapshot,
-            adds=adds,
-            removes=removes,
-            reads=everything,
+            adds=[*adds, *going.copies],
+            removes=going.removes,
+            rewritten=going.rewritten,
+            reads=going.reads,
+            replaced=going.replaced,
             txn=progress(config),
-            metrics={**figures(adds), "numRemovedSplits": len(removes)},
+            parameters=going.parameters,
+            metrics={**figures(adds), **going.metrics},
         )
 
-    return _write_and_commit(log, plan_write(snapshot.metadata, sized(config, snapshot)), _peeked(data), transaction)
+    return _write_and_commit(log, plan, (schema, replacing.admitted(batches, plan.schema)), transaction)
 
 
 def _write_and_commit(
     log: TransactionLog, plan: WritePlan, data: Batches, transaction: Callable[[list[Add]], Transaction]
 ) -> Snapshot:
-    """Writes the splits and commits them; a write that is known to have failed leaves no file behind.
-
-    Where it is not known whether the commit has happened (the store stopped answering, the process is being ended), the
-    files stay: the table may hold them.
-    """
+    """Writes the splits and commits them; a write that is known to have failed leaves no file behind."""
     schema, batches = data
     if schema is not None:
         conformer(schema, plan.schema)
     adds = write_rows(plan, batches, log.store)
     try:
-        done = log.commit(transaction(adds))
-    except (ConflictError, AccessDeniedError, LogError):
+        decided = transaction(adds)
+    except BaseException:
         log.store.discard(add.path for add in adds)
         raise
+    return commit_or_discard(log, decided).snapshot
+
+
+def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: Plan | None = None) -> Committed:
+    """The commit; the files of one that is known to have failed, was decided again or was not needed, are deleted.
+
+    Where it is not known whether the commit has happened (the store stopped answering, the process is being ended), the
+    files stay: the table may hold them.
+    """
+    latest = transaction
+
+    def again(snapshot: Snapshot, plan: Plan) -> Transaction:
+        nonlocal latest
+        log.store.discard(add.path for add in latest.adds)
+        latest = plan(snapshot)
+        return latest
+
+    try:
+        done = log.commit(transaction, replan=replan and (lambda snapshot: again(snapshot, replan)))
+    except (ConflictError, AccessDeniedError, LogError):
+        log.store.discard(add.path for add in latest.adds)
+        raise
     if not done.written:
-        log.store.discard(add.path for add in adds)
-    return done.snapshot
+        log.store.discard(add.path for add in latest.adds)
+    return done
 
 
-def _peeked(data: Batches) -> Batches:
+def peeked(data: Batches) -> Batches:
     """The same data, its schema taken from the first batch where it was not known."""
     schema, batches = data
     if schema is not None:

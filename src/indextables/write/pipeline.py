@@ -15,7 +15,7 @@ from indextables.log.clock import now
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer
-from indextables.write.conform import conformer
+from indextables.write.conform import conformed
 from indextables.write.contents import Contents, full_split, last_splits
 from indextables.write.plan import WritePlan
 
@@ -47,7 +47,7 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
-    for rows in _gathered(plan, batches):
+    for rows in _gathered(conformed(batches, plan.schema), at_least=plan.config.write_buffer // _SHARE):
         buffer.expect(rows)
         for part in group(rows, plan.layout):
             waiting = buffer.add(part)
@@ -58,19 +58,18 @@ def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path)
     yield from last_splits(plan, buffer)
 
 
-def _gathered(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows as the table has them, many at a time: each partition among them costs time, however few its rows are."""
-    conform, schema = None, None
+def _gathered(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[pa.Table]:
+    """The rows, so many bytes at a time: each partition among them costs time, however few its rows are."""
     pending: list[pa.RecordBatch] = []
+    size = 0
     for batch in batches:
-        if conform is None or batch.schema != schema:
-            conform, schema = conformer(batch.schema, plan.schema), batch.schema
-        pending.append(conform(batch))
-        if sum(rows.nbytes for rows in pending) > plan.config.write_buffer // _SHARE:
-            yield pa.Table.from_batches(pending, plan.schema)
-            pending = []
+        pending.append(batch)
+        size += batch.nbytes
+        if size >= at_least:
+            yield pa.Table.from_batches(pending)
+            pending, size = [], 0
     if pending:
-        yield pa.Table.from_batches(pending, plan.schema)
+        yield pa.Table.from_batches(pending)
 
 
 @contextmanager

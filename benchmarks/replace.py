@@ -1,0 +1,73 @@
+"""Replacing one partition of a hundred, beside an overwrite of the whole table with the same result.
+
+`python -m benchmarks.replace [rows]`; CPU time of the process, medians of interleaved repetitions. A condition that cuts
+through a partition, so that half of it is copied, is measured too.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.split import log_lines
+from indextables import IndexTable
+
+PARTITIONS = 100
+REPETITIONS = 5
+
+
+def run(rows: int = 1_000_000) -> dict[str, object]:
+    with tempfile.TemporaryDirectory(prefix="indextables-bench-") as name:
+        data = _lines(rows)
+        hive, hidden = (_table(Path(name, layout), data, layout) for layout in ("part", "truncate(10, n)"))
+        one = data.filter(pc.equal(data["part"], 7))
+        half = one.filter(pc.less(one["n"], 75))
+        dynamic = {"partitionOverwriteMode": "dynamic"}
+        seconds = _interleaved(
+            {
+                "overwrite of all": lambda: hive.overwrite(data),
+                "replaceWhere of 1 in 100": lambda: hive.replace_where(one, "part = 7"),
+                "dynamic overwrite of 1 in 100": lambda: hive.overwrite(one, options=dynamic),
+                "replaceWhere of half a partition": lambda: hidden.replace_where(half, "n >= 70 AND n < 75"),
+            },
+            afterwards=lambda: hidden.replace_where(one, "n >= 70 AND n < 80"),  # both halves in one split again
+        )
+        whole = seconds["overwrite of all"]
+        return {
+            "rows": rows,
+            "CPU seconds": {name: round(spent, 3) for name, spent in seconds.items()},
+            "share of the overwrite": {name: f"{spent / whole:.1%}" for name, spent in seconds.items()},
+        }
+
+
+def _lines(rows: int) -> pa.Table:
+    """Log lines in a hundred partitions of equal size: `part` from 0 to 99, and `n` ten times as fine."""
+    number = pc.divide(pc.multiply(pa.arange(0, rows), PARTITIONS * 10), rows)
+    return log_lines(rows).append_column("part", pc.divide(number, 10)).append_column("n", number)
+
+
+def _table(path: Path, data: pa.Table, layout: str) -> IndexTable:
+    table = IndexTable.create(path, data.schema, partition_by=layout, fields={"message": "text"})
+    table.append(data)
+    return table
+
+
+def _interleaved(works: dict[str, Callable[[], object]], *, afterwards: Callable[[], object]) -> dict[str, float]:
+    spent: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(REPETITIONS):
+        for name, work in works.items():
+            start = process_time()
+            work()
+            spent[name].append(process_time() - start)
+        afterwards()
+    return {name: statistics.median(times) for name, times in spent.items()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(*map(int, sys.argv[1:])), indent=2))

@@ -1,0 +1,1 @@
+"""The command `indextables`: what IndexTable does, from a shell."""

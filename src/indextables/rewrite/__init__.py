@@ -1,0 +1,1 @@
+"""Rows that are in the table already, written again: replaced, dropped, copied."""

@@ -1,0 +1,152 @@
+"""Conditions that say which rows are replaced or dropped: on partition columns, and without anything uncertain.
+
+A scan may keep a split that it understands too little of. What deletes rows may not, so here every part of a condition is
+understood or refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import (
+    CorruptLogError,
+    InvalidPredicateError,
+    NonPartitionedTableError,
+    PartitionColumnNotFoundError,
+    UnsupportedOperatorError,
+)
+from indextables.log.actions import Metadata
+from indextables.log.splits import partition_terms
+from indextables.predicate import (
+    Comparison,
+    In,
+    IsNull,
+    Literal,
+    NullSafeEqual,
+    Predicate,
+    bind,
+    columns,
+    parse,
+    to_sql,
+)
+from indextables.predicate.nodes import leaves
+
+_UNDERSTOOD = (Comparison, In, IsNull, Literal, NullSafeEqual)
+_OPERATORS = "=, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS [NOT] NULL, AND, OR and NOT"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition as its author wrote it, and what it means for the table."""
+
+    text: str
+    predicate: Predicate
+
+
+def read_condition(
+    where: str | Predicate,
+    metadata: Metadata,
+    *,
+    table: str,
+    time_zone: str = "UTC",
+    case_sensitive: bool = False,
+) -> Condition:
+    """The condition on partition columns that a user's words mean, or an error that says why it is none.
+
+    The columns from which any of the table's layouts computes partition values may be named, hidden ones too.
+    """
+    _refuse_empty(where)
+    text = where if isinstance(where, str) else to_sql(where)
+    _refuse_unpartitioned(text, metadata, table)
+    written = parse(where, time_zone=time_zone) if isinstance(where, str) else where
+    _refuse_operators(text, written)
+    _refuse_columns(text, written, metadata, case_sensitive=case_sensitive)
+    bound = bind(written, metadata.arrow_schema(), time_zone=time_zone, case_sensitive=case_sensitive)
+    return Condition(text, bound)
+
+
+def partition_columns(metadata: Metadata) -> list[str]:
+    """The columns that partition values are computed from, in any layout that the table has had."""
+    return list(dict.fromkeys(field.source for field in partition_terms(metadata).values()))
+
+
+def refuse_unreadable(predicate: Predicate, splits: pa.Table, metadata: Metadata, *, table: str, version: int) -> None:
+    """An error where the log gives one of these splits a partition value that is none of its column's type."""
+    decisive = columns(predicate)
+    for term, field in partition_terms(metadata).items():
+        if field.source in decisive:
+            malformed = pc.struct_field(splits["partition"], [term, "malformed"])
+            bad = splits.select(["path"]).append_column("value", malformed).filter(malformed.is_valid())
+            if len(bad):
+                path, value = bad["path"][0].as_py(), bad["value"][0].as_py()
+                raise CorruptLogError(
+                    f"the log of {table} has {value!r} as the partition value of {field.name} for {path}, which is not of "
+                    f"the type of {field.source}; whether its rows are concerned cannot be told",
+                    table=table,
+                    version=version,
+                )
+
+
+def _refuse_empty(where: str | Predicate | None) -> None:
+    if where is None or (isinstance(where, str) and not where.strip()):
+        reason = "there is none"
+        raise InvalidPredicateError(
+            f"a condition on the partitions to be replaced or dropped is needed, and {reason}; use TRUE for all of them",
+            predicate=where or "",
+            reason=reason,
+        )
+
+
+def _refuse_unpartitioned(text: str, metadata: Metadata, table: str) -> None:
+    if not partition_columns(metadata):
+        reason = "the table is not partitioned"
+        raise NonPartitionedTableError(
+            f"partitions of {table} cannot be replaced or dropped: {reason}; overwrite it as a whole",
+            predicate=text,
+            reason=reason,
+            table=table,
+        )
+
+
+def _refuse_operators(text: str, written: Predicate) -> None:
+    for leaf in leaves(written):
+        if not isinstance(leaf, _UNDERSTOOD):
+            operator = type(leaf).__name__.upper()
+            reason = f"{operator} is not for conditions that replace or drop partitions"
+            raise UnsupportedOperatorError(
+                f"{text!r} cannot be used: {reason}; use {_OPERATORS}",
+                predicate=text,
+                reason=reason,
+                operator=operator,
+            )
+
+
+def _refuse_columns(text: str, written: Predicate, metadata: Metadata, *, case_sensitive: bool) -> None:
+    partitions, all_columns = partition_columns(metadata), metadata.arrow_schema().names
+    for column in sorted(columns(written)):
+        if _among(column, partitions, case_sensitive=case_sensitive):
+            continue
+        known = ", ".join(partitions)
+        if _among(column, all_columns, case_sensitive=case_sensitive):
+            reason = f"{column!r} is not a partition column"
+            raise InvalidPredicateError(
+                f"{text!r} cannot be used: {reason}; the table is partitioned by {known}",
+                predicate=text,
+                reason=reason,
+                columns=partitions,
+            )
+        reason = f"there is no column {column!r}"
+        raise PartitionColumnNotFoundError(
+            f"{text!r} cannot be used: {reason}; the table is partitioned by {known}",
+            predicate=text,
+            reason=reason,
+            columns=partitions,
+            column=column,
+            available_columns=partitions,
+        )
+
+
+def _among(column: str, names: Sequence[str], *, case_sensitive: bool) -> bool:
+    return column in names if case_sensitive else column.lower() in {name.lower() for name in names}

@@ -1,0 +1,143 @@
+"""The command line, as a user calls it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from indextables import IndexTable
+from indextables.cli.app import app
+
+LINES = pa.table(
+    {
+        "day": ["mon", "mon", "tue", "wed"],
+        "n": [1, 2, 3, None],
+        "message": ["disk full", "all is well", "disk is nearly full", "nothing"],
+    }
+)
+
+
+def run(*words: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def found(*words: object) -> Any:
+    return json.loads(run(*words, "--json").stdout)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    pq.write_table(LINES, tmp_path / "lines.parquet")
+    path = tmp_path / "table"
+    run("import", path, tmp_path / "lines.parquet", "--partition-by", "day", "--text", "message")
+    return str(path)
+
+
+def test_imported_rows_are_a_table(table: str) -> None:
+    opened = IndexTable.open(table)
+    assert opened.scan().to_arrow().sort_by("n").equals(LINES.sort_by("n"))
+    assert (str(opened.layout), opened.fields["message"].type) == ("day", "text")
+
+
+def test_files_are_appended_or_take_the_place_of_the_rows(table: str, tmp_path: Path) -> None:
+    file = tmp_path / "lines.parquet"
+    assert found("import", table, file)["rows"] == 8
+    assert found("import", table, file, "--overwrite")["rows"] == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rows.csv", "day,n,at\nmon,1,10:30:00\ntue,,11:00:00\n"),
+        ("rows.tsv", "day\tn\tat\nmon\t1\t10:30:00\ntue\t\t11:00:00\n"),
+        ("rows.jsonl", '{"day": "mon", "n": 1, "at": "10:30:00"}\n{"day": "tue", "n": null, "at": "11:00:00"}\n'),
+    ],
+)
+def test_text_files_are_imported(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    run("import", tmp_path / "table", tmp_path / name)
+    rows = IndexTable.open(tmp_path / "table").scan().to_arrow().to_pylist()
+    assert rows == [{"day": "mon", "n": 1, "at": "10:30:00"}, {"day": "tue", "n": None, "at": "11:00:00"}]
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    pq.write_table(LINES, tmp_path / "lines.parquet")
+    said = found("import", tmp_path / "table", tmp_path / "lines.parquet", "--dry-run", "--columns", "n,day")
+    assert (said["would"], said["columns"]) == ("create", {"n": "long", "day": "string"})
+    assert not (tmp_path / "table").exists()
+
+
+def test_matches_are_shown_best_first(table: str) -> None:
+    rows = found("search", table, "message:full", "--columns", "n,message", "--limit", 5)
+    assert [row["n"] for row in rows] == [1, 3]
+    assert list(rows[0]) == ["n", "message", "_score"]
+    assert "disk full" in run("search", table, "message:full").stdout
+
+
+def test_counts(table: str) -> None:
+    assert run("count", table).stdout == "4\n"
+    assert found("count", table, "--where", "n > 1", "--query", "message:disk") == {"count": 1}
+    assert found("count", table, "--by", "day") == [
+        {"day": "mon", "count": 2},
+        {"day": "tue", "count": 1},
+        {"day": "wed", "count": 1},
+    ]
+
+
+def test_the_past(table: str) -> None:
+    assert run("count", table, "--version", 0).stdout == "0\n"
+    assert found("info", table, "--version", 0)["rows"] == 0
+
+
+def test_what_there_is(table: str) -> None:
+    assert {key: found("info", table)[key] for key in ("version", "rows", "splits", "layout")} == {
+        "version": 1,
+        "rows": 4,
+        "splits": 3,
+        "layout": "day",
+    }
+    assert len(found("splits", table)) == 3
+    assert [row["partition"]["day"] for row in found("partitions", table)] == ["mon", "tue", "wed"]
+    assert [row["operation"] for row in found("history", table)] == ["APPEND", "CREATE TABLE"]
+    assert found("explain", table, "--where", "day = 'mon'")["never"] == 2
+    assert found("checkpoint", table)["num_splits"] == 3
+
+
+@pytest.mark.parametrize("verb", ["info", "partitions", "splits", "history", "count", "explain"])
+def test_people_are_shown_text(table: str, verb: str) -> None:
+    assert run(verb, table).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["count", "TABLE", "--where", "nn = 1"], "nn"),
+        (["search", "TABLE", "messag:full"], "did you mean 'message'"),
+        (["count", "/nowhere/at/all"], "there is no table at /nowhere/at/all"),
+        (["count", "TABLE", "-o", "checkpoint.intervall=3"], "there is no setting"),
+        (["count", "TABLE", "-o", "three"], "write KEY=VALUE"),
+        (["import", "TABLE", "/nowhere.csv"], "there is no file /nowhere.csv"),
+        (["import", "TABLE", __file__], "no ending that tells its format"),
+    ],
+)
+def test_errors_are_one_sentence(table: str, words: list[str], message: str) -> None:
+    result = run(*(table if word == "TABLE" else word for word in words), code=1)
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_layout_of_a_table_is_not_changed_by_an_import(table: str, tmp_path: Path) -> None:
+    result = run("import", table, tmp_path / "lines.parquet", "--partition-by", "n", code=1)
+    assert "with the layout 'day'" in result.stderr
+
+
+def test_debugging_shows_where_it_went_wrong() -> None:
+    result = CliRunner().invoke(app, ["--debug", "count", "/nowhere"])
+    assert type(result.exception).__name__ == "TableNotFoundError"
