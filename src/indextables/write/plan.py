@@ -1,7 +1,7 @@
 """What a write will do, decided and checked before any file exists."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from indextables.log.splits import layouts
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.write.conform import widened
-from indextables.write.sharing import coalescing_for
+from indextables.write.sharing import coalescing_for, columns_shared_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,20 @@ def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = 
         job=uuid4().hex[:12],
         coalescing=coalescing_for(layout, config, beside=beside),
     )
+
+
+def sharing_as(splits: pa.Table, plan: WritePlan) -> WritePlan:
+    """The plan for rows of these splits: partitions that shared a split do so again, whatever the settings of the moment."""
+    columns = columns_shared_in(splits, plan.layout)
+    if plan.coalescing is not None or not columns:
+        return plan
+    config = replace(plan.config, coalesce=True, coalesce_columns=_to_the_end(columns, plan.layout))
+    return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=None))
+
+
+def _to_the_end(columns: Sequence[str], layout: Layout) -> tuple[str, ...]:
+    """The fields of a layout from the first of these on."""
+    return layout.names[layout.names.index(columns[0]) :]
 
 
 def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:

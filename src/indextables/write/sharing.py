@@ -31,6 +31,13 @@ def coalescing_for(layout: Layout, config: Config, *, beside: Snapshot | None) -
     )
 
 
+def columns_shared_in(splits: pa.Table, layout: Layout) -> tuple[str, ...]:
+    """The fields of a layout in which partitions share some splits; none where they do not."""
+    logical = splits["logical_partitions"].combine_chunks().drop_null()
+    names = pc.list_flatten(pc.struct_field(logical, ["columns"])).unique().to_pylist()
+    return tuple(name for name in layout.names if name in names)
+
+
 def large_partitions(snapshot: Snapshot, layout: Layout, *, at_least: int) -> frozenset[tuple[str | None, ...]]:
     """The partitions of a layout that have so many rows in the table, as text; wherever these rows are."""
     terms = partition_terms(snapshot.metadata)
