@@ -1,4 +1,4 @@
-"""Conditions that say which rows are replaced or dropped: on partition columns, and without anything uncertain.
+"""Conditions that choose partitions, to be replaced, dropped or merged: on partition columns, and with nothing uncertain.
 
 A scan may keep a split that it understands too little of. What deletes rows may not, so here every part of a condition is
 understood or refused.
