@@ -22,6 +22,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("read",),
     ("write",),
     ("rewrite",),
+    ("upkeep",),
     ("table",),
     ("spark",),
     ("functions",),

@@ -177,6 +177,36 @@ class Config:
         overwrite_mode,
         "With `dynamic`, an overwrite replaces only partitions that it has rows for.",
     )
+    merge_target_size: int = _setting(
+        "merge.targetSize", 128 * 1024**2, size, "The size that small splits are merged to, such as 100M."
+    )
+    merge_max_records: int = _setting(
+        "merge.maxRecordsPerSplit",
+        4_000_000,
+        positive_integer,
+        "A merged split has at most so many rows: its index is built in memory.",
+    )
+    merge_max_sources: int | None = _setting(
+        "merge.maxSourceSplitsPerMerge", None, positive_integer, "At most so many splits are merged into one."
+    )
+    merge_on_write: bool = _setting(
+        "mergeOnWrite.enabled",
+        default=False,
+        parse=boolean,
+        doc="After a write, small splits of the partitions that it touched are merged where there are many.",
+    )
+    merge_on_write_min_splits: int = _setting(
+        "mergeOnWrite.minSplits",
+        10,
+        positive_integer,
+        "A write merges the small splits of a partition where there are so many of them.",
+    )
+    purge_min_retention: timedelta = _setting(  # noqa: RUF009
+        "purge.minRetention",
+        timedelta(days=7),
+        duration,
+        "A purge keeps files that are younger: readers of older versions and writers at work may need them.",
+    )
     temp_directory: str | None = _setting(
         "indexWriter.tempDirectoryPath",
         None,

@@ -17,6 +17,7 @@ IndexTablesError
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
+│   │   └── SplitGoneError          a split that a version needs, after a purge
 │   ├── AlreadyExistsError
 │   ├── AccessDeniedError
 │   ├── UnsafePathError             a path that would leave the table
@@ -137,6 +138,12 @@ class StorageError(IndexTablesError):
 
 class NotFoundError(StorageError):
     pass
+
+
+class SplitGoneError(NotFoundError):
+    """`version` is the version of the table that needs it."""
+
+    version: int
 
 
 class AlreadyExistsError(StorageError):

@@ -31,6 +31,7 @@ _ARROW_BY_NAME = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+_SQL_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "real": "float"}
 _NAME_BY_ARROW = {arrow: name for name, arrow in _ARROW_BY_NAME.items()}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 MAX_DECIMAL_PRECISION = 38
@@ -64,6 +65,20 @@ def type_named(name: str) -> pa.DataType:
     """The table type of a name in the log; KeyError where there is none."""
     decimal = _DECIMAL.fullmatch(name)
     return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _ARROW_BY_NAME[name]
+
+
+def parse_type(text: str) -> pa.DataType:
+    """The table type of a name as users write it: the log's, or SQL's, in any letter case.
+
+    >>> parse_type("BIGINT"), parse_type("decimal(10, 2)")
+    (DataType(int64), Decimal128Type(decimal128(10, 2)))
+    """
+    name = text.strip().lower()
+    try:
+        return type_named(_SQL_NAMES.get(name, name))
+    except (KeyError, ValueError):
+        known = ", ".join([*_ARROW_BY_NAME, "decimal(p,s)"])
+        raise SchemaError(f"{text!r} is not a type of a column; use one of {known}", column=None) from None
 
 
 def normalize(schema: pa.Schema) -> pa.Schema:

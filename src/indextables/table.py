@@ -11,10 +11,11 @@
 ['day', '_score']
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
-from typing import Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -31,8 +32,28 @@ from indextables.read.question import ask
 from indextables.read.scan import Scan
 from indextables.read.top import search_top
 from indextables.rewrite.drop import Dropped, drop_partitions
+from indextables.rewrite.merge import MergeProgress, MergeResult, merge, plan_only, run_here
+from indextables.rewrite.on_write import merge_after_write
 from indextables.rewrite.replace import replace_where, scope_of
+from indextables.rewrite.request import merge_request
+from indextables.schema import parse_type
 from indextables.search import FieldRule
+from indextables.upkeep.advice import Advice
+from indextables.upkeep.advise import advise, columns_of
+from indextables.upkeep.health import Health, health
+from indextables.upkeep.profile import profile
+from indextables.upkeep.purge import PurgeResult, purge
+from indextables.upkeep.workload import Given, read_workload
+from indextables.write.evolve import (
+    Change,
+    LayoutChange,
+    alter,
+    layout_change,
+    parsed_layout,
+    with_column,
+    with_layout,
+    with_wider_column,
+)
 from indextables.write.modes import append, create, overwrite
 from indextables.write.plan import current_rules
 from indextables.write.replacing import refuse_contradictions
@@ -69,8 +90,8 @@ class IndexTable:
         """
         config = Config.resolve(options or {}, properties=properties)
         log = TransactionLog.open(path, config)
-        layout = Layout.parse(partition_by) if isinstance(partition_by, str) else Layout.of(*(partition_by or ()))
         rules = {**config.typemap, **(fields or {})}
+        layout = parsed_layout(partition_by or "")
         snapshot = create(log, schema, layout=layout, fields=rules, properties=properties or {})
         return cls(log, snapshot, options=options)
 
@@ -121,14 +142,15 @@ class IndexTable:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
         refuse_contradictions(options or {}, overwrites=False)
         config = self._config(options)
-        return self._moved(append(self._log.configured(config), self._writable(), _reader(data), config))
+        return self._wrote(append(self._log.configured(config), self._writable(), _reader(data), config), config)
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
         refuse_contradictions(options or {}, overwrites=True)
         config, snapshot = self._config(options), self._writable()
         replacing = scope_of(config, snapshot.metadata, table=self.path)
-        return self._moved(overwrite(self._log.configured(config), snapshot, _reader(data), config, replacing))
+        after = overwrite(self._log.configured(config), snapshot, _reader(data), config, replacing)
+        return self._wrote(after, config)
 
     def replace_where(
         self,
@@ -154,7 +176,7 @@ class IndexTable:
         refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(_reader(rows), where) for rows, where in _pairs(data, predicate)]
-        return self._moved(replace_where(self._log.configured(config), self._writable(), pairs, config))
+        return self._wrote(replace_where(self._log.configured(config), self._writable(), pairs, config), config)
 
     def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False) -> Dropped:
         """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go."""
@@ -205,6 +227,101 @@ class IndexTable:
             self._snapshot = self._log.snapshot()
         return self
 
+    def evolve_layout(self, layout: str | Sequence[str]) -> LayoutChange:
+        """Lays out what is written from now on another way; `""` means no partitioning.
+
+        Splits that are there stay as they are, each read by the layout that it was written under:
+        `merge_splits(rewrite_layout=True)` moves them.
+        """
+        wanted = parsed_layout(layout)
+        self._alter(lambda metadata: with_layout(metadata, wanted), {"partitionBy": str(wanted)})
+        return layout_change(self._snapshot)
+
+    def add_column(self, name: str, kind: str | pa.DataType, *, field: str | None = None) -> int:
+        """Adds a column, null in all rows that are there; `field` says how a string is indexed. Gives the new version."""
+        arrow = parse_type(kind) if isinstance(kind, str) else kind
+        return self._alter(
+            lambda metadata: with_column(metadata, name, arrow, field), {"addColumn": name, "type": str(kind)}
+        )
+
+    def widen_column(self, name: str, kind: str | pa.DataType) -> int:
+        """Gives a column a wider type: integers up to `long`, `float` to `double`. Gives the new version."""
+        arrow = parse_type(kind) if isinstance(kind, str) else kind
+        return self._alter(
+            lambda metadata: with_wider_column(metadata, name, arrow), {"widenColumn": name, "type": str(kind)}
+        )
+
+    def merge_splits(
+        self,
+        *,
+        where: str | Predicate | None = None,
+        target_size: int | str | None = None,
+        max_dest_splits: int | None = None,
+        max_source_splits_per_merge: int | None = None,
+        cluster_by: str | Sequence[str] | None = None,
+        rewrite_layout: bool = False,
+        coalesce: bool = False,
+        dry_run: bool = False,
+        spark: Any = None,
+        progress: Callable[[MergeProgress], object] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> MergeResult:
+        """Makes few splits of a good size out of many small ones, with the same rows; see docs/upkeep.md.
+
+        `where` chooses partitions. `cluster_by` sorts the rows of merged splits. `rewrite_layout` also moves splits of
+        older layouts to the current one. `coalesce` lets small partitions share splits, as writes with `coalesce.enabled`
+        do. With a Spark session, its executors do the work.
+        """
+        given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
+        config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
+        snapshot = self._writable()
+        request = merge_request(
+            snapshot,
+            config,
+            table=self.path,
+            where=where,
+            cluster_by=cluster_by,
+            rewrite_layout=rewrite_layout,
+            coalesce=coalesce,
+            max_dest_splits=max_dest_splits,
+        )
+        if dry_run:
+            return plan_only(snapshot, request, config)
+        run = run_here if spark is None else import_module("indextables.spark.merge").on_executors(spark)
+        after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
+        self._moved(after)
+        return result
+
+    def purge(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        dry_run: bool = False,
+        force: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> PurgeResult:
+        """Deletes files that no version within the last days needs: 7, unless `older_than` or a setting says otherwise.
+
+        Fewer than `purge.minRetention` have to be forced. A dry run lists what would go.
+        """
+        self._writable()
+        config = self._config(options)
+        return purge(self._log.configured(config), config, older_than=older_than, dry_run=dry_run, force=force)
+
+    def health(self) -> Health:
+        """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
+        return health(self._log, self._snapshot, self._config(None))
+
+    def advise(self, queries: Iterable[Given]) -> Advice:
+        """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
+        workload = read_workload(queries, self.schema)
+        known = profile(self._snapshot, columns_of(self.layout, workload), self._opener)
+        return advise(workload, known, self.layout)
+
+    def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
+        log = self._log.configured(self._config(None))
+        return self._moved(alter(log, self._writable(), change, parameters))
+
     def history(self) -> pa.Table:
         return self._log.history()
 
@@ -232,6 +349,11 @@ class IndexTable:
         if self._pinned:
             raise IndexTablesError(f"{self!r} shows the past and cannot be written; open the table without a version")
         return self._snapshot
+
+    def _wrote(self, snapshot: Snapshot, config: Config) -> int:
+        if snapshot.version > self._snapshot.version:
+            snapshot = merge_after_write(self._log.configured(config), snapshot, config)
+        return self._moved(snapshot)
 
     def _moved(self, snapshot: Snapshot) -> int:
         self._snapshot = snapshot

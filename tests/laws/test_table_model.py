@@ -1,4 +1,4 @@
-"""A table does what a list of rows does: random appends, overwrites, scans, counts, searches and time travel."""
+"""A table does what a list of rows does: appends, overwrites, merges, layouts, scans, counts, searches, time travel."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -102,6 +102,20 @@ class TableModel(RuleBasedStateMachine):
         if rows or self.states[-1]:
             self.states.append(rows)
         assert self.table.overwrite(pa.Table.from_pylist(rows, SCHEMA)) == len(self.states) - 1
+
+    @rule(size=st.sampled_from(["60K", "1M"]), rewrite=st.integers(0, 1), by=st.sampled_from(["n", "note", None]))
+    def merge(self, size: str, rewrite: int, by: str | None) -> None:
+        self.table.merge_splits(target_size=size, rewrite_layout=bool(rewrite), cluster_by=by)
+        self._nothing_changed()
+        assert self.table.merge_splits(target_size=size).groups == 0
+
+    @rule(layout=st.sampled_from(LAYOUTS))
+    def evolve(self, layout: str) -> None:
+        self.table.evolve_layout(layout)
+        self._nothing_changed()
+
+    def _nothing_changed(self) -> None:
+        self.states += [self.states[-1]] * (self.table.version + 1 - len(self.states))
 
     @rule(where=st.sampled_from(sorted(CONDITIONS)), data=st.data())
     def ask(self, where: str, data: st.DataObject) -> None:

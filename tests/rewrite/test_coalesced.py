@@ -63,3 +63,41 @@ def test_nothing_is_rewritten_for_a_partition_that_is_not_there(table: IndexTabl
     version = table.version
     assert table.drop_partitions("app = 'Z'").rewritten == 0
     assert (apps(table), table.version) == ("AABBCXXX", version)
+
+
+def test_merging_keeps_what_shares_a_split_together(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path, SCHEMA, partition_by="day, app", options=ON)
+    for part in ("AB", "BC", "X"):
+        table.append(rows(part), options={"coalesce.rule.x": "odd"})
+    table.append(rows("X"), options={"coalesce.rule.x": "odd"})
+    table = IndexTable.open(tmp_path)
+    assert table.merge_splits().merged == 2
+    assert sorted(shared(table), key=str) == [{"A": 1, "B": 2, "C": 1}, {"X": 2}]
+    places = {path.rpartition("/")[0] for path in table.splits()["path"].to_pylist()}
+    assert places == {"day=mon/app=%5B%23small%5D", "day=mon/app=%5B%23odd%5D"}
+    assert apps(table) == "ABBCXX"
+    assert table.merge_splits().merged == 0
+
+
+def test_merging_gives_a_partition_that_has_grown_its_own_directory(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path, SCHEMA, partition_by="day, app", options=ON)
+    table.append(rows("AAB"))
+    table.append(rows("AC"))
+    table.merge_splits()
+    assert sorted(shared(table), key=str) == [None, {"B": 1, "C": 1}]
+    assert table.scan(where="app = 'A'").explain().always == 1
+    assert apps(table) == "AAABC"
+    assert table.merge_splits().merged == 0
+
+
+def test_merging_lets_small_partitions_share_splits_if_asked_to(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path, SCHEMA, partition_by="day, app", options={"coalesce.minRows": "3"})
+    table.append(pa.concat_tables([rows("ABCXXX"), rows("AB", day="tue")]))
+    table.append(rows("A"))
+    assert table.merge_splits(dry_run=True).splits_before == 2  # those of A
+    table.merge_splits(coalesce=True)
+    assert sorted(map(str, shared(table))) == ["None", "{'A': 1, 'B': 1}", "{'A': 2, 'B': 1, 'C': 1}"]
+    assert apps(table) == "AAABBCXXX"
+    assert {app: table.count(f"app = '{app}'") for app in "ABCX"} == {"A": 3, "B": 2, "C": 1, "X": 3}
+    assert table.merge_splits(coalesce=True).merged == 0
+    assert apps(table.at(version=2)) == "AAABBCXXX"

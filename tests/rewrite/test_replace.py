@@ -148,7 +148,7 @@ class TestRefused:
             ("yaer = 1", PartitionColumnNotFoundError, "no column 'yaer'"),
             ("year = 'abc'", TypeMismatchError, "cannot be compared with 'abc'"),
             ("UPPER(month) = 'A'", UnsupportedOperatorError, "."),
-            ("month LIKE '1%'", UnsupportedOperatorError, "LIKE is not for conditions that replace"),
+            ("month LIKE '1%'", UnsupportedOperatorError, "LIKE is not for conditions that choose"),
             ("month INDEXQUERY '1'", UnsupportedOperatorError, "INDEXQUERY"),
             ("year IN (SELECT 1)", UnsupportedOperatorError, "."),
         ],

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from tests.torture.crash import kill_at_any_moment, kill_at_every_step
+from tests.torture.merge import merge_beside_writers
 from tests.torture.race import append_from_many_processes, mix_operations
 
 
@@ -15,6 +16,9 @@ def main() -> None:
         print(f"16 processes x 10 appends: {versions} contiguous versions, each with one commitInfo, no split lost")
         done = mix_operations(directory / "mixed", workers=8, operations=15)
         print(f"8 processes x 15 operations {done}: every version equals the serial execution")
+        print(
+            f"a merge beside 4 writers: {merge_beside_writers(directory / 'merged', writers=4, appends=40)}, each row once"
+        )
         print(f"killed at every step: {kill_at_every_step(directory / 'steps', kills=400)}")
         print(f"killed at any moment: {kill_at_any_moment(directory / 'moments', kills=200)}")
         print(f"all as it should be, {time.monotonic() - start:.0f} s")

@@ -34,7 +34,8 @@ class Coalescing:
     """Which partitions share splits.
 
     Small are those of fewer than `small_below` rows, unless they are among the `large`: these are known to be large,
-    whatever a write brings. `rules` send a value, in any letter case, to a group of its own, and with an empty text to none.
+    whatever a write brings. `rules` send a value, in any letter case, to a group of its own, and with an empty text to none;
+    the others share `group`.
     """
 
     columns: tuple[str, ...]
@@ -42,6 +43,7 @@ class Coalescing:
     max_tuples: int = 10_000
     rules: Mapping[str, str] = field(default_factory=dict)
     large: frozenset[tuple[str | None, ...]] = frozenset()
+    group: str = SMALL
 
     def group_of(self, texts: Texts, *, rows: int) -> str | None:
         """The group whose splits a partition shares, None if it has its own."""
@@ -49,7 +51,7 @@ class Coalescing:
         if rule is not None:
             return _marked(rule)
         is_small = rows < self.small_below and tuple(texts.values()) not in self.large
-        return SMALL if is_small else None
+        return self.group if is_small else None
 
     def logical(self, texts: Texts) -> tuple[str | None, ...]:
         """The values in which partitions of one group may differ."""

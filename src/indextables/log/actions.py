@@ -60,8 +60,11 @@ class FieldMapping(Record, frozen=True, kw_only=True):
 
 
 class DocMapping(Record, frozen=True, kw_only=True):
+    """How the splits that refer to it are indexed. `complete`: they have these columns and no others."""
+
     doc_mapping_id: int
     fields: Mapping[str, FieldMapping] = {}
+    complete: bool = False
 
 
 class Metadata(Record, frozen=True, kw_only=True, dict=True):

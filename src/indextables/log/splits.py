@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from indextables import values
 from indextables.layout import Layout, PartitionField, Void
+from indextables.log.absent import with_absent_columns
 from indextables.log.actions import Add, Metadata, Remove
 
 _LOGICAL = pa.struct(
@@ -78,16 +79,17 @@ def splits_table(adds: Sequence[Add], metadata: Metadata) -> pa.Table:
             columns[field.name] = _statistics_column(stats, field.type)
         elif field.name == "partition":
             columns[field.name] = _partition_column(adds, metadata, field.type)
-    return pa.table(columns, schema=schema)
+    return with_absent_columns(pa.table(columns, schema=schema), metadata)
 
 
 def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
-    """The same splits under newer metadata: new columns are unknown, widened ones cast."""
+    """The same splits under newer metadata: widened columns are cast, new ones are null where that is certain."""
     schema = splits_schema(metadata)
     if splits.schema.equals(schema):
         return splits
     splits = splits.combine_chunks()
-    return pa.table([_conformed(_single_chunk(splits, f), f.type, len(splits)) for f in schema], schema=schema)
+    columns = [_conformed(_single_chunk(splits, f), f.type, len(splits)) for f in schema]
+    return with_absent_columns(pa.table(columns, schema=schema), metadata)
 
 
 def without_paths(splits: pa.Table, paths: Iterable[str]) -> pa.Table:

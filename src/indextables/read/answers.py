@@ -65,7 +65,7 @@ def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[
     kind = metadata.arrow_schema().field(column).type
     ends = pa.table({end: _bound(splits, end, column, kind) for end in ("min", "max")})
     inexact = pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind)
-    known = pa.repeat(pa.scalar(value=False), len(splits)) if inexact else _have_ends(splits, ends, column)
+    known = _only_nulls(splits, column) if inexact else _have_ends(splits, ends, column)
     wholly = pc.equal(verdicts, int(Verdict.ALWAYS))
     left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(pc.and_(wholly, known)))
     return ends.filter(pc.and_(wholly, known)), list(tasks_for(splits.filter(left), verdicts.filter(left)))
@@ -95,9 +95,16 @@ def _bound(splits: pa.Table, end: str, column: str, kind: pa.DataType) -> pa.Arr
 
 def _have_ends(splits: pa.Table, ends: pa.Table, column: str) -> pa.Array:
     """Whether both ends are known, or that there is no value at all."""
-    both = pc.and_(ends["min"].is_valid(), ends["max"].is_valid())
-    only_nulls = pc.equal(pc.struct_field(splits["null_count"], [column]), splits["num_records"])
-    return pc.or_(both, pc.fill_null(only_nulls, fill_value=False)).combine_chunks()
+    both = pc.and_(ends["min"].is_valid(), ends["max"].is_valid()).combine_chunks()
+    return pc.or_(both, _only_nulls(splits, column))
+
+
+def _only_nulls(splits: pa.Table, column: str) -> pa.Array:
+    """Whether a column is known to have no value at all; it may have been added to the table later."""
+    if "null_count" not in splits.schema.names or splits.schema.field("null_count").type.get_field_index(column) < 0:
+        return pa.repeat(pa.scalar(value=False), len(splits))
+    nulls = pc.struct_field(splits["null_count"], [column])
+    return pc.fill_null(pc.equal(nulls, splits["num_records"]), fill_value=False).combine_chunks()
 
 
 def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -129,10 +136,10 @@ def _from_log(plan: ScanPlan, known: pa.Array) -> FromLog:
 
 
 def _exact_values(parts: pa.Table, column: str, metadata: Metadata) -> tuple[pa.Array, pa.Array]:
-    """The one value that all rows of a part have in a column, and whether it is known: a Hive partition value."""
-    terms = partition_terms(metadata)
-    for term, field in terms.items():
-        if field.source == column and isinstance(field.transform, Identity):
-            return partition_value(parts, term)
+    """The one value that all rows of a part have in a column, and whether it is known: a Hive partition value, or null."""
     kind = metadata.arrow_schema().field(column).type
-    return pa.nulls(len(parts), kind), pa.repeat(pa.scalar(value=False), len(parts))
+    value, known = pa.nulls(len(parts), kind), pa.repeat(pa.scalar(value=False), len(parts))
+    for term, field in partition_terms(metadata).items():
+        if field.source == column and isinstance(field.transform, Identity):
+            value, known = partition_value(parts, term)
+    return value, pc.or_(known, _only_nulls(parts, column))

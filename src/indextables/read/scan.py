@@ -22,6 +22,7 @@ from indextables.read.answers import (
     merged_extremes,
     summed,
 )
+from indextables.read.gone import told_if_gone
 from indextables.read.opener import SplitOpener
 from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
 from indextables.read.question import Question
@@ -163,16 +164,21 @@ class Scan:
 
     def over(self, tasks: Sequence[SplitTask], work: Callable[[SplitTask], T]) -> Iterator[T]:
         """The results in the order of the tasks, so many of them at work at once."""
+
+        def told(task: SplitTask) -> T:
+            with told_if_gone(task.split, self._opener.store, self.snapshot.version):
+                return work(task)
+
         if len(tasks) <= 1:
-            yield from map(work, tasks)
+            yield from map(told, tasks)
             return
         with ThreadPoolExecutor(min(self._parallelism, len(tasks))) as pool:
             queue = iter(tasks)
-            running = [pool.submit(work, task) for task in islice(queue, self._parallelism)]
+            running = [pool.submit(told, task) for task in islice(queue, self._parallelism)]
             try:
                 while running:
                     yield running.pop(0).result()
-                    running += [pool.submit(work, task) for task in islice(queue, 1)]
+                    running += [pool.submit(told, task) for task in islice(queue, 1)]
             finally:
                 for future in running:
                     future.cancel()

@@ -1,4 +1,4 @@
-"""Conditions that say which rows are replaced or dropped: on partition columns, and without anything uncertain.
+"""Conditions that choose partitions, to be replaced, dropped or merged: on partition columns, and with nothing uncertain.
 
 A scan may keep a split that it understands too little of. What deletes rows may not, so here every part of a condition is
 understood or refused.
@@ -93,7 +93,7 @@ def _refuse_empty(where: str | Predicate | None) -> None:
     if where is None or (isinstance(where, str) and not where.strip()):
         reason = "there is none"
         raise InvalidPredicateError(
-            f"a condition on the partitions to be replaced or dropped is needed, and {reason}; use TRUE for all of them",
+            f"a condition that chooses partitions is needed, and {reason}; use TRUE for all of them",
             predicate=where or "",
             reason=reason,
         )
@@ -103,7 +103,7 @@ def _refuse_unpartitioned(text: str, metadata: Metadata, table: str) -> None:
     if not partition_columns(metadata):
         reason = "the table is not partitioned"
         raise NonPartitionedTableError(
-            f"partitions of {table} cannot be replaced or dropped: {reason}; overwrite it as a whole",
+            f"{text!r} cannot choose partitions of {table}: {reason}; do without the condition, on the whole table",
             predicate=text,
             reason=reason,
             table=table,
@@ -114,7 +114,7 @@ def _refuse_operators(text: str, written: Predicate) -> None:
     for leaf in leaves(written):
         if not isinstance(leaf, _UNDERSTOOD):
             operator = type(leaf).__name__.upper()
-            reason = f"{operator} is not for conditions that replace or drop partitions"
+            reason = f"{operator} is not for conditions that choose partitions"
             raise UnsupportedOperatorError(
                 f"{text!r} cannot be used: {reason}; use {_OPERATORS}",
                 predicate=text,

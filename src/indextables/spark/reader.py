@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from indextables.config import Config
 from indextables.errors import SchemaError
 from indextables.log import Snapshot
+from indextables.read.gone import told_if_gone
 from indextables.read.opener import SplitOpener
 from indextables.read.plan import SplitTask, plan_scan
 from indextables.read.question import Question
@@ -48,6 +49,7 @@ class TableReader(DataSourceReader):
             config=asked.config(snapshot.metadata.properties),
             question=asked.question(snapshot, schema.names),
             schema=to_arrow_schema(schema, timezone="UTC"),
+            version=snapshot.version,
         )
         self._snapshot: Snapshot | None = snapshot
 
@@ -72,13 +74,15 @@ class ScanWork:
     config: Config
     question: Question
     schema: pa.Schema
+    version: int
 
     def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
         opener = SplitOpener.of(open_store(self.location), self.config)
         for task in tasks:
-            for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
-                if batch.num_rows:
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+            with told_if_gone(task.split, opener.store, self.version):
+                for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
+                    if batch.num_rows:
+                        yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
 
 def _refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:

@@ -8,6 +8,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from indextables.log import TransactionLog
+from indextables.rewrite.on_write import merge_after_write
 from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, write_task
 
 _LAST_BREATH = (
@@ -35,7 +37,11 @@ class SplitSink(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         done = [message.content for message in messages if isinstance(message, TaskDone)]
-        commit_job(self._job, [TaskResult.decode(content) for content in done])
+        version = commit_job(self._job, [TaskResult.decode(content) for content in done])
+        config = self._job.plan.config
+        if config.merge_on_write:
+            log = TransactionLog.open(self._job.table, config)
+            merge_after_write(log, log.snapshot(version), config)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Sweeps the files of the job. Tasks that Spark has given up write on until it kills them: they are swept too."""

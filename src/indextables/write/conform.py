@@ -86,13 +86,22 @@ def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether every value of one type is a value of the other."""
     if given == wanted or pa.types.is_null(given):
         return True
-    for family in (_INTEGERS, _FLOATS):
-        if given in family and wanted in family:
-            return family.index(given) < family.index(wanted)
+    if widens(given, wanted):
+        return True
     if pa.types.is_decimal(given) and pa.types.is_decimal(wanted):
         whole, wanted_whole = given.precision - given.scale, wanted.precision - wanted.scale
         return bool(given.scale <= wanted.scale and whole <= wanted_whole)
     return False
+
+
+def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether one is a wider number of the same kind.
+
+    >>> widens(pa.int32(), pa.int64()), widens(pa.int32(), pa.float64()), widens(pa.int64(), pa.int32())
+    (True, False, False)
+    """
+    families = [family for family in (_INTEGERS, _FLOATS) if given in family and wanted in family]
+    return any(family.index(given) < family.index(wanted) for family in families)
 
 
 def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Array:

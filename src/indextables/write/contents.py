@@ -25,7 +25,7 @@ class Contents:
     `physical` are the values that name the directory; `partition_values` those that all rows have.
     """
 
-    rows: Sequence[pa.RecordBatch]
+    rows: list[pa.RecordBatch]
     partition_values: Texts
     physical: Texts
     logical: LogicalPartitions | None = None
@@ -33,6 +33,13 @@ class Contents:
     @property
     def directory(self) -> str:
         return directory(self.physical.keys(), self.physical.values())
+
+    def sorting(self, plan: WritePlan) -> tuple[str, ...]:
+        """The columns to sort the rows by, if any: where partitions share the split, they stay together."""
+        if self.logical is None or not plan.config.cluster_by:
+            return plan.config.cluster_by
+        shared = [field.source for field in plan.layout.fields if field.name in self.logical.columns]
+        return (*shared, *plan.config.cluster_by)
 
 
 def full_split(plan: WritePlan, buffer: PartitionBuffer, waiting: Waiting) -> Contents:

@@ -154,7 +154,7 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
     done = _commit(log, job, adds, metrics)
     others = job.speculative or any(result.attempt for result in results)
     if others or done is None or ((adds or job.replacing) and not done.written):
-        _sweep(job, log)
+        sweep(job.plan.job, log)
     version = done.version if done else log.snapshot().version
     logger.info("%s is at version %d after %s: %s", job.table, version, job.mode, metrics)
     return version
@@ -162,7 +162,15 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
 
 def abort_job(job: WriteJob) -> list[str]:
     """Deletes every file of the job that no version of the table holds; gives their names."""
-    return _sweep(job, TransactionLog.open(job.table, job.plan.config))
+    return sweep(job.plan.job, TransactionLog.open(job.table, job.plan.config))
+
+
+def sweep(job: str, log: TransactionLog) -> list[str]:
+    """Deletes every file whose name carries the id of a job and that no version of the table holds; gives their names."""
+    kept = _committed(log)
+    left = [key for key in _files_of(job, log.store) if key not in kept]
+    log.store.delete(left)
+    return left
 
 
 def _current(log: TransactionLog) -> Snapshot | None:
@@ -263,13 +271,6 @@ def _difference(mine: WritePlan, theirs: WritePlan) -> str | None:
     if mine.schema != theirs.schema:
         return f"other columns ({', '.join(theirs.schema.names)})"
     return "other types of fields in the index" if mine.rules != theirs.rules else None
-
-
-def _sweep(job: WriteJob, log: TransactionLog) -> list[str]:
-    kept = _committed(log)
-    left = [key for key in _files_of(job.plan.job, log.store) if key not in kept]
-    log.store.delete(left)
-    return left
 
 
 def _files_of(job: str, store: Store) -> list[str]:

@@ -15,6 +15,7 @@ from indextables.log.clock import now
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer
+from indextables.write.cluster import clustered
 from indextables.write.conform import conformed
 from indextables.write.contents import Contents, full_split, last_splits
 from indextables.write.plan import WritePlan
@@ -35,7 +36,7 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
             for contents in _contents(plan, batches, scratch):
                 name = f"part-{task:05}-{plan.job}-{uuid4().hex}.split"
                 keys.append(f"{contents.directory}/{name}" if contents.directory else name)
-                facts = _built(plan, contents.rows, scratch / name)
+                facts = _built(plan, contents, scratch / name)
                 store.put_file(keys[-1], scratch / name)
                 (scratch / name).unlink()
                 adds.append(_add(plan, keys[-1], contents, facts))
@@ -97,8 +98,9 @@ def _building_in(place: object) -> Iterator[None]:
         ) from error
 
 
-def _built(plan: WritePlan, rows: Iterable[pa.RecordBatch], local: Path) -> SplitFacts:
+def _built(plan: WritePlan, contents: Contents, local: Path) -> SplitFacts:
     with _building_in(local.parent):
+        rows = clustered(contents.rows, contents.sorting(plan))
         return write_split(rows, local, schema=plan.schema, rules=plan.rules)
 
 

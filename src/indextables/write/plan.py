@@ -1,7 +1,8 @@
 """What a write will do, decided and checked before any file exists."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -76,11 +77,16 @@ def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, s
     wider = widened(schema, given)
     if len(wider) == len(schema):
         return metadata
-    number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
     rules = resolve(wider, {**fields, **current_rules(metadata)})  # what is indexed stays as it is
+    return with_schema(metadata, to_json(wider), rules)
+
+
+def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[str, FieldRule]) -> Metadata:
+    """The description with other columns, and a mapping of its own for them."""
+    number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
     return structs.replace(
         metadata,
-        schema=to_json(wider),
+        schema=schema,
         doc_mappings=[*metadata.doc_mappings, doc_mapping(rules, number)],
         current_doc_mapping_id=number,
     )
@@ -102,18 +108,18 @@ def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = 
     )
 
 
-def sharing_as(splits: pa.Table, plan: WritePlan) -> WritePlan:
-    """The plan for rows of these splits: partitions that shared a split do so again, whatever the settings of the moment."""
+def sharing_as(splits: pa.Table, plan: WritePlan, *, beside: Snapshot | None = None) -> WritePlan:
+    """The plan for rows of these splits: partitions that shared a split do so again, whatever the settings of the moment.
+
+    Those that the table `beside` knows to be large have grown, and get splits of their own.
+    """
     columns = columns_shared_in(splits, plan.layout)
     if plan.coalescing is not None or not columns:
         return plan
-    config = replace(plan.config, coalesce=True, coalesce_columns=_to_the_end(columns, plan.layout))
-    return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=None))
-
-
-def _to_the_end(columns: Sequence[str], layout: Layout) -> tuple[str, ...]:
-    """The fields of a layout from the first of these on."""
-    return layout.names[layout.names.index(columns[0]) :]
+    config = replace(
+        plan.config, coalesce=True, coalesce_columns=plan.layout.names[plan.layout.names.index(columns[0]) :]
+    )
+    return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=beside))
 
 
 def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:
@@ -122,7 +128,7 @@ def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:
 
 def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
     fields = {column: FieldMapping(type=rule.type, tokenizer=rule.tokenizer) for column, rule in rules.items()}
-    return DocMapping(doc_mapping_id=number, fields=fields)
+    return DocMapping(doc_mapping_id=number, fields=fields, complete=True)
 
 
 def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:

@@ -1,0 +1,40 @@
+"""Columns that were added to a table after a split was written: every row of such a split is null there.
+
+The log knows it from the split's mapping: one that is complete names all the columns that the split has.
+"""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.log.actions import Metadata
+
+
+def with_absent_columns(splits: pa.Table, metadata: Metadata) -> pa.Table:
+    """The splits table with a null count for columns that a split does not have: as many nulls as it has rows."""
+    if "null_count" not in splits.schema.names or not len(splits):
+        return splits
+    nulls = splits["null_count"].combine_chunks()
+    missing = mappings_without([field.name for field in nulls.type], metadata)
+    if not missing:
+        return splits
+    mapping, rows = splits["doc_mapping_id"].combine_chunks(), splits["num_records"].combine_chunks()
+    counts = [
+        _counted(nulls.field(number), missing.get(field.name), mapping, rows) for number, field in enumerate(nulls.type)
+    ]
+    column = splits.schema.get_field_index("null_count")
+    return splits.set_column(
+        column, splits.schema.field(column), pa.StructArray.from_arrays(counts, fields=list(nulls.type))
+    )
+
+
+def mappings_without(columns: list[str], metadata: Metadata) -> Mapping[str, pa.Array]:
+    """For each of the columns that some mapping does not have, the numbers of these mappings."""
+    complete = [mapping for mapping in metadata.doc_mappings if mapping.complete]
+    lacking = {c: [m.doc_mapping_id for m in complete if c not in m.fields] for c in columns}
+    return {column: pa.array(numbers, pa.int32()) for column, numbers in lacking.items() if numbers}
+
+
+def _counted(nulls: pa.Array, lacking: pa.Array | None, mapping: pa.Array, rows: pa.Array) -> pa.Array:
+    return nulls if lacking is None else pc.if_else(pc.is_in(mapping, lacking), rows, nulls)

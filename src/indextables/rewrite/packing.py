@@ -1,0 +1,148 @@
+"""Which splits are merged with which: a pure decision, from sizes, rows and partition values.
+
+Splits go together if they are of one layout and one partition, in the order in which they were written. One that has
+nearly the size that is wanted stays as it is.
+
+>>> packed([(40, 1), (40, 1), (30, 1), (5, 1)], Limits(target_size=100))
+[[0, 1], [2, 3]]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.layout import Bucket, Layout
+from indextables.log.actions import Metadata
+from indextables.log.splits import layouts
+
+NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
+_AT_ONCE = 8  # times the wanted size is rewritten together where the layout changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a merged split may be: its bytes, its rows, the number of its sources."""
+
+    target_size: int
+    max_records: int = 4_000_000
+    max_sources: int | None = None
+    min_sources: int = 2
+
+    @property
+    def small(self) -> int:
+        """Splits from this size on are left alone."""
+        return int(self.target_size * NEARLY)
+
+
+def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = None) -> list[pa.Table]:
+    """The splits of each merge, out of a splits table; with `touching`, only of partitions that have one of these paths."""
+    small = splits.filter(pc.field("size") < limits.small).sort_by(_IN_ORDER)
+    partitions = _by_partition(small)
+    small = small.select(list(_OF_A_GROUP))
+    sizes, rows = small["size"].to_pylist(), pc.fill_null(small["num_records"], 0).to_pylist()
+    paths = small["path"].to_pylist() if touching is not None else ()
+    found = []
+    for numbers in partitions:
+        if touching is not None and touching.isdisjoint(paths[n] for n in numbers):
+            continue
+        if len(numbers) >= limits.min_sources:
+            chosen = packed([(sizes[n], rows[n]) for n in numbers], limits)
+            found += [small.take([numbers[n] for n in one]) for one in chosen]
+    return found
+
+
+def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) -> list[pa.Table]:
+    """The splits that are not of the current layout, so many at a time, neighbours in the current layout together."""
+    old = splits.filter(pc.field("spec_id") != metadata.current_spec_id)
+    if not len(old):
+        return []
+    old = _in_order_of(layouts(metadata)[metadata.current_spec_id], old).select(list(_OF_A_GROUP))
+    sizes = old["size"].to_pylist()
+    ends = Limits(target_size=_AT_ONCE * limits.target_size, max_records=_AT_ONCE * limits.max_records, min_sources=1)
+    return [old.take(numbers) for numbers in packed([(size, 0) for size in sizes], ends)]
+
+
+def packed(given: Iterable[tuple[int, int]], limits: Limits) -> list[list[int]]:
+    """The numbers of (bytes, rows) that go together, neighbours only; whoever is left alone is left out.
+
+    A loop, because each bin begins where the last one was full; each of these splits is about to be read and written.
+    """
+    full: list[list[int]] = []
+    current: list[int] = []
+    total, count = 0, 0
+    for number, (size, rows) in enumerate(given):
+        too_many = limits.max_sources is not None and len(current) >= limits.max_sources
+        if current and (total + size > limits.target_size or count + rows > limits.max_records or too_many):
+            full.append(current)
+            current, total, count = [], 0, 0
+        current.append(number)
+        total, count = total + size, count + rows
+    full.append(current)
+    return [one for one in full if len(one) >= min(2, limits.min_sources)]
+
+
+_OF_A_GROUP = (
+    "path",
+    "size",
+    "num_records",
+    "spec_id",
+    "footer_start_offset",
+    "footer_end_offset",
+    "num_merge_ops",
+    "logical_partitions",
+    "physical_partition",
+)
+_IN_ORDER = [("modification_time", "ascending"), ("path", "ascending")]
+
+
+def _by_partition(splits: pa.Table) -> Sequence[Sequence[int]]:
+    """The row numbers of the splits of each partition, in order."""
+    if not len(splits):
+        return []
+    keys = partition_keys(splits)
+    rows = pa.table({**keys, "row": pa.arange(0, len(splits))})
+    grouped = rows.group_by(list(keys), use_threads=False).aggregate([("row", "list")])
+    numbers: list[list[int]] = grouped["row_list"].to_pylist()
+    return numbers
+
+
+def partition_keys(splits: pa.Table) -> Mapping[str, pa.Array]:
+    """Columns that are equal for splits of the same layout and partition, and for coalesced ones of the same kind."""
+    keys = {"spec": splits["spec_id"], "logical": _kinds(splits)}
+    if "partition" in splits.schema.names:
+        partition = splits["partition"].combine_chunks()
+        for number, field in enumerate(partition.type):
+            term = partition.field(number)
+            keys |= {
+                f"known {field.name}": term.is_valid(),
+                f"value {field.name}": pc.struct_field(term, ["value"]),
+                f"malformed {field.name}": pc.struct_field(term, ["malformed"]),
+            }
+    return keys
+
+
+def _kinds(splits: pa.Table) -> pa.Array:
+    """What coalesced splits share, as text; null for plain ones."""
+    logical, physical = splits["logical_partitions"].combine_chunks(), splits["physical_partition"].combine_chunks()
+    if logical.null_count == physical.null_count == len(splits):
+        return pa.nulls(len(splits), pa.string())
+    columns = pc.struct_field(logical, ["columns"]).to_pylist()
+    texts = [
+        None if of_tuples is None and place is None else f"{of_tuples} {place}"
+        for of_tuples, place in zip(columns, physical.to_pylist(), strict=True)
+    ]
+    return pa.array(texts, pa.string())
+
+
+def _in_order_of(layout: Layout, splits: pa.Table) -> pa.Table:
+    """The splits by the least value of each column of a layout, as far as an order tells anything."""
+    columns = [field.source for field in layout.fields if not isinstance(field.transform, Bucket)]
+    known = [
+        c for c in columns if "min" in splits.schema.names and splits.schema.field("min").type.get_field_index(c) >= 0
+    ]
+    keys = {f"min {column}": pc.struct_field(splits["min"], [column]) for column in known}
+    table = pa.table({**keys, **{name: splits[name] for name, _ in _IN_ORDER}})
+    order = pc.sort_indices(table, sort_keys=[*((key, "ascending") for key in keys), *_IN_ORDER])
+    return splits.take(order)

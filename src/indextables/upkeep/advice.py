@@ -1,0 +1,97 @@
+"""Advice on a layout, as a value that explains itself."""
+
+from dataclasses import dataclass
+
+from indextables.layout import Layout
+from indextables.upkeep.health import amount
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """How queries use a column: the share of them that does, and how much of the table they rule out by it."""
+
+    column: str
+    coverage: float
+    distinct: int
+    selectivity: float
+    equality_only: bool
+
+    @property
+    def worth(self) -> float:
+        return self.coverage * self.selectivity
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a layout would mean; `pruned` is the share of bytes that queries would not read. `refused` says why not."""
+
+    layout: Layout
+    partitions: int
+    partition_bytes: int
+    split_bytes: int
+    pruned: float
+    refused: str | None = None
+
+    def __str__(self) -> str:
+        name = str(self.layout) or "(none)"
+        sizes = f"{amount(self.partition_bytes):>10} each, splits of {amount(self.split_bytes):>10}"
+        why = f"   no: {self.refused}" if self.refused else ""
+        return f"{name:<44} {self.partitions:>9,} partitions, {sizes}, {self.pruned:>7.2%} pruned{why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The layout and the columns to sort by that suit the queries, and how this came about."""
+
+    layout: Layout
+    cluster_by: tuple[str, ...]
+    current: Layout
+    rows: int
+    bytes: int
+    queries: int
+    uses: tuple[ColumnUse, ...]
+    candidates: tuple[Candidate, ...]
+    unread: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What to call to follow the advice."""
+        change = [] if self.layout == self.current else [f'table.evolve_layout("{self.layout}")']
+        sort = f"cluster_by={list(self.cluster_by)!r}" if self.cluster_by else ""
+        move = "rewrite_layout=True" if change else ""
+        arguments = ", ".join(part for part in (move, sort) if part)
+        return (*change, f"table.merge_splits({arguments})") if arguments else tuple(change)
+
+    def __str__(self) -> str:
+        found = [self._of(use) for use in self.uses] or ["  no query narrows a column down"]
+        return "\n".join(
+            [
+                f"{self.queries} queries on {self.rows:,} rows, {amount(self.bytes)}",
+                "",
+                "what the queries narrow down (share of queries x share of the table that they rule out by it)",
+                *found,
+                "",
+                "what layouts would do",
+                *(f"{'->' if one is self.candidates[0] else '  '} {one}" for one in self.candidates),
+                "",
+                f"partition by {str(self.layout) or 'nothing'}" + (", as it is" if self.layout == self.current else ""),
+                f"sort by {', '.join(self.cluster_by)} within partitions"
+                if self.cluster_by
+                else "no order within partitions",
+                *(f"  {command}" for command in self.commands),
+                *(f"not understood: {text}" for text in self.unread),
+            ]
+        )
+
+    def _of(self, use: ColumnUse) -> str:
+        how = "by value" if use.equality_only else "by range"
+        return (
+            f"  {use.column:<24} {use.coverage:>5.0%} x {use.selectivity:>6.1%} = {use.worth:>5.2f}   "
+            f"{use.distinct:,} values, {how}   {self._becomes(use.column)}"
+        )
+
+    def _becomes(self, column: str) -> str:
+        terms = [field.term for field in self.layout.fields if field.source == column]
+        if terms:
+            return f"partition: {terms[0]}"
+        return "sort" if column in self.cluster_by else "-"

@@ -1,0 +1,258 @@
+"""What is out of shape in a table, and the command that mends it.
+
+The ranges are those that have held up in practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
+of partitions at most. Outside of them a table is correct, and costs more than it should.
+
+>>> print(Finding(Area.SPLITS, Severity.ADVICE, "40 small splits", "table.merge_splits()"))
+advice   splits      40 small splits
+                     -> table.merge_splits()
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.log import Snapshot, TransactionLog
+from indextables.log.clock import milliseconds
+from indextables.log.files import LogFiles, list_log
+from indextables.log.parts import parts_of
+from indextables.read.listing import list_partitions
+from indextables.rewrite.merge import plan_only
+from indextables.rewrite.request import MergeRequest, limits_of
+
+MB, GB = 1024**2, 1024**3
+SPLIT_SIZES = (64 * MB, 512 * MB)
+PARTITION_SIZES = (1 * GB, 100 * GB)
+MOST_PARTITIONS = 50_000
+_MANY_SPLITS = 10
+_SKEW = 20
+_LONG_LOG = 1_000
+
+
+class Severity(StrEnum):
+    WARNING = "warning"
+    ADVICE = "advice"
+
+
+class Area(StrEnum):
+    SPLITS = "splits"
+    PARTITIONS = "partitions"
+    LAYOUT = "layout"
+    LOG = "log"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something out of shape, and the command that mends it."""
+
+    area: Area
+    severity: Severity
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.mend}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The figures of a table, and what is out of shape; it prints as a report."""
+
+    table: str
+    version: int
+    splits: int
+    rows: int
+    bytes: int
+    partitions: int
+    small_splits: int
+    median_split: int
+    median_partition: int
+    largest_partition: int
+    log_files: int
+    log_bytes: int
+    tombstones: int
+    tombstone_bytes: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return not self.findings
+
+    @property
+    def small_ratio(self) -> float:
+        """How many of the splits are smaller than they should be, from 0 to 1."""
+        return self.small_splits / self.splits if self.splits else 0.0
+
+    def __str__(self) -> str:
+        sizes = f"median {amount(self.median_split)}, {self.small_ratio:.0%} small"
+        parts = f"median {amount(self.median_partition)}, largest {amount(self.largest_partition)}"
+        lines = [
+            f"{self.table} at version {self.version}",
+            f"  splits      {self.splits:,} with {self.rows:,} rows and {amount(self.bytes)}; {sizes}",
+            f"  partitions  {self.partitions:,}; {parts}",
+            f"  log         {self.log_files:,} files with {amount(self.log_bytes)}",
+            f"  past        {self.tombstones:,} removed splits with {amount(self.tombstone_bytes)}",
+        ]
+        return "\n".join([*lines, "", *(map(str, self.findings) if self.findings else ["nothing to mend"])])
+
+
+def amount(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> amount(0), amount(1536), amount(3 * 1024**3)
+    ('0 B', '1.5 KB', '3.0 GB')
+    """
+    value, units = float(size), iter(("B", "KB", "MB", "GB", "TB"))
+    unit = next(units)
+    while value >= 1024 and unit != "TB":  # noqa: PLR2004 - what K means
+        value, unit = value / 1024, next(units)
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
+    """Looks at the log and a listing of it; no split is opened."""
+    splits, files = snapshot.splits, list_log(log.store)
+    sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
+    figures = Health(
+        table=log.table,
+        version=snapshot.version,
+        splits=len(splits),
+        rows=_sum(splits["num_records"]),
+        bytes=_sum(sizes),
+        partitions=len(partitions),
+        small_splits=_sum(pc.less(sizes, SPLIT_SIZES[0])),
+        median_split=_median(sizes),
+        median_partition=_median(partitions),
+        largest_partition=pc.max(partitions).as_py() or 0,
+        log_files=len(files.commits) + len(files.checkpoints),
+        log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
+        tombstones=len(snapshot.tombstones),
+        tombstone_bytes=_sum(snapshot.tombstones["size"]),
+        findings=(),
+    )
+    seen = _Seen(figures, snapshot, config, files)
+    found = tuple(finding for check in _CHECKS for finding in check(seen))
+    return replace(figures, findings=found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    figures: Health
+    snapshot: Snapshot
+    config: Config
+    files: LogFiles
+
+
+def _small_splits(seen: _Seen) -> Iterator[Finding]:
+    """What a merge would do, so that the command helps."""
+    plan = plan_only(seen.snapshot, MergeRequest(limits=limits_of(seen.config)), seen.config)
+    if plan.splits_before > plan.splits_after:
+        share = plan.splits_before / seen.figures.splits
+        severity = Severity.WARNING if plan.splits_before >= _MANY_SPLITS and share > 1 / 2 else Severity.ADVICE
+        what = f"{plan.splits_before:,} of {seen.figures.splits:,} splits are small; {plan.splits_after:,} would do"
+        yield Finding(Area.SPLITS, severity, what, "table.merge_splits()")
+
+
+def _large_splits(seen: _Seen) -> Iterator[Finding]:
+    large = _sum(pc.greater(seen.snapshot.splits["size"], SPLIT_SIZES[1]))
+    if large:
+        what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot share one among tasks"
+        mend = 'write with options={"targetRecordsPerSplit": ...} below today\'s'
+        yield Finding(Area.SPLITS, Severity.ADVICE, what, mend)
+
+
+def _many_partitions(seen: _Seen) -> Iterator[Finding]:
+    figures = seen.figures
+    small = figures.partitions > 1 and figures.median_partition < PARTITION_SIZES[0]
+    if figures.partitions > MOST_PARTITIONS:
+        what = f"{figures.partitions:,} partitions are more than {MOST_PARTITIONS:,}; half of them have less than "
+        what += amount(figures.median_partition)
+        yield Finding(Area.PARTITIONS, Severity.WARNING, what, _COARSER)
+    elif small and figures.bytes > PARTITION_SIZES[0]:
+        what = f"half of {figures.partitions:,} partitions have less than {amount(figures.median_partition)}, where "
+        what += f"{amount(PARTITION_SIZES[0])} and more is good"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _COARSER)
+
+
+def _large_partitions(seen: _Seen) -> Iterator[Finding]:
+    if seen.figures.largest_partition > PARTITION_SIZES[1]:
+        size, good = seen.figures.largest_partition, PARTITION_SIZES[1]
+        what = f"the largest partition has {amount(size)}; up to {amount(good)} is good"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _FINER)
+
+
+def _skew(seen: _Seen) -> Iterator[Finding]:
+    figures = seen.figures
+    if figures.partitions > 1 and figures.largest_partition > max(_SKEW * figures.median_partition, SPLIT_SIZES[1]):
+        times = figures.largest_partition // max(1, figures.median_partition)
+        what = f"the largest partition has {times:,} times the size of the median one"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _FINER)
+
+
+def _old_layouts(seen: _Seen) -> Iterator[Finding]:
+    old = _sum(pc.not_equal(seen.snapshot.splits["spec_id"], seen.snapshot.metadata.current_spec_id))
+    if old:
+        what = f"{old:,} of {seen.figures.splits:,} splits have an older layout"
+        yield Finding(Area.LAYOUT, Severity.ADVICE, what, "table.merge_splits(rewrite_layout=True)")
+
+
+def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
+    parts = parts_of(seen.snapshot.splits, seen.snapshot.metadata).table
+    unknown = parts["num_records"].null_count
+    if unknown:
+        what = f"the log does not know the rows of {unknown:,} splits: counts open them"
+        yield Finding(Area.SPLITS, Severity.ADVICE, what, "write them again: table.overwrite(...) or replace_where")
+
+
+def _long_log(seen: _Seen) -> Iterator[Finding]:
+    newest = max(seen.files.checkpoints, default=-1)
+    behind = seen.figures.version - newest
+    if behind > max(2 * seen.config.checkpoint_interval, _MANY_SPLITS):
+        what = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
+        yield Finding(Area.LOG, Severity.WARNING, what, "table.checkpoint()")
+    if seen.figures.log_files > _LONG_LOG:
+        what = (
+            f"the log has {seen.figures.log_files:,} files; those older than {seen.config.log_retention.days} days go"
+        )
+        yield Finding(Area.LOG, Severity.ADVICE, what, "table.purge(), or a shorter spark.indextables.log.retention")
+
+
+def _past(seen: _Seen) -> Iterator[Finding]:
+    cutoff = milliseconds(datetime.now(UTC) - max(seen.config.purge_min_retention, timedelta(0)))
+    expired = seen.snapshot.tombstones.filter(pc.field("deletion_timestamp") < cutoff)
+    if len(expired):
+        what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"
+        yield Finding(Area.FILES, Severity.ADVICE, what, "table.purge()")
+
+
+_COARSER = (
+    'table.evolve_layout("...") to a coarser layout, for example month(ts) for day(ts); table.advise(queries) knows one'
+)
+_FINER = (
+    'table.evolve_layout("...") to a finer layout, for example with bucket(16, id); table.advise(queries) knows one'
+)
+_CHECKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
+    _small_splits,
+    _large_splits,
+    _many_partitions,
+    _large_partitions,
+    _skew,
+    _old_layouts,
+    _unknown_rows,
+    _long_log,
+    _past,
+)
+
+
+def _sum(values: pa.ChunkedArray) -> int:
+    return int(pc.sum(values).as_py() or 0)
+
+
+def _median(values: pa.ChunkedArray) -> int:
+    return int(pc.quantile(values, 0.5, interpolation="lower")[0].as_py() or 0) if len(values) else 0

@@ -1,0 +1,142 @@
+"""Deleting files that no version within the retention needs.
+
+A table's directory holds the splits of its present, of its past, of writers that are at work, and what failed ones left
+behind. What the present and the recent past need stays, whatever its age; anything else goes once it is older than the
+retention, because a writer's files are in no version until it commits. Files that are not the table's own stay.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.errors import ConfigError, CorruptLogError, VersionNotFoundError
+from indextables.log import Snapshot, TransactionLog
+from indextables.log.clock import milliseconds
+from indextables.log.files import DIRECTORY, list_log
+from indextables.log.version import read_versions
+from indextables.storage import Entry
+from indextables.storage.local import TEMPORARY
+
+_AT_ONCE = 16
+_SUFFIX = ".split"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeResult:
+    """The files that were deleted, or in a dry run would be.
+
+    `past` are splits that were in the table once, `orphans` those that no version knows, `temporary` what killed writers
+    left; `log_files` are old versions and checkpoints that clean-up took out of the log.
+    """
+
+    version: int
+    before: datetime
+    dry_run: bool
+    files: int
+    bytes: int
+    past: int
+    orphans: int
+    temporary: int
+    log_files: int
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verb = "would be deleted" if self.dry_run else "were deleted"
+        return (
+            f"{self.files:,} files with {self.bytes:,} bytes {verb}: {self.past:,} splits of the past, {self.orphans:,} of "
+            f"no version, {self.temporary:,} temporary; and {self.log_files:,} files of the log"
+        )
+
+
+def purge(
+    log: TransactionLog,
+    config: Config,
+    *,
+    older_than: timedelta | None = None,
+    dry_run: bool = False,
+    force: bool = False,
+) -> PurgeResult:
+    """Deletes what has not been needed for `older_than`, at least `purge.minRetention` unless forced."""
+    retention = config.purge_min_retention if older_than is None else older_than
+    _refuse_short(retention, config.purge_min_retention, force=force)
+    before = datetime.now(UTC) - retention
+    entries = [entry for entry in log.store.list() if not entry.key.startswith(f"{DIRECTORY}/")]
+    snapshot = log.snapshot()  # after the listing: what is committed in between is in no danger
+    needed, past = _needed(log, snapshot, before), set(snapshot.tombstones["path"].to_pylist())
+    _refuse_missing(snapshot, entries, log.table, before)
+    going = [e for e in entries if e.modified < before and _is_ours(e.key, past) and e.key not in needed]
+    if not dry_run:
+        _delete(log, [entry.key for entry in going])
+    temporary = sum(_is_temporary(entry.key) for entry in going)
+    of_the_past = sum(entry.key in past for entry in going)
+    return PurgeResult(
+        version=snapshot.version,
+        before=before,
+        dry_run=dry_run,
+        files=len(going),
+        bytes=sum(entry.size for entry in going),
+        past=of_the_past,
+        orphans=len(going) - of_the_past - temporary,
+        temporary=temporary,
+        log_files=len(log.clean_up(dry_run=dry_run)),
+        paths=tuple(sorted(entry.key for entry in going)),
+    )
+
+
+def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> None:
+    if retention < timedelta(0):
+        raise ConfigError(f"older_than is {retention}; it cannot be below zero", key="older_than", value=str(retention))
+    if retention < least and not force:
+        raise ConfigError(
+            f"files younger than {least} may belong to a writer that is at work, or to a reader of an older version, and "
+            f"older_than is {retention}; use {least} or more. If nobody else uses the table, pass force=True, or lower "
+            "spark.indextables.purge.minRetention",
+            key="spark.indextables.purge.minRetention",
+            value=str(retention),
+        )
+
+
+def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[str]:
+    """The splits of every state of the table that is not older than a moment, and can still be read."""
+    try:
+        start = log.snapshot(timestamp=before)
+    except VersionNotFoundError as error:
+        start = log.snapshot(error.earliest)
+    later = read_versions(log.store, list_log(log.store), start.version + 1, snapshot.version)
+    recent = snapshot.tombstones.filter(pc.field("deletion_timestamp") > milliseconds(before))
+    live = pa.chunked_array(
+        [*start.splits["path"].chunks, *snapshot.splits["path"].chunks, *recent["path"].chunks], pa.string()
+    )
+    return {*live.to_pylist(), *(add.path for version in later for add in version.adds)}
+
+
+def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], table: str, before: datetime) -> None:
+    """A listing that does not show the table's own splits cannot be trusted with what to delete."""
+    settled = snapshot.splits.filter(pc.field("modification_time") < milliseconds(before))["path"]
+    missing = settled.filter(pc.invert(pc.is_in(settled, pa.array([entry.key for entry in entries], pa.string()))))
+    if len(missing):
+        raise CorruptLogError(
+            f"version {snapshot.version} of {table} has {len(missing)} splits that are not there, {missing[0]} among them; "
+            "nothing is purged: restore them, or drop their partitions, and purge then",
+            table=table,
+            version=snapshot.version,
+        )
+
+
+def _is_ours(key: str, past: set[str]) -> bool:
+    return key.endswith(_SUFFIX) or _is_temporary(key) or key in past
+
+
+def _is_temporary(key: str) -> bool:
+    return key.rpartition("/")[2].startswith(TEMPORARY)
+
+
+def _delete(log: TransactionLog, keys: list[str]) -> None:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(lambda key: log.store.delete([key]), keys):
+            pass

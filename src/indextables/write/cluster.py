@@ -1,0 +1,26 @@
+"""Rows of a split in the order of some columns, so that each row group holds few of their values.
+
+>>> rows = [pa.record_batch({"n": [3, 1]}), pa.record_batch({"n": [2, None]})]
+>>> [batch["n"].to_pylist() for batch in clustered(rows, ("N",))]
+[[1, 2, 3, None]]
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.schema import column_named
+
+
+def clustered(rows: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:
+    """The same rows, sorted by the columns; rows that are equal there, and rows that are sorted already, stay in order."""
+    if not columns:
+        return rows
+    table = pa.Table.from_batches(rows)
+    keys = dict.fromkeys(column_named(table.schema, column) for column in columns)
+    order = pc.sort_indices(table.select(list(keys)), sort_keys=[(key, "ascending") for key in keys])
+    if order.equals(pa.arange(0, len(table)).cast(order.type)):
+        return rows
+    ordered: list[pa.RecordBatch] = table.take(order).to_batches()
+    return ordered

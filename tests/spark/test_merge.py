@@ -1,0 +1,30 @@
+"""Merging with Spark: by executors, and after writes."""
+
+from pathlib import Path
+from typing import Any
+
+from indextables import IndexTable
+from tests.spark.samples import rows, written
+
+
+def test_executors_merge_groups_and_the_driver_commits(spark: Any, tmp_path: Path) -> None:
+    table = written(tmp_path / "t", partition_by="level")
+    before = table.scan().to_arrow().sort_by("id")
+    result = table.merge_splits(spark=spark)
+    assert (result.splits_before, result.splits_after, result.conflicts) == (8, 4, ())
+    assert str(table.scan().to_arrow().sort_by("id").to_pylist()) == str(before.to_pylist())
+    assert table.count(query="message:timeout") == sum("timeout" in (m or "") for m in rows()["message"].to_pylist())
+    assert spark.read.format("indextables").load(table.path).count() == 60
+
+
+def test_writes_merge_what_they_leave(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    for number in range(3):
+        frame = spark.range(10 * number, 10 * number + 10, numPartitions=2)
+        frame.write.format("indextables").mode("append").option("mergeOnWrite.enabled", "true").option(
+            "mergeOnWrite.minSplits", "3"
+        ).option("optimizeWrite.enabled", "false").save(path)
+    table = IndexTable.open(path)
+    assert table.history()["operation"].to_pylist() == ["MERGE SPLITS", "APPEND", "MERGE SPLITS", "APPEND", "APPEND"]
+    assert table.splits()["num_records"].to_pylist() == [30]
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(30))

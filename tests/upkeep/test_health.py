@@ -1,0 +1,111 @@
+"""What is found out of shape. Sizes come from the log, so tables of any size can be described."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from indextables.log import Operation, Transaction, TransactionLog
+from indextables.log.actions import Add
+from indextables.log.clock import now
+from indextables.log.splits import removes_for
+from indextables.upkeep.health import Area, Health, Severity
+
+MB, GB = 1024**2, 1024**3
+SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64()})
+
+
+def described(sizes: dict[str, list[int]]) -> IndexTable:
+    """A table whose log says that it has splits of these sizes, by day; there are no files."""
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA, partition_by="day")
+    adds = [
+        Add(
+            path=f"{day}-{number}.split",
+            partition_values={"day": day},
+            size=size,
+            modification_time=number,
+            num_records=9,
+        )
+        for day, of_day in sizes.items()
+        for number, size in enumerate(of_day)
+    ]
+    log = TransactionLog.open(table.path)
+    log.commit(Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=adds))
+    return table.refresh()
+
+
+def areas(health: Health) -> list[tuple[Area, Severity]]:
+    return [(finding.area, finding.severity) for finding in health.findings]
+
+
+def test_a_table_in_good_shape() -> None:
+    health = described({"mon": [128 * MB] * 10, "tue": [200 * MB] * 8}).health()
+    assert health.healthy
+    assert (health.splits, health.partitions, health.rows, health.small_ratio) == (18, 2, 162, 0)
+    assert "nothing to mend" in str(health)
+
+
+def test_an_empty_table_is_healthy() -> None:
+    assert described({}).health().healthy
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected", "words"),
+    [
+        ({"mon": [MB] * 40}, (Area.SPLITS, Severity.WARNING), "40 of 40 splits are small; 1 would do"),
+        ({"mon": [128 * MB] * 20 + [MB] * 2}, (Area.SPLITS, Severity.ADVICE), "2 of 22 splits are small"),
+        ({"mon": [600 * MB] * 2}, (Area.SPLITS, Severity.ADVICE), "larger than 512.0 MB"),
+        ({"mon": [500 * MB] * 300}, (Area.PARTITIONS, Severity.ADVICE), "146.5 GB"),
+        ({f"d{n}": [100 * MB] for n in range(20)}, (Area.PARTITIONS, Severity.ADVICE), "half of 20 partitions"),
+        ({f"d{n}": [GB // 3] * (3 if n else 90) for n in range(9)}, (Area.PARTITIONS, Severity.ADVICE), "30 times"),
+    ],
+)
+def test_sizes_out_of_range(sizes: dict[str, list[int]], expected: tuple[Area, Severity], words: str) -> None:
+    health = described(sizes).health()
+    assert expected in areas(health)
+    assert words in str(health)
+
+
+def test_merging_mends_what_it_is_said_to_mend() -> None:
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA, partition_by="day")
+    for n in range(3):
+        table.append(pa.table({"day": ["mon"], "n": [n]}))
+    assert [finding.mend for finding in table.health().findings] == ["table.merge_splits()"]
+    table.merge_splits()
+    assert table.health().healthy
+    table.evolve_layout("")
+    assert [finding.mend for finding in table.health().findings] == ["table.merge_splits(rewrite_layout=True)"]
+    table.merge_splits(rewrite_layout=True)
+    assert table.health().healthy
+
+
+def test_a_log_without_checkpoints() -> None:
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA)
+    for n in range(30):
+        table.add_column(f"c{n}", "long")
+    options = {"checkpoint.interval": "5"}
+    assert table.health().healthy
+    for key in [e.key for e in table._log.store.list("_transaction_log") if "checkpoint" in e.key]:
+        table._log.store.delete([key])
+    found = IndexTable.open(table.path, options=options).health()
+    assert areas(found) == [(Area.LOG, Severity.WARNING)]
+
+
+def test_a_past_that_can_be_purged() -> None:
+    table = described({"mon": [128 * MB] * 10})
+    log = TransactionLog.open(table.path)
+    snapshot = log.snapshot()
+    long_ago = now() - int(timedelta(days=8).total_seconds() * 1000)
+    removes = removes_for(snapshot.splits.slice(0, 2), snapshot.metadata, deletion_timestamp=long_ago)
+    log.commit(Transaction(operation=Operation.DROP, snapshot=snapshot, removes=removes))
+    health = table.refresh().health()
+    assert areas(health) == [(Area.FILES, Severity.ADVICE)]
+    assert "2 removed splits with 256.0 MB" in str(health)
+
+
+def test_it_is_a_value_for_programs_too() -> None:
+    health = described({"mon": [MB] * 40}).health()
+    assert msgspec.to_builtins(health)["findings"][0]["mend"] == "table.merge_splits()"

@@ -1,0 +1,137 @@
+"""What a purge deletes, and what it never does."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from indextables.errors import ConfigError, CorruptLogError, SplitGoneError
+
+SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})
+ODD = ["a%2Fb", "a b#c", "é", None, "[#small]"]
+
+
+def row(p: str | None, n: int) -> pa.Table:
+    return pa.table({"p": [p], "n": [n]}, schema=SCHEMA)
+
+
+def age(path: Path, days: float) -> None:
+    moment = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+    os.utime(path, (moment, moment))
+
+
+def files(table: IndexTable) -> set[str]:
+    paths = (path for path in Path(table.path).rglob("*") if path.is_file())
+    return {str(path.relative_to(table.path)) for path in paths if "_transaction_log" not in path.parts}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> IndexTable:
+    """A table with odd partitions; two splits of partition x were merged, and then there were orphans; all are old."""
+    table = IndexTable.create(tmp_path / "t", SCHEMA, partition_by="p AS `_hid`")
+    for n, p in enumerate(ODD):
+        table.append(row(p, n))
+    table.append(row("x", 10))
+    table.append(row("x", 11))
+    table.merge_splits(where="p = 'x'")
+    for name in ("_hid=x/part-00000-dead-0.split", "_hid=x/.tmp-dead", ".tmp-dead", "part-1.split"):
+        Path(table.path, name).write_bytes(b"12345")
+    Path(table.path, "README.txt").write_text("mine")
+    for path in Path(table.path).rglob("*"):
+        age(path, 30)
+    return table
+
+
+def purge(table: IndexTable, **options: Any) -> Any:
+    newest = table.history()["timestamp"][0].as_py()
+    while datetime.now(UTC) <= newest:  # versions of the same millisecond are told apart by the next ones
+        pass
+    return table.purge(older_than=timedelta(0), force=True, **options)
+
+
+def test_what_nobody_needs_goes_and_the_rest_stays(table: IndexTable) -> None:
+    before, live = files(table), set(table.splits()["path"].to_pylist())
+    result = purge(table)
+    assert files(table) == live | {"README.txt"}
+    assert set(result.paths) == before - files(table)
+    assert (result.files, result.past, result.orphans, result.temporary) == (6, 2, 2, 2)
+    assert result.bytes > 4 * 5
+    assert table.scan().to_arrow().num_rows == 7
+    assert str(result).startswith("6 files with ")
+    assert purge(table).files == 0
+
+
+def test_a_dry_run_lists_the_same_and_deletes_nothing(table: IndexTable) -> None:
+    before = files(table)
+    planned = purge(table, dry_run=True)
+    assert files(table) == before
+    assert purge(table).paths == planned.paths
+
+
+def test_the_recent_past_stays_readable_whatever_the_age_of_its_files(table: IndexTable) -> None:
+    result = table.purge(older_than=timedelta(days=7))
+    assert (result.past, result.orphans, result.temporary) == (0, 2, 2), "the merge was just now"
+    assert table.at(version=7).scan(columns=["n"]).to_arrow().num_rows == 7
+
+
+def test_young_files_may_belong_to_a_writer(table: IndexTable) -> None:
+    for path in Path(table.path).rglob("*"):
+        age(path, 6.9)
+    assert table.purge().files == 0
+
+
+def test_the_past_that_was_purged_is_named(table: IndexTable) -> None:
+    purge(table)
+    with pytest.raises(SplitGoneError, match=r"version 7 .* was purged") as caught:
+        table.at(version=7).scan(where="p = 'x'").to_arrow()
+    assert caught.value.version == 7
+    assert table.at(version=7).count("p = 'x'") == 2, "the log still knows"
+    assert table.at(version=7).scan(where="p <> 'x'").to_arrow().num_rows == 4
+
+
+@pytest.mark.parametrize("days", [0, 6.99])
+def test_a_short_retention_is_refused(table: IndexTable, days: float) -> None:
+    before = files(table)
+    with pytest.raises(ConfigError, match="force=True"):
+        table.purge(older_than=timedelta(days=days))
+    with pytest.raises(ConfigError, match="below zero"):
+        table.purge(older_than=timedelta(days=-1), force=True)
+    assert files(table) == before
+
+
+def test_exactly_the_retention_is_allowed_and_a_setting_lowers_it(table: IndexTable) -> None:
+    assert table.purge(older_than=timedelta(days=7), dry_run=True).files == 4
+    assert table.purge(older_than=timedelta(hours=1), options={"purge.minRetention": "1h"}).files == 4
+
+
+def test_a_listing_that_lacks_live_splits_is_not_trusted(table: IndexTable) -> None:
+    lost = table.splits()["path"][0].as_py()
+    Path(table.path, lost).unlink()
+    before = files(table)
+    with pytest.raises(CorruptLogError, match="nothing is purged"):
+        purge(table)
+    assert files(table) == before
+
+
+def test_tombstones_that_the_log_forgot_do_not_shorten_the_retention(tmp_path: Path) -> None:
+    options = {"tombstone.retention": "0s", "checkpoint.interval": "1"}
+    table = IndexTable.create(tmp_path / "t", SCHEMA, options=options)
+    table.append(row("a", 1))
+    table.overwrite(row("b", 2))
+    for path in Path(table.path).rglob("*.split"):
+        age(path, 60)
+    reopened = IndexTable.open(table.path)
+    assert reopened.purge().files == 0
+    assert reopened.at(version=1).scan().to_arrow()["p"].to_pylist() == ["a"]
+
+
+def test_other_stores(tmp_path: Path) -> None:
+    table = IndexTable.create(f"memory://{tmp_path.name}/t", SCHEMA)
+    table.append(row("a", 1))
+    table.overwrite(row("b", 2))
+    assert purge(table).past == 1
+    assert table.scan().to_arrow()["p"].to_pylist() == ["b"]
