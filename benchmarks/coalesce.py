@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from indextables import IndexTable
 
-ON = {"coalesce.enabled": "true", "coalesce.minRows": "2000"}
+ON = {"coalesce.enabled": "true", "coalesce.minRows": "1000"}
 OFF = {"coalesce.enabled": "false"}
 ABSENT = "app-absent"
 
