@@ -240,7 +240,36 @@ class Config:
     read_min_partitions: int = _setting(
         "read.minPartitions", 8, positive_integer, "A scan gets so many Spark tasks or more, where splits are many."
     )
+    coalesce: bool = _setting(
+        "coalesce.enabled",
+        default=False,
+        parse=boolean,
+        doc="Small partitions share splits and a directory; see [coalescing](coalescing.md).",
+    )
+    coalesce_columns: tuple[str, ...] = _setting(
+        "coalesce.columns",
+        (),
+        names,
+        "The partition fields in which partitions may differ and share a split: the last ones of the layout. By default "
+        "the last one.",
+    )
+    coalesce_min_rows: int = _setting(
+        "coalesce.minRows", 100_000, positive_integer, "A partition with fewer rows is small."
+    )
+    coalesce_min_size: int | None = _setting(
+        "coalesce.minSize",
+        None,
+        size,
+        "A partition of fewer bytes is small, going by the newest splits of the table; while it has none, minRows decides.",
+    )
+    coalesce_max_tuples: int = _setting(
+        "coalesce.maxTuples",
+        10_000,
+        positive_integer,
+        "The log lists so many partitions of a shared split; one that holds more cannot be pruned by them.",
+    )
     typemap: Mapping[str, str] = field(default_factory=dict)
+    coalesce_rules: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.txn_app_id is None) != (self.txn_version is None):
@@ -262,7 +291,7 @@ class Config:
         return cls(**given)
 
 
-_TYPEMAP = "indexing.typemap."
+_FAMILIES = {"indexing.typemap.": "typemap", "coalesce.rule.": "coalesce_rules"}  # the rest of a key is the user's
 _BY_KEY = {
     key.removeprefix(PREFIX).lower(): setting
     for setting in fields(Config)
@@ -284,11 +313,12 @@ def canonical(source: Mapping[str, str]) -> dict[str, str]:
 
 
 def _full_key(name: str, rest: str) -> str:
-    return f"{PREFIX}{_TYPEMAP}{rest.lower()}" if name == "typemap" else str(_BY_NAME[name].metadata["key"])
+    family = next((start for start, of in _FAMILIES.items() if of == name), None)
+    return f"{PREFIX}{family}{rest.lower()}" if family else str(_BY_NAME[name].metadata["key"])
 
 
 def _set(given: dict[str, Any], name: str, key: str, value: Any) -> None:
-    if name == "typemap":
+    if name in _FAMILIES.values():
         given.setdefault(name, {})[key] = value
     else:
         given[name] = value
@@ -298,8 +328,9 @@ def _settings_in(source: Mapping[str, str], *, lenient: bool) -> Iterator[tuple[
     """The settings of one source: the name in Config, the rest of the key for a family of settings, the parsed value."""
     for key, given in source.items():
         short = key.strip()[len(PREFIX) :] if key.strip().lower().startswith(PREFIX) else key.strip()
-        if short.lower().startswith(_TYPEMAP):
-            yield "typemap", short[len(_TYPEMAP) :], str(given)
+        family = next((start for start in _FAMILIES if short.lower().startswith(start)), None)
+        if family:
+            yield _FAMILIES[family], short[len(family) :], str(given)
         elif short.lower() in _BY_KEY:
             setting = _BY_KEY[short.lower()]
             yield setting.name, "", _parsed(setting.metadata, key, str(given))
@@ -347,7 +378,8 @@ _INTRODUCTION = [
     "",
     "| key | default | meaning |",
     "|---|---|---|",
-    f"| `{PREFIX}{_TYPEMAP}<column>` | `string` | How a column of strings is indexed: `text`, `string` or `none`. |",
+    f"| `{PREFIX}indexing.typemap.<column>` | `string` | How a column of strings is indexed: `text`, `string` or `none`. |",
+    f"| `{PREFIX}coalesce.rule.<value>` | | The group, such as `small`, whose splits a partition shares, however large. |",
 ]
 
 

@@ -264,6 +264,7 @@ class IndexTable:
         max_source_splits_per_merge: int | None = None,
         cluster_by: str | Sequence[str] | None = None,
         rewrite_layout: bool = False,
+        coalesce: bool = False,
         dry_run: bool = False,
         spark: Any = None,
         progress: Callable[[MergeProgress], object] | None = None,
@@ -272,7 +273,8 @@ class IndexTable:
         """Makes few splits of a good size out of many small ones, with the same rows; see docs/upkeep.md.
 
         `where` chooses partitions. `cluster_by` sorts the rows of merged splits. `rewrite_layout` also moves splits of
-        older layouts to the current one. With a Spark session, its executors do the work.
+        older layouts to the current one. `coalesce` lets small partitions share splits, as writes with `coalesce.enabled`
+        do. With a Spark session, its executors do the work.
         """
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
         config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
@@ -284,6 +286,7 @@ class IndexTable:
             where=where,
             cluster_by=cluster_by,
             rewrite_layout=rewrite_layout,
+            coalesce=coalesce,
             max_dest_splits=max_dest_splits,
         )
         if dry_run:

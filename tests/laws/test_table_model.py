@@ -83,9 +83,13 @@ def comparable(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
 
 
 class TableModel(RuleBasedStateMachine):
-    @initialize(layout=st.sampled_from(LAYOUTS), roll=st.sampled_from(["2", "1000"]))
-    def create(self, layout: str, roll: str) -> None:
+    @initialize(layout=st.sampled_from(LAYOUTS), roll=st.sampled_from(["2", "1000"]), small=st.sampled_from(["1", "3"]))
+    def create(self, layout: str, roll: str, small: str) -> None:
         options = {"targetRecordsPerSplit": roll, "checkpoint.interval": "3"}
+        options |= {
+            "coalesce.enabled": "true",
+            "coalesce.minRows": small,
+        }  # every partition has a row: 1 shares nothing
         place = f"memory://{uuid4().hex}/t"
         self.table = IndexTable.create(place, SCHEMA, partition_by=layout, fields={"note": "text"}, options=options)
         self.states: list[list[dict[str, Any]]] = [[]]

@@ -1,5 +1,6 @@
 """Where a row belongs."""
 
+from indextables.layout.coalesce import Coalescing, Texts, coalesced_columns
 from indextables.layout.group import Group, group
 from indextables.layout.layout import Layout, PartitionField
 from indextables.layout.paths import directory, escape, unescape
@@ -8,14 +9,17 @@ from indextables.layout.transforms import Bucket, Calendar, Identity, Preimage, 
 __all__ = [
     "Bucket",
     "Calendar",
+    "Coalescing",
     "Group",
     "Identity",
     "Layout",
     "PartitionField",
     "Preimage",
+    "Texts",
     "Transform",
     "Truncate",
     "Void",
+    "coalesced_columns",
     "directory",
     "escape",
     "group",

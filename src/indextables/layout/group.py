@@ -93,4 +93,5 @@ def _texts(layout: Layout, tuples: Sequence[pa.Array], count: int) -> Iterator[d
     if not layout.fields:
         return repeat({}, count)
     columns = [field.transform.to_text(part).to_pylist() for field, part in zip(layout.fields, tuples, strict=True)]
-    return (dict(zip(layout.names, texts, strict=True)) for texts in zip(*columns, strict=True))
+    names = layout.names
+    return (dict(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True))

@@ -40,6 +40,21 @@ def partition_value(splits: pa.Table, term: str) -> tuple[pa.Array, pa.BooleanAr
     return value.combine_chunks(), pc.and_(given.is_valid(), malformed.is_null()).combine_chunks()
 
 
+def only_nulls(splits: pa.Table, column: str) -> pa.BooleanArray:
+    """Whether a column is known to have no value at all; it may have been added to the table later."""
+    if "null_count" not in splits.schema.names or splits.schema.field("null_count").type.get_field_index(column) < 0:
+        return pa.repeat(pa.scalar(value=False), len(splits))
+    nulls = pc.struct_field(splits["null_count"], [column])
+    return pc.fill_null(pc.equal(nulls, splits["num_records"]), fill_value=False).combine_chunks()
+
+
+def partition_text(splits: pa.Table, field: PartitionField) -> tuple[pa.Array, pa.BooleanArray]:
+    """The same as text; one that is not of its type is shown as it is, and not known."""
+    value, known = partition_value(splits, field.term)
+    malformed = pc.struct_field(splits["partition"], [field.term, "malformed"]).combine_chunks()
+    return pc.coalesce(malformed, field.transform.to_text(value)), known
+
+
 def _from_partition(value: pa.Array, known: pa.BooleanArray, field: PartitionField, metadata: Metadata) -> Fact:
     if isinstance(field.transform, Bucket):
         return ColumnImage(field.transform.apply, value, known)

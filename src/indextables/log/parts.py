@@ -2,7 +2,14 @@
 
 A coalesced split that lists all of its partition tuples is as many parts as there are tuples, each with partition values
 of its own; any other split is one part. What a split's statistics say holds for each of its parts, so parts are judged
-and counted like splits.
+and counted like splits:
+
+```
+path    partition           logical_partitions     num_records
+x       day=mon, app=X                             900             x: one part, day=mon, app=X, 900 rows
+shared  day=mon             app: A (2), B (1)      3          ─▶   shared: day=mon, app=A, 2 rows
+                                                                   shared: day=mon, app=B, 1 row
+```
 """
 
 from dataclasses import dataclass
@@ -12,6 +19,9 @@ import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
 from indextables.log.splits import layouts, partition_terms
+
+_LISTS = ("logical_partitions", "physical_partition", "split_tags")
+"""Columns that parts do not have: each part would repeat all that its split says of all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,103 +33,111 @@ class Parts:
 
 
 def parts_of(splits: pa.Table, metadata: Metadata) -> Parts:
-    rows = _row_numbers(len(splits))
-    if "partition" not in splits.schema.names:
-        return Parts(splits, rows)
-    listed = _lists_all_tuples(splits["logical_partitions"].combine_chunks())
-    if not pc.any(listed).as_py():
-        return Parts(splits, rows)
-    plain = Parts(splits.filter(pc.invert(listed)), rows.filter(pc.invert(listed)))
-    shared, rows = splits.filter(listed), rows.filter(listed)
-    pieces = [plain] + [
-        _taken_apart(shared.filter(mask), rows.filter(mask), columns, metadata) for columns, mask in _by_columns(shared)
+    """The parts of all splits, at least one of each."""
+    numbers = _row_numbers(len(splits))
+    listing = _lists_its_tuples(splits)
+    if not pc.any(listing).as_py():
+        return Parts(splits, numbers)
+    whole = pc.invert(listing)
+    plain = Parts(splits.drop_columns(list(_LISTS)).filter(whole), numbers.filter(whole))
+    shared = [
+        _taken_apart(splits.filter(alike), numbers.filter(alike), columns, metadata)
+        for columns, alike in _by_logical_columns(splits, listing)
     ]
     return Parts(
-        pa.concat_tables([piece.table for piece in pieces]),
-        pa.concat_arrays([piece.split for piece in pieces]),
+        pa.concat_tables([parts.table for parts in (plain, *shared)]),
+        pa.concat_arrays([parts.split for parts in (plain, *shared)]),
     )
 
 
-def _row_numbers(length: int) -> pa.Array:
-    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length)), 1)
+def _taken_apart(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: Metadata) -> Parts:
+    """The parts of splits that all list tuples of the same columns."""
+    logical = shared["logical_partitions"].combine_chunks()
+    tuples = pc.struct_field(logical, ["tuples"])
+    split_of_part, tuple_of_part = pc.list_parent_indices(tuples), pc.list_flatten(tuples)
+    table = shared.drop_columns(list(_LISTS)).take(split_of_part)
+    for position, column in enumerate(columns):
+        table = _with_partition_value(table, column, pc.list_element(tuple_of_part, position), metadata)
+    rows_of_part = pc.list_flatten(_rows_of_tuples(logical, shared["num_records"].combine_chunks()))
+    return Parts(_with_rows(table, rows_of_part), numbers.take(split_of_part))
 
 
-def _lists_all_tuples(logical: pa.StructArray) -> pa.BooleanArray:
+def _lists_its_tuples(splits: pa.Table) -> pa.BooleanArray:
     """Whether a split names every tuple it holds, each with as many values as there are logical columns."""
+    logical = splits["logical_partitions"].combine_chunks()
     complete = pc.fill_null(pc.and_(logical.is_valid(), pc.struct_field(logical, ["complete"])), fill_value=False)
+    if "partition" not in splits.schema.names:
+        return pc.and_(complete, False)  # an unpartitioned table has no tuples
     if not pc.any(complete).as_py():
         return complete
-    tuples, columns = pc.struct_field(logical, ["tuples"]), pc.struct_field(logical, ["columns"])
-    parent = pc.list_parent_indices(tuples)
-    width = pc.list_value_length(columns)
-    odd = pc.fill_null(pc.not_equal(pc.list_value_length(pc.list_flatten(tuples)), width.take(parent)), fill_value=True)
-    rows = _row_numbers(len(logical))
+    columns, tuples = pc.struct_field(logical, ["columns"]), pc.struct_field(logical, ["tuples"])
+    split_of_tuple, width = pc.list_parent_indices(tuples), pc.list_value_length(columns)
+    fits = pc.equal(pc.list_value_length(pc.list_flatten(tuples)), width.take(split_of_tuple))
+    misfits = split_of_tuple.filter(pc.invert(pc.fill_null(fits, fill_value=False)))
     filled = pc.and_(pc.greater(pc.list_value_length(tuples), 0), pc.greater(width, 0))
-    sound = pc.and_(filled, pc.invert(pc.is_in(rows, parent.filter(odd))))
+    sound = pc.and_(filled, pc.invert(pc.is_in(_row_numbers(len(logical)), misfits)))
     return pc.and_(complete, pc.fill_null(sound, fill_value=False))
 
 
-def _by_columns(shared: pa.Table) -> list[tuple[list[str], pa.Array]]:
-    """The splits with the same logical columns, and which these are: there are few such lists."""
-    columns = pc.struct_field(shared["logical_partitions"].combine_chunks(), ["columns"])
-    joined = pc.binary_join(columns, "\0")
-    return [(text.split("\0"), pc.equal(joined, text)) for text in joined.unique().to_pylist()]
+def _by_logical_columns(splits: pa.Table, listing: pa.BooleanArray) -> list[tuple[list[str], pa.BooleanArray]]:
+    """The lists of logical columns that there are, which are few, and the splits that have each of them."""
+    columns = pc.struct_field(splits["logical_partitions"].combine_chunks(), ["columns"])
+    joined = pc.if_else(listing, pc.binary_join(columns, "\0"), None)
+    return [
+        (text.split("\0"), pc.fill_null(pc.equal(joined, text), fill_value=False))
+        for text in joined.unique().drop_null().to_pylist()
+    ]
 
 
-def _taken_apart(shared: pa.Table, rows: pa.Array, columns: list[str], metadata: Metadata) -> Parts:
-    logical = shared["logical_partitions"].combine_chunks()
-    tuples = pc.struct_field(logical, ["tuples"])
-    parent, texts = pc.list_parent_indices(tuples), pc.list_flatten(tuples)
-    table = shared.take(parent)
-    counts = pc.list_flatten(_counts(logical, tuples, shared["num_records"].combine_chunks()))
-    for name, texts_of in ((c, pc.list_element(texts, i)) for i, c in enumerate(columns)):
-        table = _with_partition_value(table, name, texts_of, metadata)
-    return Parts(_with_counts(table, counts), rows.take(parent))
-
-
-def _counts(logical: pa.Array, tuples: pa.Array, rows: pa.Array) -> pa.Array:
+def _rows_of_tuples(logical: pa.StructArray, rows: pa.Array) -> pa.ListArray:
     """The rows of each tuple, unknown where the split does not say, or says what does not add up to its rows."""
-    given = pc.struct_field(logical, ["counts"])
+    tuples, given = pc.struct_field(logical, ["tuples"]), pc.struct_field(logical, ["counts"])
     as_many = pc.equal(pc.list_value_length(given), pc.list_value_length(tuples))
-    fits = pc.fill_null(pc.and_(as_many, pc.equal(_sums(given), rows)), fill_value=False)
+    sound = pc.fill_null(pc.and_(as_many, pc.equal(_sums(given), rows)), fill_value=False)
     unknown = pa.ListArray.from_arrays(tuples.offsets, pa.nulls(len(tuples.flatten()), pa.int64()))
-    return pc.if_else(fits, given, unknown) if pc.any(fits).as_py() else unknown
+    return pc.if_else(sound, given, unknown) if pc.any(sound).as_py() else unknown
 
 
-def _sums(lists: pa.Array) -> pa.Array:
+def _sums(lists: pa.ListArray) -> pa.Array:
     """The sum of each list; null where there is none or it is not known."""
-    flat = pa.table({"list": pc.list_parent_indices(lists), "value": pc.list_flatten(lists)})
-    sums = flat.group_by("list").aggregate([("value", "sum")])
+    values = pa.table({"list": pc.list_parent_indices(lists), "value": pc.list_flatten(lists)})
+    sums = values.group_by("list").aggregate([("value", "sum")])
     where = pc.index_in(_row_numbers(len(lists)), sums["list"].combine_chunks().cast(pa.int64()))
     return sums["value_sum"].combine_chunks().take(where)
 
 
-def _with_partition_value(table: pa.Table, name: str, texts: pa.Array, metadata: Metadata) -> pa.Table:
-    """The table with the value that the tuples give to the partition field of this name, under each split's own spec."""
+def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata: Metadata) -> pa.Table:
+    """The parts with these values of the partition field of this name, which each split's own spec says how to read."""
     terms, schema = partition_terms(metadata), metadata.arrow_schema()
-    partition = table["partition"].combine_chunks()
-    specs = table["spec_id"].combine_chunks()
-    children = {field.name: partition.field(i) for i, field in enumerate(partition.type)}
+    partition, specs = parts["partition"].combine_chunks(), parts["spec_id"].combine_chunks()
+    by_term = dict(zip((field.name for field in partition.type), partition.flatten(), strict=True))
     for spec_id, layout in layouts(metadata).items():
         for field in layout.fields:
             if field.name == name and field.term in terms:
                 value = field.transform.from_text(texts, schema.field(field.source).type)
-                malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, pa.scalar(None, pa.string()))
-                known = pa.StructArray.from_arrays([value, malformed], fields=list(children[field.term].type))
-                children[field.term] = pc.if_else(pc.equal(specs, spec_id), known, children[field.term])
-    changed = pa.StructArray.from_arrays(list(children.values()), fields=list(partition.type))
-    return table.set_column(table.schema.get_field_index("partition"), "partition", changed)
+                malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
+                told = pa.StructArray.from_arrays([value, malformed], fields=list(by_term[field.term].type))
+                by_term[field.term] = pc.if_else(pc.equal(specs, spec_id), told, by_term[field.term])
+    told_of_all = pa.StructArray.from_arrays(list(by_term.values()), fields=list(partition.type))
+    return _replaced(parts, "partition", told_of_all)
 
 
-def _with_counts(table: pa.Table, counts: pa.Array) -> pa.Table:
-    """The table with the rows of each part, and the null counts that are certain for a part: none, or all."""
-    whole = table["num_records"].combine_chunks()
-    nulls = table["null_count"].combine_chunks()
-    zero = pa.scalar(0, pa.int64())
-    of_part = [
-        pc.case_when(pc.make_struct(pc.equal(child, 0), pc.equal(child, whole)), zero, counts)
-        for child in (nulls.field(i) for i in range(nulls.type.num_fields))
-    ]
-    null_count = pa.StructArray.from_arrays(of_part, fields=list(nulls.type))
-    table = table.set_column(table.schema.get_field_index("num_records"), "num_records", counts)
-    return table.set_column(table.schema.get_field_index("null_count"), "null_count", null_count)
+def _with_rows(parts: pa.Table, rows: pa.Array) -> pa.Table:
+    """The parts with their own numbers of rows, and of nulls where these are certain: none of them, or all."""
+    rows_of_split, nulls_of_split = parts["num_records"].combine_chunks(), parts["null_count"].combine_chunks()
+    nulls = [_nulls_of_part(column, rows_of_split, rows) for column in nulls_of_split.flatten()]
+    null_count = pa.StructArray.from_arrays(nulls, fields=list(nulls_of_split.type))
+    return _replaced(_replaced(parts, "num_records", rows), "null_count", null_count)
+
+
+def _nulls_of_part(nulls_of_split: pa.Array, rows_of_split: pa.Array, rows: pa.Array) -> pa.Array:
+    none, all_of_them = pc.equal(nulls_of_split, 0), pc.equal(nulls_of_split, rows_of_split)
+    return pc.case_when(pc.make_struct(none, all_of_them), pa.scalar(0, pa.int64()), rows)
+
+
+def _replaced(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, column)
+
+
+def _row_numbers(length: int) -> pa.Array:
+    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length)), 1)

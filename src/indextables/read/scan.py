@@ -12,16 +12,8 @@ import pyarrow as pa
 
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
-from indextables.read.answers import (
-    ROWS,
-    count_from_log,
-    extremes_from_log,
-    extremes_of,
-    groups_from_log,
-    key_names,
-    merged_extremes,
-    summed,
-)
+from indextables.read.answers import ROWS, count_from_log, groups_from_log, key_names, summed
+from indextables.read.extremes import extremes_from_log, extremes_of, merged_extremes
 from indextables.read.gone import told_if_gone
 from indextables.read.opener import SplitOpener
 from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan

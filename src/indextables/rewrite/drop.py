@@ -67,7 +67,7 @@ def drop_partitions(
 def _transaction(log: TransactionLog, taken: TakeOut, config: Config, *, text: str) -> Transaction:
     removes, opener = taken.removes, SplitOpener.of(log.store, config)
     rows = taken.rows(opener)
-    copies = write_rows(plan_copy(taken.snapshot, config), rows, log.store) if len(taken.shared) else []
+    copies = write_rows(taken.copying(plan_copy(taken.snapshot, config)), rows, log.store) if len(taken.shared) else []
     written = {key: figure for key, figure in figures(copies).items() if key != "numAddedRows"}
     return Transaction(
         operation=Operation.DROP,

@@ -8,7 +8,7 @@ they saw.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -18,32 +18,32 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.errors import ConflictError, DamagedSplitError, StorageError
-from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.actions import Add, LogicalPartitions
+from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.log.splits import removes_for
 from indextables.predicate import Predicate, Verdict
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.prune import judge_splits
 from indextables.rewrite.copy import plan_copy, refs_to, rows_of
+from indextables.rewrite.gathering import bins_to_share
 from indextables.rewrite.packing import Limits, bins, bins_of_other_layouts
 from indextables.rewrite.request import MergeRequest
 from indextables.write.job import sweep
 from indextables.write.modes import figures
 from indextables.write.pipeline import write_rows
-from indextables.write.plan import WritePlan
+from indextables.write.plan import WritePlan, sharing_as
+from indextables.write.sharing import coalescing_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeGroup:
-    """Splits that are written again together; it travels to executors."""
+    """Splits that are written again together; it travels to executors. `complete` if each lists all its partitions."""
 
     splits: tuple[SplitRef, ...]
     plan: WritePlan
     merges: int
-    logical: LogicalPartitions | None = None
-    physical: Mapping[str, str | None] | None = None
+    complete: bool = True
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -174,9 +174,13 @@ def plan_merge(
         old = bins_of_other_layouts(splits, snapshot.metadata, request.limits)
         moved = [_moved(one, plans[current], request.limits) for one in old]
         splits = splits.filter(pc.field("spec_id") == current)
+    shared: list[MergeGroup] = []
+    if request.coalesce:
+        together, splits = _to_share(snapshot, splits, plans[snapshot.metadata.current_spec_id], request.limits)
+        shared = [_merged(one, plan) for one, plan in together]
     small = bins(splits, request.limits, touching=request.touching)
-    merged = [_merged(one, plans[one["spec_id"][0].as_py()]) for one in small]
-    groups = sorted(moved + merged, key=lambda group: (-len(group.splits), group.paths))
+    merged = [_merged(one, _as_they_are(one, plans[one["spec_id"][0].as_py()], snapshot)) for one in small]
+    groups = sorted(moved + shared + merged, key=lambda group: (-len(group.splits), group.paths))
     return groups if request.max_dest_splits is None else groups[: request.max_dest_splits]
 
 
@@ -220,16 +224,39 @@ def _plans(
     return {spec: replace(plan_copy(snapshot, settings, spec_id=spec), job=job) for spec in specs}
 
 
+def _to_share(
+    snapshot: Snapshot, splits: pa.Table, plan: WritePlan, limits: Limits
+) -> tuple[list[tuple[pa.Table, WritePlan]], pa.Table]:
+    """Plain splits that are to become shared ones, each bin with its plan, and the splits that are left."""
+    config = replace(plan.config, coalesce=True)
+    coalescing = coalescing_for(plan.layout, config, beside=snapshot)
+    if coalescing is None:
+        return [], splits
+    found = bins_to_share(splits, snapshot.metadata, coalescing, limits)
+    taken = pa.array([path for one in found for path in one["path"].to_pylist()], pa.string())
+    left = splits.filter(pc.invert(pc.is_in(splits["path"], taken)))
+    return [(one, replace(plan, coalescing=coalescing)) for one in found], left
+
+
+def _as_they_are(splits: pa.Table, plan: WritePlan, snapshot: Snapshot) -> WritePlan:
+    """Splits stay plain, or shared by their group; a partition that has grown in the meantime gets splits of its own."""
+    plain = replace(plan, coalescing=None)
+    place = splits["physical_partition"][0].as_py()
+    plan = sharing_as(splits, plain, beside=snapshot)
+    if plan.coalescing is None or not place:
+        return plan
+    group = dict(place).get(plan.coalescing.columns[-1]) or plan.coalescing.group
+    return replace(plan, coalescing=replace(plan.coalescing, group=group))
+
+
 def _merged(splits: pa.Table, plan: WritePlan) -> MergeGroup:
-    """Splits of one partition that become one."""
-    logical = _union(splits)
-    physical = None if logical is None else dict(splits["physical_partition"][0].as_py() or ())
+    """Splits of one partition, or of some that share a split, that become one."""
+    complete = pc.fill_null(pc.struct_field(splits["logical_partitions"], ["complete"]), fill_value=True)
     return MergeGroup(
         splits=tuple(refs_to(splits)),
-        plan=plan if logical is None else replace(plan, layout=_without(logical.columns, plan.layout)),
+        plan=plan,
         merges=_merges(splits),
-        logical=logical,
-        physical=physical or None,
+        complete=bool(pc.all(complete).as_py()),
     )
 
 
@@ -239,35 +266,12 @@ def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     rows, size = sum(ref.num_records or 0 for ref in refs), sum(ref.size for ref in refs)
     target = min(max(1, rows * limits.target_size // max(1, size)), limits.max_records)
     config = replace(plan.config, target_records=target)
-    return MergeGroup(splits=refs, plan=replace(plan, config=config), merges=_merges(splits))
+    plan = sharing_as(splits, replace(plan, config=config))
+    return MergeGroup(splits=refs, plan=plan, merges=_merges(splits))
 
 
 def _merges(splits: pa.Table) -> int:
     return 1 + (pc.max(splits["num_merge_ops"]).as_py() or 0)
-
-
-def _without(columns: Iterable[str], layout: Layout) -> Layout:
-    """The layout of coalesced splits: without the fields whose values share a split."""
-    gone = set(columns)
-    return Layout(tuple(field for field in layout.fields if field.name not in gone))
-
-
-def _union(splits: pa.Table) -> LogicalPartitions | None:
-    """The logical partitions of coalesced splits together; complete only if each of them lists all of its own."""
-    given = splits["logical_partitions"].to_pylist()
-    if any(one is None for one in given):
-        return None
-    counts: dict[tuple[str | None, ...], int] = {}
-    counted = all(one["counts"] and len(one["counts"]) == len(one["tuples"]) for one in given)
-    for one in given:
-        for values, count in zip(one["tuples"], one["counts"] if counted else repeat(0), strict=False):
-            counts[tuple(values)] = counts.get(tuple(values), 0) + count
-    return LogicalPartitions(
-        complete=all(one["complete"] for one in given),
-        columns=given[0]["columns"],
-        tuples=list(counts),
-        counts=list(counts.values()) if counted else None,
-    )
 
 
 def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -284,13 +288,10 @@ def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema
 
 
 def _merged_add(add: Add, group: MergeGroup) -> Add:
-    return msgspec.structs.replace(
-        add,
-        data_change=False,
-        num_merge_ops=group.merges,
-        logical_partitions=group.logical,
-        physical_partition=group.physical,
-    )
+    logical = add.logical_partitions
+    if logical is not None and not group.complete:  # who wrote a list that is not complete may have known of more
+        logical = msgspec.structs.replace(logical, complete=False)
+    return msgspec.structs.replace(add, data_change=False, num_merge_ops=group.merges, logical_partitions=logical)
 
 
 @dataclass(slots=True)

@@ -150,7 +150,7 @@ def _outgoing(
     parameters: Mapping[str, object],
 ) -> Outgoing:
     removes, opener = taken.removes, SplitOpener.of(log.store, plan.config)
-    copies = write_rows(plan, taken.rows(opener), log.store) if len(taken.shared) else []
+    copies = write_rows(taken.copying(plan), taken.rows(opener), log.store) if len(taken.shared) else []
     written = {**figures([*adds, *copies]), "numAddedRows": figures(adds)["numAddedRows"]}
     return Outgoing(
         removes=removes,

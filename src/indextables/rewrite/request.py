@@ -20,6 +20,7 @@ class MergeRequest:
     where: Predicate | None = None
     cluster_by: tuple[str, ...] = ()
     rewrite_layout: bool = False
+    coalesce: bool = False
     max_dest_splits: int | None = None
     touching: frozenset[str] | None = None
 
@@ -40,6 +41,7 @@ def merge_request(
     where: str | Predicate | None = None,
     cluster_by: str | Sequence[str] | None = None,
     rewrite_layout: bool = False,
+    coalesce: bool = False,
     max_dest_splits: int | None = None,
 ) -> MergeRequest:
     """The request, checked: the condition names partition columns only, and columns to sort by are there."""
@@ -59,5 +61,6 @@ def merge_request(
         where=condition.predicate if condition else None,
         cluster_by=tuple(column_named(schema, column) for column in columns),
         rewrite_layout=rewrite_layout,
+        coalesce=coalesce,
         max_dest_splits=max_dest_splits,
     )

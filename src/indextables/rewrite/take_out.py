@@ -16,6 +16,7 @@ from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.rewrite.copy import refs_to, rows_of
 from indextables.rewrite.selection import Selection
+from indextables.write.plan import WritePlan, sharing_as
 
 _AT_ONCE = 8
 
@@ -38,6 +39,10 @@ class TakeOut:
         """The rows of the shared splits that stay."""
         schema = self.snapshot.metadata.arrow_schema()
         return rows_of(opener, refs_to(self.shared), schema, unless=self.selection.holds)
+
+    def copying(self, plan: WritePlan) -> WritePlan:
+        """How these rows are written: partitions that shared splits do so again, whatever the settings of the moment."""
+        return sharing_as(self.shared, plan)
 
     @property
     def removes(self) -> list[Remove]:

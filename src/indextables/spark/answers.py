@@ -16,14 +16,8 @@ from pyspark.sql.types import StructField, StructType
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot
 from indextables.predicate import conjunction
-from indextables.read.answers import (
-    count_from_log,
-    extremes_from_log,
-    groups_from_log,
-    merged_extremes,
-    summed,
-    values_from_log,
-)
+from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
+from indextables.read.extremes import extremes_from_log, merged_extremes
 from indextables.read.plan import ScanPlan, plan_scan
 from indextables.spark.catalyst import (
     NotUnderstoodError,

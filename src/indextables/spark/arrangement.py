@@ -14,10 +14,12 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from indextables.layout import PartitionField
 from indextables.schema import normalize
-from indextables.write.arrange import Placement, place, suits, task_count
+from indextables.write.arrange import Placement, place_parcels, suits, task_count, together
 from indextables.write.plan import WritePlan
 
-_KEY, _ROWS, _TASKS, _SPREAD = (f"__indextables_{name}" for name in ("key", "rows", "tasks", "spread"))
+_KEY, _ROWS, _TASKS, _SPREAD, _GROUP, _VALUE = (
+    f"__indextables_{name}" for name in ("key", "rows", "tasks", "spread", "group", "value")
+)
 _BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is in the bits above
 _MOST_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
 
@@ -58,17 +60,32 @@ def _cut(frame: DataFrame, rows: dict[int, int], target: int) -> DataFrame:
 
 def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     keyed = frame.withColumn(_KEY, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
-    counts = _counts(keyed.select(_KEY))
-    rows = counts[_ROWS].to_pylist()
+    counts = _partitions(keyed, plan)
+    rows, target = counts[_ROWS].to_pylist(), plan.config.target_records
     others = keyed.count() - sum(rows) if len(rows) == _MOST_PARTITIONS else 0
+    small_below = plan.coalescing.small_below if plan.coalescing else 0
+    parcels = together(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
     at_once = frame.sparkSession.sparkContext.defaultParallelism
-    placement = place(rows, target=plan.config.target_records, others=others, at_once=at_once)
+    placement = place_parcels(parcels, rows, target=target, others=others, at_once=at_once)
     return _sorted(_placed(keyed, counts[_KEY], placement), plan, first=[_KEY]).drop(_KEY)
 
 
-def _counts(keys: DataFrame) -> pa.Table:
-    """The rows of each key, the most frequent keys first."""
-    counts = keys.groupBy(_KEY).agg(F.count(F.lit(1)).alias(_ROWS))
+def _partitions(keyed: DataFrame, plan: WritePlan) -> pa.Table:
+    """The rows of each partition, and its group: in a group, small ones may share splits, and are in the order of values."""
+    if plan.coalescing is None:
+        counts = _counts(keyed.select(_KEY))
+        return counts.append_column(_GROUP, pa.repeat(pa.scalar(0), len(counts)))
+    shared = [field for field in plan.layout.fields if field.name in plan.coalescing.columns]
+    common = [_value(field, plan.schema) for field in plan.layout.fields if field not in shared]
+    group = F.xxhash64(*common) if common else F.lit(0)
+    keys = keyed.select(_KEY, group.alias(_GROUP), _value(shared[0], plan.schema).alias(_VALUE))
+    counts = _counts(keys, *(F.first(name).alias(name) for name in (_GROUP, _VALUE)))
+    return counts.sort_by([(_GROUP, "ascending"), (_VALUE, "ascending")])
+
+
+def _counts(keys: DataFrame, *more: Column) -> pa.Table:
+    """The rows of each key, and more of it; the most frequent keys first."""
+    counts = keys.groupBy(_KEY).agg(F.count(F.lit(1)).alias(_ROWS), *more)
     return counts.orderBy(F.desc(_ROWS)).limit(_MOST_PARTITIONS).toArrow()
 
 

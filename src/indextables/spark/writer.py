@@ -272,4 +272,7 @@ def _decided(job: WriteJob) -> dict[str, str]:
     """What the tasks need not decide again."""
     config = job.plan.config
     rows = roomy(config.target_records) if config.optimize_write else config.target_records
-    return {_TARGET: str(rows), f"{PREFIX}autoSize.enabled": "false"}
+    decided = {_TARGET: str(rows), f"{PREFIX}autoSize.enabled": "false"}
+    if config.coalesce and config.optimize_write:  # a part of a large partition must not be taken for a small one
+        decided[f"{PREFIX}coalesce.minRows"] = str(max(1, min(config.coalesce_min_rows, config.target_records // 2)))
+    return decided

@@ -66,5 +66,38 @@ def place(counts: Sequence[int], *, target: int, others: int = 0, at_once: int =
     return Placement(tasks, tuple(of))
 
 
+def together(counts: Sequence[int], groups: Sequence[int], *, small_below: int, target: int) -> list[list[int]]:
+    """The partitions, those that are small and of one group next to each other in parcels of at most `target` rows.
+
+    So the task that gets a parcel can put all of it into one split:
+
+    >>> together([50, 3, 3, 60, 3], [1, 1, 1, 2, 2], small_below=10, target=6)
+    [[0], [1, 2], [3], [4]]
+    """
+    parcels: list[list[int]] = []
+    open_parcels: dict[int, tuple[list[int], int]] = {}
+    for partition, (rows, group) in enumerate(zip(counts, groups, strict=True)):
+        parcel, filled = open_parcels.get(group, ([], 0))
+        if rows >= small_below or not parcel or filled + rows > target:
+            parcel, filled = [], 0
+            parcels.append(parcel)
+        parcel.append(partition)
+        if rows < small_below:
+            open_parcels[group] = (parcel, filled + rows)
+    return parcels
+
+
+def place_parcels(
+    parcels: Sequence[Sequence[int]], counts: Sequence[int], *, target: int, others: int, at_once: int
+) -> Placement:
+    """The same as `place`, where all partitions of a parcel go to the same tasks."""
+    placed = place([sum(counts[i] for i in p) for p in parcels], target=target, others=others, at_once=at_once)
+    of: list[tuple[int, ...]] = [()] * len(counts)
+    for parcel, tasks in zip(parcels, placed.of, strict=True):
+        for partition in parcel:
+            of[partition] = tasks
+    return Placement(placed.tasks, tuple(of))
+
+
 def _part(rows: int, target: int) -> float:
     return rows / task_count(rows, target=target)

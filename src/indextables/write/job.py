@@ -119,7 +119,7 @@ def plan_job(
     if snapshot is not None and mode.operation is Operation.CREATE:
         raise _exists(log.table)
     metadata = _described(snapshot, schema, config)
-    plan = plan_write(metadata, config)
+    plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
     conformer(schema, plan.schema)
     _refuse_unknown_columns(config.cluster_by, plan.schema)
     return WriteJob(
@@ -292,12 +292,18 @@ def _metrics(job: WriteJob, results: Sequence[TaskResult]) -> dict[str, int]:
     return {
         **job.metrics,
         **figures(adds),
-        "numPartitions": len({tuple(add.partition_values.items()) for add in adds}),
+        "numPartitions": len({partition for add in adds for partition in _partitions(add)}),
         "numTasks": len(results),
         "numEmptyTasks": sum(not result.adds for result in results),
         "taskTimeMs": sum(result.milliseconds for result in results),
         "writeTimeMs": now() - job.started,
     }
+
+
+def _partitions(add: Add) -> list[tuple[str | None, ...]]:
+    """The partitions that a split holds, as far as it lists them."""
+    common, shared = tuple(add.partition_values.values()), add.logical_partitions
+    return [common] if shared is None else [(*common, *values) for values in shared.tuples]
 
 
 def _exists(table: str) -> TableExistsError:

@@ -58,7 +58,8 @@ def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Confi
             metrics=figures(adds),
         )
 
-    return _write_and_commit(log, plan_write(metadata, sized(config, snapshot)), (schema, batches), transaction)
+    plan = plan_write(metadata, sized(config, snapshot), beside=snapshot)
+    return _write_and_commit(log, plan, (schema, batches), transaction)
 
 
 def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config, replacing: Replacing) -> Snapshot:

@@ -14,49 +14,63 @@ from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
-from indextables.write.buffer import PartitionBuffer, Waiting
+from indextables.write.buffer import PartitionBuffer
 from indextables.write.cluster import clustered
 from indextables.write.conform import conformed
+from indextables.write.contents import Contents, full_split, last_splits
 from indextables.write.plan import WritePlan
+
+_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
 
-    Rows wait by partition until a split is full (`targetRecordsPerSplit`) or the data ends. One split is built at a time.
+    Rows wait by partition until a split is full (`targetRecordsPerSplit`) or the data ends; what `Contents` says then
+    becomes a split. One split is built at a time.
     """
     adds: list[Add] = []
     keys: list[str] = []
     try:
         with _scratch(plan) as scratch:
-            for waiting, rows in _full_splits(plan, batches, scratch):
+            for contents in _contents(plan, batches, scratch):
                 name = f"part-{task:05}-{plan.job}-{uuid4().hex}.split"
-                keys.append(f"{waiting.directory}/{name}" if waiting.directory else name)
-                facts = _built(plan, rows, scratch / name)
+                keys.append(f"{contents.directory}/{name}" if contents.directory else name)
+                facts = _built(plan, contents, scratch / name)
                 store.put_file(keys[-1], scratch / name)
                 (scratch / name).unlink()
-                adds.append(_add(plan, keys[-1], waiting.texts, facts))
+                adds.append(_add(plan, keys[-1], contents, facts))
     except BaseException:
         store.discard(keys)
         raise
     return adds
 
 
-def _full_splits(
-    plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path
-) -> Iterator[tuple[Waiting, list[pa.RecordBatch]]]:
+def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
-    target = plan.config.target_records
-    for batch in conformed(batches, plan.schema):
-        for part in group(batch, plan.layout):
+    for rows in _gathered(conformed(batches, plan.schema), at_least=plan.config.write_buffer // _SHARE):
+        buffer.expect(rows)
+        for part in group(rows, plan.layout):
             waiting = buffer.add(part)
-            while waiting.rows >= target:
-                yield waiting, buffer.take(waiting, target)
+            while waiting.rows >= plan.config.target_records:
+                yield full_split(plan, buffer, waiting)
         with _building_in(scratch):
             buffer.spill_if_full()
-    for waiting in buffer.drain():
-        while waiting.rows:
-            yield waiting, buffer.take(waiting, target)
+    yield from last_splits(plan, buffer)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[pa.Table]:
+    """The rows, so many bytes at a time: each partition among them costs time, however few its rows are."""
+    pending: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        pending.append(batch)
+        size += batch.nbytes
+        if size >= at_least:
+            yield pa.Table.from_batches(pending)
+            pending, size = [], 0
+    if pending:
+        yield pa.Table.from_batches(pending)
 
 
 @contextmanager
@@ -84,15 +98,16 @@ def _building_in(place: object) -> Iterator[None]:
         ) from error
 
 
-def _built(plan: WritePlan, rows: list[pa.RecordBatch], local: Path) -> SplitFacts:
+def _built(plan: WritePlan, contents: Contents, local: Path) -> SplitFacts:
     with _building_in(local.parent):
-        return write_split(clustered(rows, plan.config.cluster_by), local, schema=plan.schema, rules=plan.rules)
+        rows = clustered(contents.rows, contents.sorting(plan))
+        return write_split(rows, local, schema=plan.schema, rules=plan.rules)
 
 
-def _add(plan: WritePlan, key: str, partition: dict[str, str | None], facts: SplitFacts) -> Add:
+def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitFacts) -> Add:
     return Add(
         path=key,
-        partition_values=partition,
+        partition_values=contents.partition_values,
         spec_id=plan.spec_id,
         size=facts.size,
         modification_time=now(),
@@ -109,4 +124,6 @@ def _add(plan: WritePlan, key: str, partition: dict[str, str | None], facts: Spl
         time_range_end=facts.time_range[1] if facts.time_range else None,
         doc_mapping_id=plan.doc_mapping_id,
         uncompressed_size_bytes=facts.uncompressed_bytes,
+        logical_partitions=contents.logical,
+        physical_partition=contents.physical if contents.logical else None,
     )

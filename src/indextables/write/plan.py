@@ -1,7 +1,7 @@
 """What a write will do, decided and checked before any file exists."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -10,17 +10,22 @@ from msgspec import structs
 
 from indextables.config import Config
 from indextables.errors import ConfigError, SchemaError
-from indextables.layout import Layout
+from indextables.layout import Coalescing, Layout
+from indextables.log import Snapshot
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
 from indextables.log.splits import layouts
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.write.conform import widened
+from indextables.write.sharing import coalescing_for, columns_shared_in
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """All that a task needs to turn rows into splits; it travels to executors."""
+    """All that a task needs to turn rows into splits; it travels to executors.
+
+    `coalescing` is None where every partition has splits of its own.
+    """
 
     schema: pa.Schema
     layout: Layout
@@ -29,6 +34,7 @@ class WritePlan:
     doc_mapping_id: int
     config: Config
     job: str
+    coalescing: Coalescing | None = None
 
 
 def new_metadata(
@@ -86,18 +92,34 @@ def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[st
     )
 
 
-def plan_write(metadata: Metadata, config: Config) -> WritePlan:
-    """How rows are written to a table with this description."""
+def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = None) -> WritePlan:
+    """How rows are written to a table with this description, `beside` the rows that it has and keeps."""
     _refuse_other_field_types(metadata, config.typemap)
+    layout = layouts(metadata)[metadata.current_spec_id]
     return WritePlan(
         schema=metadata.arrow_schema(),
-        layout=layouts(metadata)[metadata.current_spec_id],
+        layout=layout,
         spec_id=metadata.current_spec_id,
         rules=current_rules(metadata),
         doc_mapping_id=metadata.current_doc_mapping_id or 0,
         config=config,
         job=uuid4().hex[:12],
+        coalescing=coalescing_for(layout, config, beside=beside),
     )
+
+
+def sharing_as(splits: pa.Table, plan: WritePlan, *, beside: Snapshot | None = None) -> WritePlan:
+    """The plan for rows of these splits: partitions that shared a split do so again, whatever the settings of the moment.
+
+    Those that the table `beside` knows to be large have grown, and get splits of their own.
+    """
+    columns = columns_shared_in(splits, plan.layout)
+    if plan.coalescing is not None or not columns:
+        return plan
+    config = replace(
+        plan.config, coalesce=True, coalesce_columns=plan.layout.names[plan.layout.names.index(columns[0]) :]
+    )
+    return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=beside))
 
 
 def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:

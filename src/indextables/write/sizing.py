@@ -1,4 +1,4 @@
-"""How many rows a split should have, where its size in bytes is what counts.
+"""How many rows a split should have, and a partition that is not small, where their size in bytes is what counts.
 
 >>> splits = pa.table({"size": [100, 1000, 5000], "num_records": [10, 100, 100], "modification_time": [1, 2, 3]})
 >>> rows_for(100 * 1024**2, splits)
@@ -22,7 +22,19 @@ _DEFAULT_TARGET = next(setting.default for setting in fields(Config) if setting.
 
 
 def sized(config: Config, snapshot: Snapshot | None) -> Config:
-    """The settings with the number of rows that auto-sizing finds; the same ones where it is off or the table is new."""
+    """The settings with the numbers of rows that sizes in bytes come to; the same ones where none is given."""
+    return _with_small_rows(_with_target(config, snapshot), snapshot)
+
+
+def _with_small_rows(config: Config, snapshot: Snapshot | None) -> Config:
+    if not config.coalesce or config.coalesce_min_size is None or snapshot is None:
+        return config
+    rows = rows_for(config.coalesce_min_size, snapshot.splits)
+    return config if rows is None else replace(config, coalesce_min_rows=rows)
+
+
+def _with_target(config: Config, snapshot: Snapshot | None) -> Config:
+    """With auto-sizing, the rows that fill a split, unless the table is new."""
     if not config.auto_size:
         return config
     if config.target_split_size is None:

@@ -1,0 +1,55 @@
+"""The least and the greatest value of a column, from the log as far as it knows them."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.log.actions import Metadata
+from indextables.log.facts import only_nulls
+from indextables.predicate import Verdict
+from indextables.read.plan import ScanPlan, SplitTask, tasks_for
+
+
+def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
+    """The least and greatest value of a column in each split that the log knows them of, and the splits left to be opened.
+
+    The log cuts long texts and does not know of NaN, so bounds of such columns are not values.
+    """
+    splits, verdicts = plan.judged.splits, plan.judged.verdicts
+    kind = metadata.arrow_schema().field(column).type
+    ends = pa.table({end: _bound(splits, end, column, kind) for end in ("min", "max")})
+    inexact = pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind)
+    known = only_nulls(splits, column) if inexact else _have_ends(splits, ends, column)
+    answered = pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known)
+    left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(answered))
+    return ends.filter(answered), list(tasks_for(splits.filter(left), verdicts.filter(left)))
+
+
+def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The least and greatest value in some rows of one column; NaN is the greatest."""
+    values = pa.Table.from_batches(batches, schema).column(0)
+    nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False
+    numbers = values.filter(pc.invert(pc.is_nan(values))) if nan else values
+    ends = pc.min_max(numbers)
+    greatest = pa.array([float("nan")], values.type) if nan else pa.array([ends["max"].as_py()], values.type)
+    least = ends["min"].as_py() if ends["min"].is_valid or not nan else float("nan")
+    return pa.table({"min": pa.array([least], values.type), "max": greatest})
+
+
+def merged_extremes(ends: pa.Table) -> dict[str, Any]:
+    """The least and greatest value of all, out of those of splits."""
+    low, high = (extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema) for end in ("min", "max"))
+    return {"min": low["min"][0].as_py(), "max": high["max"][0].as_py()}
+
+
+def _bound(splits: pa.Table, end: str, column: str, kind: pa.DataType) -> pa.Array:
+    if end not in splits.schema.names or splits.schema.field(end).type.get_field_index(column) < 0:
+        return pa.nulls(len(splits), kind)
+    return pc.struct_field(splits[end], [column]).combine_chunks()
+
+
+def _have_ends(splits: pa.Table, ends: pa.Table, column: str) -> pa.Array:
+    """Whether both ends are known, or that there is no value at all."""
+    both = pc.and_(ends["min"].is_valid(), ends["max"].is_valid()).combine_chunks()
+    return pc.or_(both, only_nulls(splits, column))
