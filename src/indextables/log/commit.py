@@ -54,6 +54,7 @@ class Committed:
 
 def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: Plan | None = None) -> Committed:
     """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
+    store.prove_put_if_absent()
     reason: IndexTablesError | None = None
     for missed in _missed(store, transaction.snapshot):
         caught_up = _against(store, transaction, missed, replan)

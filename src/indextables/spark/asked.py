@@ -12,7 +12,7 @@ All others are settings (`indextables.config`). Keys are in any letter case.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
@@ -49,7 +49,7 @@ class Asked:
     query: str | None
     time_zone: str
     case_sensitive: bool
-    settings: Mapping[str, str]
+    settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:

@@ -74,7 +74,7 @@ class ScanWork:
     schema: pa.Schema
 
     def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
-        opener = SplitOpener.of(open_store(self.location), self.config)
+        opener = SplitOpener.of(open_store(self.location, self.config), self.config)
         for task in tasks:
             for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
                 if batch.num_rows:

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
-from indextables.config import PREFIX, canonical
+from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
@@ -127,9 +127,9 @@ class TableWriter(DataFrameWriter):
 
     def _write(self, mode: Mode) -> None:
         path = path_in(self._given)
-        if mode is Mode.IGNORE and TransactionLog.open(path).exists():
-            return
         settings = self._settings(mode)
+        if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
+            return
         job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings])
         if job.done:
             return

@@ -103,7 +103,7 @@ def plan_job(
     >>> job.read_version, str(job.plan.layout)
     (None, 'day')
     """
-    log = TransactionLog.open(table)
+    log = TransactionLog.open(table, Config.resolve(*sources))
     snapshot = _current(log)
     properties = snapshot.metadata.properties if snapshot else {}
     config = sized(Config.resolve(*sources, properties=properties), snapshot)

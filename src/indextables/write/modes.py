@@ -6,7 +6,7 @@ from itertools import chain
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError
+from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError, UnsafeStoreError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
@@ -96,7 +96,7 @@ def _write_and_commit(
     adds = write_rows(plan, batches, log.store)
     try:
         done = log.commit(transaction(adds))
-    except (ConflictError, AccessDeniedError, LogError):
+    except (ConflictError, AccessDeniedError, LogError, UnsafeStoreError):
         log.store.discard(add.path for add in adds)
         raise
     if not done.written:
