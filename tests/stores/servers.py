@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ class Server:
 
     port: int
     root: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
 
     def new_table(self) -> str:
         return f"{self.root}/my table {uuid4().hex}"

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
+from indextables.spark.hadoop import from_hadoop
 
 FORMAT = "indextables"
 _INTERNAL = "indextables.internal."
@@ -23,8 +24,10 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
-    """The session's settings that are ours."""
-    return {key: value for key, value in session.conf.getAll.items() if key.lower().startswith(PREFIX)}
+    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same."""
+    everything = session.conf.getAll
+    ours = {key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}
+    return {**from_hadoop(everything, ours), **ours}
 
 
 def path_in(options: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from indextables.config import Config, is_secret
+from indextables.errors import ConfigError
 from indextables.storage.location import Location
 
 _KINDS = {"s3": S3Store, "s3a": S3Store, "abfs": AzureStore, "abfss": AzureStore, "az": AzureStore, "gs": GCSStore}
@@ -34,6 +35,7 @@ def client_for(location: Location, config: Config) -> Any:
         max_retries=config.store_max_retries,
         environment=tuple(sorted(_environment())),
         process=os.getpid(),
+        keys=_keys(config) if _KINDS[location.scheme] is S3Store else None,
     )
     return _client(recipe)
 
@@ -54,15 +56,31 @@ class _Recipe:
     max_retries: int
     environment: tuple[tuple[str, str], ...]
     process: int
+    keys: "_Keys | None"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Keys:
+    """Credentials for S3 as they were given. As a whole, so that none of them is paired with one of the environment."""
+
+    access_key: str
+    secret_key: str
+    session_token: str | None
+
+    def get(self) -> Any:
+        keys = {"access_key_id": self.access_key, "secret_access_key": self.secret_key}
+        return {**keys, "token": self.session_token, "expires_at": None}
 
 
 @lru_cache(maxsize=32)
 def _client(recipe: _Recipe) -> Any:
     config, environment = dict(recipe.own), dict(recipe.environment)
     endpoint = config.get("endpoint") or next((environment[name] for name in _ENDPOINTS if name in environment), "")
+    keys = {"credential_provider": recipe.keys.get} if recipe.keys else {}
     return _KINDS[recipe.scheme](
         recipe.container,
         config=config,
+        **keys,
         client_options={"timeout": recipe.timeout, **({"allow_http": True} if endpoint.startswith("http:") else {})},
         retry_config={"max_retries": recipe.max_retries},
     )
@@ -77,11 +95,20 @@ def _s3(location: Location, config: Config) -> Mapping[str, Any]:
     return {
         "endpoint": endpoint if config.s3_path_style or not endpoint else _with_bucket(endpoint, location.container),
         "region": config.s3_region,
-        "access_key_id": config.s3_access_key,
-        "secret_access_key": config.s3_secret_key,
-        "session_token": config.s3_session_token,
         "virtual_hosted_style_request": None if config.s3_path_style else True,
     }
+
+
+def _keys(config: Config) -> _Keys | None:
+    given = (config.s3_access_key, config.s3_secret_key)
+    if given == (None, None):
+        return None
+    if None in given:
+        missing = "s3.secretKey" if given[1] is None else "s3.accessKey"
+        raise ConfigError(
+            f"s3.accessKey and s3.secretKey go together, and {missing} is missing", key=missing, value=None
+        )
+    return _Keys(str(config.s3_access_key), str(config.s3_secret_key), config.s3_session_token)
 
 
 def _with_bucket(endpoint: str, bucket: str) -> str:

@@ -9,6 +9,7 @@ from obstore import exceptions as foreign
 from indextables.errors import AccessDeniedError, AlreadyExistsError, IndexTablesError, NotFoundError, StorageError
 
 _SIGNATURE = re.compile(r"(\b(?:sig|X-Amz-Signature|X-Amz-Security-Token)=)[^&\s\"',)]+", re.IGNORECASE)
+_FORBIDDEN = re.compile("status code: 40[13]")  # a listing that is refused is a plain GenericError to obstore
 
 # Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) beside its own tree.
 KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
@@ -41,8 +42,9 @@ def translated(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None]:
     except IndexTablesError:
         raise
     except tuple(KINDS) as error:
-        kind, what = next(KINDS[base] for base in type(error).__mro__ if base in KINDS)
         said = without_secrets(str(error), secrets)
+        known = foreign.PermissionDeniedError if _FORBIDDEN.search(said) else type(error)
+        kind, what = next(KINDS[base] for base in known.__mro__ if base in KINDS)
         raised = kind(f"{path} {what}{_detail(kind, said)}", path=path)
         raise raised from (error if said == str(error) else None)
 
