@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.proxy.plan(self.command, self.path)
         if fault is not Fault.NONE:
             self.proxy.faults.append(fault)
-        if fault is Fault.DROPPED:
+        if fault is Fault.DROPPED or self.proxy.closing.is_set():
             self._hang_up()
         elif fault in _STATUS:
             self._answer(_STATUS[fault], [], b"")
