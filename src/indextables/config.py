@@ -378,7 +378,8 @@ def _parsed(metadata: Mapping[str, Any], key: str, given: str) -> Any:
 def _unknown(key: str, short: str, given: str) -> ConfigError:
     close = difflib.get_close_matches(short.lower(), _BY_KEY, n=1)
     hint = f"; did you mean {_BY_KEY[close[0]].metadata['key']!r}?" if close else ""
-    return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=None if is_secret(key) else given)
+    secret = is_secret(key) or (bool(close) and _BY_KEY[close[0]].metadata["secret"])
+    return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=None if secret else given)
 
 
 def markdown() -> str:

@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from email.message import Message
 from enum import StrEnum
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -81,6 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def serve(self) -> None:
         body = self._body()
+        self.proxy.saw(self.headers)
         self.proxy.requests.append((self.command, self.path))
         fault = self.proxy.plan(self.command, self.path)
         if fault is not Fault.NONE:
@@ -144,6 +146,7 @@ class Proxy:
 
     def __init__(self, server: Server) -> None:
         self.plan: Plan = no_faults
+        self.saw: Callable[[Message], object] = lambda headers: None
         self.requests: list[tuple[str, str]] = []
         self.faults: list[Fault] = []
         self.bytes_sent = 0
