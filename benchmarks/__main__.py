@@ -2,9 +2,9 @@
 
 import json
 
-from benchmarks import engine, grouping, judging, log, spark_write, split
+from benchmarks import engine, grouping, judging, log, spark_write, split, stores
 
 if __name__ == "__main__":
-    for module in (judging, grouping, log, split, engine, spark_write):
+    for module in (judging, grouping, log, split, engine, spark_write, stores):
         print(f"== {module.__name__}: {(module.__doc__ or '').strip().splitlines()[0]}", flush=True)
         print(json.dumps(module.run(), indent=2), flush=True)

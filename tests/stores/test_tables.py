@@ -161,9 +161,6 @@ class TestUploads:
         with proxied(cloud) as proxy:
             store = open_store(cloud.new_table(), Config.resolve(proxy.server.options, self.CONFIG))
             store.put_file("large", source)
-            sent = len(proxy.requests)
-        assert sent <= store.traffic.requests == requests  # Azure needs no request to begin
-        assert (store.head("large").size, store.read_range("large", size - 300, size).to_pybytes()) == (
-            size,
-            source.read_bytes()[-300:],
-        )
+            assert len(proxy.requests) <= store.traffic.requests == requests  # Azure needs no request to begin
+            assert store.head("large").size == size
+            assert store.read_range("large", size - 300, size).to_pybytes() == source.read_bytes()[-300:]

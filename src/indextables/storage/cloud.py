@@ -18,7 +18,6 @@ from indextables.storage.ranges import coalesced
 from indextables.storage.store import PAGE, Store
 from indextables.storage.traffic import Meter
 
-_GAP = 1024 * 1024  # bytes that are cheaper to fetch than another request
 _MOST_PARTS = 10_000  # of one file in S3
 _PROOF = "_transaction_log/_put_if_absent"
 _PROVED: set[tuple[str | None, ...]] = set()  # places, by this process
@@ -61,7 +60,7 @@ class CloudStore(Store):
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
         """Several ranges of one file, in as many requests as there are ranges far from each other."""
-        merged = coalesced(ranges, gap=_GAP)
+        merged = coalesced(ranges)
         fetched, starts = super().read_ranges(key, merged), [start for start, _ in merged]
         places = [bisect_right(starts, start) - 1 for start, _ in ranges]
         return [
