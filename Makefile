@@ -27,7 +27,7 @@ unit: $(READY) ## the tests that need no JVM
 laws: $(READY) ## the laws with 20,000 examples each
 	@HYPOTHESIS_PROFILE=full $(JAVA) $(BIN)/python -m pytest tests/laws
 
-torture: $(READY) ## many processes, hundreds of SIGKILLs, the final state checked each time
+torture: $(READY) ## many processes, hundreds of SIGKILLs and faults, the final state checked each time
 	@$(BIN)/python -m tests.torture
 
 check: $(READY) ## ruff, ruff format, mypy strict

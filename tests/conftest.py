@@ -7,16 +7,52 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.stores.servers import SECRET, Server, azure_server, missing, s3_server
+
 slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=100, **slow_is_fine)
 settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[Any]:
+    """Nothing that a run prints, logs or reports may have the secret of the S3 tables in it."""
+    report = yield
+    if SECRET in "\n".join([report.longreprtext, *(text for _, text in report.sections)]):
+        report.outcome, report.sections = "failed", []
+        report.longrepr = "a secret was shown; run the test alone with -s and --tb=native, and look for it"
+    return report
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What is cached or spilled during a run, by child processes too, goes where pytest cleans up."""
     os.environ["TMPDIR"] = tempfile.tempdir = str(tmp_path_factory.mktemp("scratch"))
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[Server]:
+    """The one S3 of a test run; tables get their own names in it."""
+    if why := missing("s3"):
+        pytest.skip(why)
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azure() -> Iterator[Server]:
+    if why := missing("azure"):
+        pytest.skip(why)
+    with azure_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "azure"])
+def cloud(request: pytest.FixtureRequest) -> Server:
+    """Each object store in turn."""
+    server: Server = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.fixture(scope="session")

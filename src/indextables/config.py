@@ -38,6 +38,12 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def not_negative(text: str) -> int:
+    if whole_number(text) < 0:
+        raise ValueError("a whole number from zero up")
+    return int(text)
+
+
 def boolean(text: str) -> bool:
     """True or false, in any letter case.
 
@@ -103,8 +109,18 @@ def duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
 
 
-def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str, *, short: str | None = None) -> Any:
-    return field(default=default, metadata={"key": PREFIX + key, "parse": parse, "doc": doc, "short": short})
+def part_size(text: str) -> int:
+    if size(text) < 5 * 1024**2:
+        raise ValueError("a size from 5M up, the least that S3 accepts")
+    return size(text)
+
+
+def _setting(
+    key: str, default: Any, parse: Callable[[str], Any], doc: str, *, short: str | None = None, secret: bool = False
+) -> Any:
+    """A setting; a `secret` one is never shown."""
+    facts = {"key": PREFIX + key, "parse": parse, "doc": doc, "short": short, "secret": secret}
+    return field(default=default, repr=not secret, metadata=facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +284,61 @@ class Config:
         positive_integer,
         "The log lists so many partitions of a shared split; one that holds more cannot be pruned by them.",
     )
+    s3_endpoint: str | None = _setting(
+        "s3.endpoint",
+        None,
+        text,
+        "The address of a store that speaks S3, such as `http://minio:9000`; AWS if not given.",
+    )
+    s3_region: str | None = _setting("s3.region", None, text, "The region of the bucket.")
+    s3_access_key: str | None = _setting("s3.accessKey", None, text, "The name of an access key.", secret=True)
+    s3_secret_key: str | None = _setting("s3.secretKey", None, text, "The secret of the access key.", secret=True)
+    s3_session_token: str | None = _setting(
+        "s3.sessionToken", None, text, "What temporary credentials have in addition.", secret=True
+    )
+    s3_path_style: bool = _setting(
+        "s3.pathStyleAccess",
+        default=True,
+        parse=boolean,
+        doc="The bucket is in the path of a request, not in the name of the host.",
+    )
+    s3_streaming_threshold: int = _setting(
+        "s3.streamingThreshold", 100 * 1024**2, size, "A smaller file is sent in one request, in any object store."
+    )
+    s3_multipart_threshold: int = _setting(
+        "s3.multipartThreshold", 100 * 1024**2, size, "The same; the smaller of the two decides."
+    )
+    s3_part_size: int = _setting(
+        "s3.partSize", 64 * 1024**2, part_size, "A larger file is sent in parts of this size, in any object store."
+    )
+    s3_max_concurrency: int = _setting(
+        "s3.maxConcurrency", 4, positive_integer, "So many parts are sent at once, and are in memory."
+    )
+    azure_account_name: str | None = _setting(
+        "azure.accountName", None, text, "The storage account, where the location does not name it."
+    )
+    azure_account_key: str | None = _setting("azure.accountKey", None, text, "A key of the account.", secret=True)
+    azure_tenant_id: str | None = _setting("azure.tenantId", None, text, "The directory of a service principal.")
+    azure_client_id: str | None = _setting("azure.clientId", None, text, "The application of a service principal.")
+    azure_client_secret: str | None = _setting(
+        "azure.clientSecret", None, text, "The secret of a service principal.", secret=True
+    )
+    azure_sas_token: str | None = _setting("azure.sasToken", None, text, "A shared access signature.", secret=True)
+    azure_endpoint: str | None = _setting(
+        "azure.endpoint", None, text, "The address of the blob service, where it is not the usual one."
+    )
+    store_timeout: timedelta = _setting(  # noqa: RUF009
+        "store.requestTimeout", timedelta(minutes=2), duration, "A request to an object store may take so long."
+    )
+    store_max_retries: int = _setting(
+        "store.maxRetries", 10, not_negative, "How often a request that an object store failed to answer is sent again."
+    )
+    single_writer: bool = _setting(
+        "commit.unsafeSingleWriter",
+        default=False,
+        parse=boolean,
+        doc="Writes to an object store that cannot create a file only if it is not there. Two writers at once lose data.",
+    )
     typemap: Mapping[str, str] = field(default_factory=dict)
     coalesce_rules: Mapping[str, str] = field(default_factory=dict)
 
@@ -275,6 +346,12 @@ class Config:
         if (self.txn_app_id is None) != (self.txn_version is None):
             missing = "txnVersion" if self.txn_version is None else "txnAppId"
             raise ConfigError(f"txnAppId and txnVersion go together, and {missing} is missing", key=missing, value=None)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that must not be shown to anybody."""
+        values = (getattr(self, setting.name) for setting in fields(self) if setting.metadata.get("secret"))
+        return tuple(value for value in values if value)
 
     @classmethod
     def resolve(cls, *sources: Mapping[str, str], properties: Mapping[str, str] | None = None) -> Self:
@@ -300,6 +377,20 @@ _BY_KEY = {
     if key
 }
 _BY_NAME = {setting.name: setting for setting in fields(Config)}
+
+
+_SECRET = re.compile(
+    r"(secret|password|token|signature|(access|account|secret|api|private|sas)[._-]?key)s?$", re.IGNORECASE
+)
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key, one of ours or not, says that its value is nobody's business.
+
+    >>> [is_secret(key) for key in ("azure.accountKey", "fs.s3a.secret.key", "s3.sessionToken", "tokenizer")]
+    [True, True, True, False]
+    """
+    return _SECRET.search(key.strip()) is not None
 
 
 def canonical(source: Mapping[str, str]) -> dict[str, str]:
@@ -348,7 +439,8 @@ def _parsed(metadata: Mapping[str, Any], key: str, given: str) -> Any:
 def _unknown(key: str, short: str, given: str) -> ConfigError:
     close = difflib.get_close_matches(short.lower(), _BY_KEY, n=1)
     hint = f"; did you mean {_BY_KEY[close[0]].metadata['key']!r}?" if close else ""
-    return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=given)
+    secret = is_secret(key) or (bool(close) and _BY_KEY[close[0]].metadata["secret"])
+    return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=None if secret else given)
 
 
 def markdown() -> str:
@@ -395,6 +487,6 @@ def _shown(default: Any) -> str:
         case bool():
             return f"`{str(default).lower()}`"
         case timedelta():
-            return f"`{default.days} days`"
+            return f"`{default.days} days`" if default.days else f"`{default.seconds} s`"
         case _:
             return f"`{default}`"

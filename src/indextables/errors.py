@@ -22,6 +22,7 @@ IndexTablesError
 │   ├── AlreadyExistsError
 │   ├── AccessDeniedError
 │   ├── UnsafePathError             a path that would leave the table
+│   ├── UnsafeStoreError            an object store that would overwrite a commit
 │   ├── DamagedSplitError           a split whose bytes are not what was written
 │   ├── UnsupportedSplitError       a split written by a newer release
 │   └── OversizedSplitError         more rows than one search index holds
@@ -164,6 +165,10 @@ class AccessDeniedError(StorageError):
 
 
 class UnsafePathError(StorageError):
+    pass
+
+
+class UnsafeStoreError(StorageError):
     pass
 
 

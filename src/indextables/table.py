@@ -28,6 +28,7 @@ from indextables.log.splits import layouts
 from indextables.predicate import Predicate
 from indextables.read.listing import list_partitions, list_splits
 from indextables.read.opener import SplitOpener
+from indextables.read.prewarm import Prewarmed, prewarm
 from indextables.read.question import ask
 from indextables.read.scan import Scan
 from indextables.read.top import search_top
@@ -38,6 +39,8 @@ from indextables.rewrite.replace import replace_where, scope_of
 from indextables.rewrite.request import merge_request
 from indextables.schema import parse_type
 from indextables.search import FieldRule
+from indextables.split import CacheUse
+from indextables.storage import Traffic
 from indextables.upkeep.advice import Advice
 from indextables.upkeep.advise import advise, columns_of
 from indextables.upkeep.health import Health, health
@@ -199,9 +202,8 @@ class IndexTable:
     ) -> Scan:
         """Rows that satisfy a condition (SQL, or built in Python) and a search; read when asked for."""
         question = ask(self._snapshot, self._rules, where=where, query=query, columns=columns)
-        return Scan(
-            self._snapshot, question, self._opener, limit=limit, parallelism=self._config(None).read_parallelism
-        )
+        parallelism = self._config(None).read_parallelism
+        return Scan(self._snapshot, question, self._opener, limit=limit, parallelism=parallelism, options=self._options)
 
     def count(self, where: str | Predicate | None = None, *, query: str | None = None) -> int:
         """The number of rows; from the log, as far as it knows."""
@@ -217,6 +219,20 @@ class IndexTable:
     ) -> pa.Table:
         """The rows that match best, best first, with their `_score`."""
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
+
+    def prewarm(self, where: str | Predicate | None = None) -> Prewarmed:
+        """Brings the indexes of the splits that a condition leaves to the local cache, before anybody searches."""
+        return prewarm(self.scan(where=where, columns=[]))
+
+    @property
+    def traffic(self) -> Traffic:
+        """What this handle has asked of the store so far."""
+        return self._log.store.traffic
+
+    @property
+    def cache(self) -> CacheUse:
+        """How well the local cache of indexes serves this process."""
+        return self._opener.cache.use
 
     def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> "IndexTable":
         """The table as it was; such a handle never moves and cannot write."""

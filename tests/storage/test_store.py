@@ -10,18 +10,23 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from indextables.config import Config
 from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, UnsafePathError
 from indextables.storage import Store, open_store
 from indextables.storage.local import TEMPORARY
+from tests.stores.servers import Server
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "s3", "azure"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     match request.param:
         case "local":
             return open_store(tmp_path / "my table")
-        case _:
+        case "memory":
             return open_store(f"memory://{uuid4().hex}/my table")
+        case cloud:
+            server: Server = request.getfixturevalue(cloud)
+            return open_store(server.new_table() + "/my table", Config.resolve(server.options))
 
 
 ODD_KEYS = [

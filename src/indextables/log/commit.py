@@ -9,6 +9,7 @@ from typing import assert_never
 
 from indextables.errors import (
     AccessDeniedError,
+    AlreadyExistsError,
     CommitRetriesExhaustedError,
     ConflictError,
     IndexTablesError,
@@ -33,6 +34,7 @@ ENGINE = f"indextables/{__version__}"
 _FIRST_WAIT = 0.01
 _GROWTH = 1.5
 _LONGEST_WAIT = 1.0
+_UNCLEAR_ANSWERS = 5  # each after all the retries of the store itself
 _UNLISTED = LogFiles({}, {}, [])
 
 
@@ -54,7 +56,9 @@ class Committed:
 
 def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: Plan | None = None) -> Committed:
     """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
+    store.prove_put_if_absent()
     reason: IndexTablesError | None = None
+    unclear = 0
     for missed in _missed(store, transaction.snapshot):
         caught_up = _against(store, transaction, missed, replan)
         if caught_up is None:
@@ -67,7 +71,8 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
         reason = _put(store, mine)
         if reason is None:
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
-        if isinstance(reason, AccessDeniedError):
+        unclear += not isinstance(reason, AlreadyExistsError)
+        if isinstance(reason, AccessDeniedError) or unclear > _UNCLEAR_ANSWERS:
             raise reason
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
         for winner in _versions_from(store, mine.number):

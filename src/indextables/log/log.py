@@ -51,11 +51,11 @@ class TransactionLog:
     @classmethod
     def open(cls, uri: str | Path, config: Config | None = None) -> Self:
         """The log at a place; whether there is a table is found out when it is read."""
-        return cls(open_store(uri), config)
+        return cls(open_store(uri, config), config)
 
     def configured(self, config: Config) -> "TransactionLog":
         """The same log under other settings; what has been read of it is kept."""
-        log = TransactionLog(self.store, config)
+        log = TransactionLog(self.store.configured(config), config)
         log._seen = self._seen
         return log
 

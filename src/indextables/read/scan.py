@@ -1,6 +1,6 @@
 """A scan: a question to a table at one version, answered when asked for."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -27,7 +27,10 @@ T = TypeVar("T")
 
 
 class Scan:
-    """Rows of a table that satisfy a predicate; nothing is read before one of its methods is called."""
+    """Rows of a table that satisfy a predicate; nothing is read before one of its methods is called.
+
+    `options` are those the table was opened with; Spark's executors open it again.
+    """
 
     def __init__(
         self,
@@ -37,12 +40,14 @@ class Scan:
         *,
         limit: int | None = None,
         parallelism: int = 8,
+        options: Mapping[str, str] | None = None,
     ) -> None:
         if limit is not None and limit < 0:
             raise ConfigError(f"the limit is {limit}; it cannot be below zero", key="limit", value=str(limit))
         self.snapshot = snapshot
         self.question = question
-        self._opener = opener
+        self.opener = opener
+        self.options = dict(options or {})
         self._limit = limit
         self._parallelism = parallelism
 
@@ -57,7 +62,7 @@ class Scan:
     @property
     def table(self) -> str:
         """Where the table is."""
-        return str(self._opener.store.location)
+        return str(self.opener.store.location)
 
     @property
     def limit(self) -> int | None:
@@ -142,14 +147,14 @@ class Scan:
     def asking_for(self, columns: tuple[str, ...]) -> "Scan":
         """The same rows, other columns of them."""
         question = replace(self.question, columns=columns)
-        return Scan(self.snapshot, question, self._opener, parallelism=self._parallelism)
+        return Scan(self.snapshot, question, self.opener, parallelism=self._parallelism, options=self.options)
 
     def explain(self) -> Explanation:
         """Which splits are opened and why; nothing is."""
         return explain(self.plan)
 
     def open(self, task: SplitTask) -> SplitReader:
-        return self._opener.open(task.split)
+        return self.opener.open(task.split)
 
     def rows_of(self, task: SplitTask) -> list[pa.RecordBatch]:
         return list(matching_rows(self.open(task), self.question, wholly=task.wholly, limit=self._limit))
@@ -158,7 +163,7 @@ class Scan:
         """The results in the order of the tasks, so many of them at work at once."""
 
         def told(task: SplitTask) -> T:
-            with told_if_gone(task.split, self._opener.store, self.snapshot.version):
+            with told_if_gone(task.split, self.opener.store, self.snapshot.version):
                 return work(task)
 
         if len(tasks) <= 1:

@@ -30,7 +30,7 @@ class ScanWork:
     version: int
 
     def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
-        opener = SplitOpener.of(open_store(self.location), self.config)
+        opener = SplitOpener.of(open_store(self.location, self.config), self.config)
         for task in tasks:
             with told_if_gone(task.split, opener.store, self.version):
                 for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):

@@ -13,7 +13,7 @@ All others are settings (`indextables.config`). Keys are in any letter case.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
@@ -52,7 +52,7 @@ class Asked:
     time_zone: str
     case_sensitive: bool
     searches: tuple[IndexQuery, ...]
-    settings: Mapping[str, str]
+    settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:

@@ -13,11 +13,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import TransactionLog
 from indextables.spark.frames import decided
 from indextables.spark.java import Java, frame_over, plan_of
-from indextables.spark.options import FORMAT
+from indextables.spark.options import FORMAT, settings_of
 from indextables.spark.relation import copied, options_of, with_relations
 from indextables.spark.types import spark_schema
 
@@ -63,8 +64,9 @@ def brought_up_to_date(spark: SparkSession, parts: Sequence[str]) -> Entry | Non
     entry, found = entry_of(spark, parts), _metadata(spark, parts)
     if entry is None or found is None:
         return None
+    config = Config.resolve(settings_of(spark))
     try:
-        columns = spark_schema(TransactionLog.open(entry.location).snapshot().metadata.arrow_schema())
+        columns = spark_schema(TransactionLog.open(entry.location, config).snapshot().metadata.arrow_schema())
     except TableNotFoundError:
         return entry  # the first write creates it, and a read says that there is nothing
     if _shape(StructType.fromJson(json.loads(found.schema().json()))) != _shape(columns):

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
+from indextables.config import canonical
 from indextables.errors import ConfigError, InvalidPredicateError
 from indextables.log import Snapshot
 from indextables.predicate import read, to_sql
@@ -100,6 +101,7 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
     """The rows of a scan, read by Spark's executors."""
     register(spark)
     options = {
+        **canonical(scan.options),
         "path": scan.table,
         "versionAsOf": str(scan.snapshot.version),
         "where": _text_of(scan.question),

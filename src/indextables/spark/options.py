@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
 from indextables.rewrite.replace import scope_of
+from indextables.spark.hadoop import from_hadoop
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
@@ -32,8 +33,10 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
-    """The session's settings that are ours."""
-    return {key: value for key, value in session.conf.getAll.items() if key.lower().startswith(PREFIX)}
+    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same."""
+    everything = session.conf.getAll
+    ours = {key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}
+    return {**from_hadoop(everything, ours), **ours}
 
 
 def scope_in(options: Mapping[str, str]) -> Scope:

@@ -12,7 +12,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
 
-from indextables.config import canonical
+from indextables.config import Config, canonical
 from indextables.errors import ConfigError, LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
@@ -29,7 +29,7 @@ from indextables.spark.catalog import (
 )
 from indextables.spark.inserts import analyzed_insert, literal
 from indextables.spark.java import Java, frame_over, kind, pairs, sequence
-from indextables.spark.options import FORMAT, settings_in
+from indextables.spark.options import FORMAT, settings_in, settings_of
 from indextables.spark.relation import options_of
 from indextables.spark.types import arrow_schema, spark_schema
 from indextables.spark.writer import TableWriter
@@ -166,7 +166,9 @@ def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
     location = given.pop("path", None)
     if not columns.fields and location is None:
         raise _refused("neither columns nor a location", "give columns, or the LOCATION of a table")
-    if location is not None and (not columns.fields or TransactionLog.open(location).exists()):
+    if location is not None and (
+        not columns.fields or TransactionLog.open(location, Config.resolve(settings_of(spark))).exists()
+    ):
         _refuse_differences(IndexTable.open(location), columns, _layout(plan), given)
         register(spark, parts, location)
         return

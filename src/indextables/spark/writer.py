@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
-from indextables.config import PREFIX, canonical
+from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError, TableExistsError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
@@ -192,7 +192,7 @@ class TableWriter(DataFrameWriter):
     def _write(self, mode: Mode) -> None:
         path = path_in(self._given)
         settings = self._settings(mode)
-        if mode is Mode.IGNORE and TransactionLog.open(path).exists():
+        if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
             return
         internal = {MODE: mode.value, **_session_reads(self._spark)}
         job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings], scope=scope_in(internal))

@@ -1,8 +1,8 @@
 """One file: rows as Parquet, a search index beside them, and what is known of both."""
 
-from indextables.split.cache import SplitCache
+from indextables.split.cache import CacheUse, SplitCache
 from indextables.split.reader import SplitReader
 from indextables.split.statistics import Statistics
 from indextables.split.writer import SplitFacts, SplitOptions, write_split
 
-__all__ = ["SplitCache", "SplitFacts", "SplitOptions", "SplitReader", "Statistics", "write_split"]
+__all__ = ["CacheUse", "SplitCache", "SplitFacts", "SplitOptions", "SplitReader", "Statistics", "write_split"]

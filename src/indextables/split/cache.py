@@ -1,6 +1,7 @@
 """What is kept of splits from one question to the next. A split never changes, so nothing here can be out of date."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -18,6 +19,31 @@ _OPEN_INDEXES = 128
 _FOOTER_BYTES = 64 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """Indexes that were there when asked for, and that were not; bytes that are there, and that may be.
+
+    >>> print(CacheUse(hits=30, misses=10, bytes=5_000_000, max_bytes=10_000_000, directory="/tmp/c"))
+    75.0% of 40 indexes were in /tmp/c, which holds 5,000,000 of 10,000,000 bytes
+    """
+
+    hits: int
+    misses: int
+    bytes: int
+    max_bytes: int
+    directory: str
+
+    @property
+    def hit_rate(self) -> float:
+        """From 0 to 1; 1 where nothing was asked for."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else 1.0
+
+    def __str__(self) -> str:
+        asked, held = self.hits + self.misses, f"{self.bytes:,} of {self.max_bytes:,} bytes"
+        return f"{self.hit_rate:.1%} of {asked:,} indexes were in {self.directory}, which holds {held}"
+
+
 class SplitCache:
     """Indexes on local disk, shared with other processes; the indexes and footers last used, in this process.
 
@@ -28,6 +54,7 @@ class SplitCache:
         self.directories = directories
         self._indexes: LRUCache[Identity, tantivy.Index] = LRUCache(_OPEN_INDEXES)
         self._footers: LRUCache[Identity, Footer] = LRUCache(_FOOTER_BYTES, getsizeof=_bytes)
+        self._hits = 0
         self._lock = Lock()
 
     @classmethod
@@ -35,10 +62,24 @@ class SplitCache:
         directory = Path(config.cache_directory, "indextables") if config.cache_directory else default_directory()
         return cls(DirectoryCache(directory, max_bytes=config.cache_max_size))
 
+    @property
+    def misses(self) -> int:
+        """How many indexes this process had to unpack."""
+        return self.directories.misses
+
+    @property
+    def use(self) -> "CacheUse":
+        """How the cache has done in this process, and what it holds for all processes of the machine."""
+        with self._lock:
+            hits = self._hits + self.directories.hits
+        directories = self.directories
+        return CacheUse(hits, self.misses, directories.size(), directories.max_bytes, str(directories.directory))
+
     def index(self, identity: Identity, fill: Callable[[Path], object], *, name: str) -> tantivy.Index:
         """The index of this identity, unpacked by `fill` if it is nowhere yet; `name` is for messages."""
         with self._lock:
             if identity in self._indexes:
+                self._hits += 1
                 return self._indexes[identity]
         index = self.directories.opened(identity, fill, partial(open_index, name=name))
         with self._lock:

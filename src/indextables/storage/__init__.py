@@ -3,5 +3,6 @@
 from indextables.storage.location import Location
 from indextables.storage.open import open_store
 from indextables.storage.store import Entry, Store
+from indextables.storage.traffic import Traffic
 
-__all__ = ["Entry", "Location", "Store", "open_store"]
+__all__ = ["Entry", "Location", "Store", "Traffic", "open_store"]

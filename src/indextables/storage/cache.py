@@ -65,7 +65,7 @@ class DirectoryCache:
         self.hits = 0
         self.misses = 0
         self.directory = directory
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._counting = Lock()
 
     def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
@@ -128,12 +128,12 @@ class DirectoryCache:
         way, and together they look once in every `_LOOK_AFTER` of the limit that they add.
         """
         with suppress(FileNotFoundError):
-            return random.random() * self._max_bytes * _LOOK_AFTER <= _bytes_in(entry)  # noqa: S311 - no secret is made of it
+            return random.random() * self.max_bytes * _LOOK_AFTER <= _bytes_in(entry)  # noqa: S311 - no secret is made of it
         return False
 
     def _make_room(self, *, keep: Path) -> None:
         entries = sorted(self._entries(), key=lambda entry: entry.last_used)
-        excess = sum(entry.size for entry in entries) - self._max_bytes
+        excess = sum(entry.size for entry in entries) - self.max_bytes
         for entry in entries:
             if excess <= 0:
                 break

@@ -1,11 +1,15 @@
 """The one door through which foreign storage errors become ours."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from obstore import exceptions as foreign
 
 from indextables.errors import AccessDeniedError, AlreadyExistsError, IndexTablesError, NotFoundError, StorageError
+
+_SIGNATURE = re.compile(r"(\b(?:sig|X-Amz-Signature|X-Amz-Security-Token)=)[^&\s\"',)]+", re.IGNORECASE)
+_FORBIDDEN = re.compile("status code: 40[13]")  # a listing that is refused is a plain GenericError to obstore
 
 # Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) beside its own tree.
 KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
@@ -31,18 +35,32 @@ KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Inside, whatever storage raises comes out as a StorageError that names `path`."""
+def translated(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None]:
+    """Inside, whatever storage raises comes out as a StorageError that names `path` and tells no secret."""
     try:
         yield
     except IndexTablesError:
         raise
     except tuple(KINDS) as error:
-        kind, what = next(KINDS[base] for base in type(error).__mro__ if base in KINDS)
-        raise kind(f"{path} {what}{_detail(kind, error)}", path=path) from error
+        said = without_secrets(str(error), secrets)
+        known = foreign.PermissionDeniedError if _FORBIDDEN.search(said) else type(error)
+        kind, what = next(KINDS[base] for base in known.__mro__ if base in KINDS)
+        raised = kind(f"{path} {what}{_detail(kind, said)}", path=path)
+        raise raised from (error if said == str(error) else None)
 
 
-def _detail(kind: type[StorageError], error: Exception) -> str:
+def without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """The text without these values, and without the signature that the address of a request may carry.
+
+    >>> without_secrets("GET https://a.net/t?sv=2024&sig=abc%3D failed: no such token tok", ["tok"])
+    'GET https://a.net/t?sv=2024&sig=*** failed: no such ***en ***'
+    """
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return _SIGNATURE.sub(r"\1***", text)
+
+
+def _detail(kind: type[StorageError], said: str) -> str:
     """The first line of what the store said, where our own words do not say it all."""
-    first_line = str(error).partition("\n")[0]
+    first_line = said.partition("\n")[0]
     return f" ({first_line})" if first_line and kind in {StorageError, AccessDeniedError} else ""

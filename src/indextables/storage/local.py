@@ -49,7 +49,9 @@ class LocalStore(Store):
                 file.flush()
                 os.fsync(file.fileno())
                 give_name(temporary, target)
+                written = file.tell()
             _flush_directory(target.parent)
+        self.meter.add(1, written=written)
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class Location:
             case "memory":
                 return cls("memory", container, path.strip("/"))
             case known if known in CLOUD_SCHEMES and container:
+                _refuse_credentials(known, container)
                 return cls(known, container, path.strip("/"))
         raise StorageError(
             f"{text!r} is not a location that indextables knows; "
@@ -52,6 +53,15 @@ class Location:
 
     def __str__(self) -> str:
         return self.path if self.scheme == "file" else f"{self.scheme}://{self.container}/{self.path}".rstrip("/")
+
+
+def _refuse_credentials(scheme: str, container: str) -> None:
+    """Credentials in a location would be shown wherever the location is; the account of Azure is none."""
+    if ":" in container.partition("@")[0] or ("@" in container and not scheme.startswith("ab")):
+        raise StorageError(
+            f"a location has no credentials in it: {scheme}://{container.rpartition('@')[2]}/...; give them as settings",
+            path=f"{scheme}://{container.rpartition('@')[2]}",
+        )
 
 
 def _parted(rest: str) -> tuple[str, str]:

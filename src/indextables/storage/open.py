@@ -3,15 +3,16 @@
 from functools import cache
 from pathlib import Path
 
-from obstore.store import MemoryStore, from_url
+from obstore.store import MemoryStore
 
-from indextables.storage.failures import translated
+from indextables.config import Config
+from indextables.storage.cloud import CloudStore
 from indextables.storage.local import LocalStore
 from indextables.storage.location import Location
 from indextables.storage.store import Store
 
 
-def open_store(uri: str | Path | Location) -> Store:
+def open_store(uri: str | Path | Location, config: Config | None = None) -> Store:
     """The store of a table; nothing is read or created yet.
 
     >>> store = open_store("memory://example/logs")
@@ -28,8 +29,7 @@ def open_store(uri: str | Path | Location) -> Store:
         case "memory":
             return Store(location, _memory(location.container))
         case _:
-            with translated(str(location)):
-                return Store(location, from_url(f"{location.scheme}://{location.container}"))
+            return CloudStore(location, config or Config())
 
 
 @cache

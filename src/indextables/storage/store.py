@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,11 +12,14 @@ from typing import Any
 import obstore
 import pyarrow as pa
 
+from indextables.config import Config
 from indextables.errors import NotFoundError, StorageError
 from indextables.storage.failures import translated
 from indextables.storage.location import Location, checked_key
+from indextables.storage.traffic import Meter, Traffic
 
 _PARALLEL_READS = 16
+PAGE = 1000  # files of a listing that an object store tells at a time
 logger = logging.getLogger(__name__)
 
 
@@ -40,8 +43,12 @@ class Store:
     - everything that goes wrong is a StorageError that names the file.
     """
 
-    def __init__(self, location: Location, backend: Any) -> None:
+    def __init__(
+        self, location: Location, backend: Any, *, secrets: Sequence[str] = (), meter: Meter | None = None
+    ) -> None:
         self.location = location
+        self.meter = meter or Meter()
+        self._secrets = secrets
         self._backend = backend
         self._prefix = f"{location.path.strip('/')}/".lstrip("/")
 
@@ -49,8 +56,10 @@ class Store:
         return f"{type(self).__name__}({str(self.location)!r})"
 
     def read(self, key: str) -> pa.Buffer:
-        with translated(self.name_of(key)):
-            return pa.py_buffer(obstore.get(self._backend, self._path(key)).bytes())
+        with self._asked(key):
+            content = pa.py_buffer(obstore.get(self._backend, self._path(key)).bytes())
+        self.meter.add(1, read=content.size)
+        return content
 
     def read_all(self, keys: Sequence[str]) -> list[pa.Buffer]:
         """The contents of several files, read in parallel."""
@@ -61,47 +70,58 @@ class Store:
 
     def read_range(self, key: str, start: int, end: int) -> pa.Buffer:
         """Bytes `start` up to but not including `end`, fewer if the file ends before."""
-        with translated(self.name_of(key)):
-            return pa.py_buffer(obstore.get_range(self._backend, self._path(key), start=start, end=end))
+        with self._asked(key):
+            content = pa.py_buffer(obstore.get_range(self._backend, self._path(key), start=start, end=end))
+        self.meter.add(1, read=content.size)
+        return content
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
-        """Several ranges of one file; neighbours are fetched together."""
+        """Several ranges of one file."""
         starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
-        with translated(self.name_of(key)):
-            chunks = obstore.get_ranges(self._backend, self._path(key), starts=starts, ends=ends)
-            return [pa.py_buffer(chunk) for chunk in chunks]
+        with self._asked(key):
+            chunks = obstore.get_ranges(self._backend, self._path(key), starts=starts, ends=ends, coalesce=0)
+            contents = [pa.py_buffer(chunk) for chunk in chunks]
+        self.meter.add(len(contents), read=sum(content.size for content in contents))
+        return contents
 
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file, in place of one that may be there."""
-        with translated(self.name_of(key)):
-            obstore.put(self._backend, self._path(key), _octets(data))
+        with self._asked(key):
+            obstore.put(self._backend, self._path(key), _octets(data), use_multipart=False)
+        self.meter.add(1, written=len(data))
 
     def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file that must not be there yet."""
-        with translated(self.name_of(key)):
+        with self._asked(key):
             obstore.put(self._backend, self._path(key), _octets(data), mode="create", use_multipart=False)
+        self.meter.add(1, written=len(data))
 
     def put_file(self, key: str, source: Path) -> None:
         """Copies a local file into the table."""
-        with translated(self.name_of(key)):
+        with self._asked(key):
             obstore.put(self._backend, self._path(key), source)
+        self.meter.add(1, written=source.stat().st_size)
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
         """Every file whose path starts with the directories of `prefix`, in no particular order."""
+        self.meter.add(1)
         under = self._prefix + (checked_key(prefix.rstrip("/"), root=self.location) if prefix else "")
-        with translated(str(self.location)), suppress(FileNotFoundError):
-            for chunk in obstore.list(self._backend, prefix=under or None):
+        with translated(str(self.location), secrets=self._secrets), suppress(FileNotFoundError):
+            for number, chunk in enumerate(obstore.list(self._backend, prefix=under or None, chunk_size=PAGE)):
+                self.meter.add(number > 0)
                 for meta in chunk:
                     yield Entry(meta["path"].removeprefix(self._prefix), meta["size"], meta["last_modified"])
 
     def head(self, key: str) -> Entry:
-        with translated(self.name_of(key)):
+        self.meter.add(1)
+        with self._asked(key):
             meta = obstore.head(self._backend, self._path(key))
             return Entry(key, meta["size"], meta["last_modified"])
 
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
-            with suppress(NotFoundError), translated(self.name_of(key)):
+            self.meter.add(1)
+            with suppress(NotFoundError), self._asked(key):
                 obstore.delete(self._backend, self._path(key))
 
     def discard(self, keys: Iterable[str]) -> None:
@@ -112,9 +132,24 @@ class Store:
             except StorageError:
                 logger.warning("%s was left behind", self.name_of(key), exc_info=True)
 
+    @property
+    def traffic(self) -> Traffic:
+        """What was asked of the store so far."""
+        return self.meter.traffic
+
+    def configured(self, config: Config) -> "Store":  # noqa: ARG002 - for stores that have settings
+        """The same store under other settings; what is asked of either is counted together."""
+        return self
+
+    def prove_put_if_absent(self) -> None:
+        """Raises an UnsafeStoreError where the store may overwrite a file that is there; disk and memory never do."""
+
     def name_of(self, key: str) -> str:
         """The key with the table's location before it, for messages."""
         return f"{self.location}/{key}"
+
+    def _asked(self, key: str) -> AbstractContextManager[None]:
+        return translated(self.name_of(key), secrets=self._secrets)
 
     def _path(self, key: str) -> str:
         return self._prefix + checked_key(key, root=self.location)

@@ -112,7 +112,7 @@ def plan_job(
     (None, 'day')
     """
     refuse_contradictions(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
-    log = TransactionLog.open(table)
+    log = TransactionLog.open(table, Config.resolve(*sources))
     snapshot = _current(log)
     properties = snapshot.metadata.properties if snapshot else {}
     config = sized(Config.resolve(*sources, properties=properties), snapshot)

@@ -6,7 +6,7 @@ from itertools import chain
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError
+from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError, UnsafeStoreError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Metadata, Protocol, Txn
@@ -133,7 +133,7 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
 
     try:
         done = log.commit(transaction, replan=replan and (lambda snapshot: again(snapshot, replan)))
-    except (ConflictError, AccessDeniedError, LogError):
+    except (ConflictError, AccessDeniedError, LogError, UnsafeStoreError):
         log.store.discard(add.path for add in latest.adds)
         raise
     if not done.written:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 from msgspec import structs
 
-from indextables.config import Config
+from indextables.config import Config, is_secret
 from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Coalescing, Layout
 from indextables.log import Snapshot
@@ -62,6 +62,13 @@ def new_metadata(
 
 
 def _text(key: str, value: object) -> str:
+    if is_secret(key):
+        raise ConfigError(
+            f"the property {key!r} would be kept in the table's log for all to read; "
+            "give it as an option, in the session or in the environment",
+            key=key,
+            value=None,
+        )
     match value:
         case bool():
             return str(value).lower()

@@ -1,0 +1,146 @@
+"""From a location and settings to a client of its object store.
+
+What the settings leave open is found where obstore looks for it: the usual environment variables, and the identity that a
+machine, container or pod has.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from indextables.config import Config, is_secret
+from indextables.errors import ConfigError
+from indextables.storage.location import Location
+
+_KINDS = {"s3": S3Store, "s3a": S3Store, "abfs": AzureStore, "abfss": AzureStore, "az": AzureStore, "gs": GCSStore}
+_ENVIRONMENTS = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+_PUBLIC_AZURE = ".core.windows.net"
+
+
+def client_for(location: Location, config: Config) -> Any:
+    """The client of a bucket or container; the same one for the same settings, with its connections and credentials."""
+    own = _s3(location, config) if _KINDS[location.scheme] is S3Store else _azure(location, config)
+    recipe = _Recipe(
+        scheme=location.scheme,
+        container=location.container.partition("@")[0],
+        own=tuple((key, value) for key, value in own.items() if value is not None),
+        timeout=config.store_timeout,
+        max_retries=config.store_max_retries,
+        environment=tuple(sorted(_environment())),
+        process=os.getpid(),
+        keys=_keys(config) if _KINDS[location.scheme] is S3Store else None,
+    )
+    return _client(recipe)
+
+
+def secrets_of(config: Config) -> tuple[str, ...]:
+    """The values that no message may show, from settings and environment."""
+    return (*config.secrets, *(value for name, value in _environment() if value and is_secret(name)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Recipe:
+    """All that a client depends on. A client is of no use in a process that was forked from its own."""
+
+    scheme: str
+    container: str
+    own: tuple[tuple[str, Any], ...]
+    timeout: timedelta
+    max_retries: int
+    environment: tuple[tuple[str, str], ...]
+    process: int
+    keys: "_Keys | None"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Keys:
+    """Credentials for S3 as they were given. As a whole, so that none of them is paired with one of the environment."""
+
+    access_key: str
+    secret_key: str
+    session_token: str | None
+
+    def get(self) -> Any:
+        keys = {"access_key_id": self.access_key, "secret_access_key": self.secret_key}
+        return {**keys, "token": self.session_token, "expires_at": None}
+
+
+@lru_cache(maxsize=32)
+def _client(recipe: _Recipe) -> Any:
+    config, environment = dict(recipe.own), dict(recipe.environment)
+    endpoint = config.get("endpoint") or next((environment[name] for name in _ENDPOINTS if name in environment), "")
+    keys = {"credential_provider": recipe.keys.get} if recipe.keys else {}
+    return _KINDS[recipe.scheme](
+        recipe.container,
+        config=config,
+        **keys,
+        client_options={"timeout": recipe.timeout, **({"allow_http": True} if endpoint.startswith("http:") else {})},
+        retry_config={"max_retries": recipe.max_retries},
+    )
+
+
+def _environment() -> Iterator[tuple[str, str]]:
+    return ((name, value) for name, value in os.environ.items() if name.startswith(_ENVIRONMENTS))
+
+
+def _s3(location: Location, config: Config) -> Mapping[str, Any]:
+    endpoint = config.s3_endpoint and config.s3_endpoint.rstrip("/")
+    return {
+        "endpoint": endpoint if config.s3_path_style or not endpoint else _with_bucket(endpoint, location.container),
+        "region": config.s3_region,
+        "virtual_hosted_style_request": None if config.s3_path_style else True,
+    }
+
+
+def _keys(config: Config) -> _Keys | None:
+    given = (config.s3_access_key, config.s3_secret_key)
+    if given == (None, None):
+        return None
+    if None in given:
+        missing = "s3.secretKey" if given[1] is None else "s3.accessKey"
+        raise ConfigError(
+            f"s3.accessKey and s3.secretKey go together, and {missing} is missing", key=missing, value=None
+        )
+    return _Keys(str(config.s3_access_key), str(config.s3_secret_key), config.s3_session_token)
+
+
+def _with_bucket(endpoint: str, bucket: str) -> str:
+    """The host that a bucket has of its own.
+
+    >>> _with_bucket("https://minio:9000", "logs")
+    'https://logs.minio:9000'
+    """
+    parts = urlsplit(endpoint)
+    return urlunsplit(parts._replace(netloc=f"{bucket}.{parts.netloc}"))
+
+
+def _azure(location: Location, config: Config) -> Mapping[str, Any]:
+    if _KINDS[location.scheme] is not AzureStore:
+        return {}
+    account, _, domain = location.container.partition("@")[2].partition(".")
+    return {
+        "account_name": account or config.azure_account_name,
+        "account_key": config.azure_account_key,
+        "tenant_id": config.azure_tenant_id,
+        "client_id": config.azure_client_id,
+        "client_secret": config.azure_client_secret,
+        "sas_key": config.azure_sas_token,
+        "endpoint": config.azure_endpoint or _azure_endpoint(account, domain),
+    }
+
+
+def _azure_endpoint(account: str, domain: str) -> str | None:
+    """The blob service of an account that is not in the public cloud, whose services are known.
+
+    >>> _azure_endpoint("logs", "dfs.core.chinacloudapi.cn")
+    'https://logs.blob.core.chinacloudapi.cn'
+    """
+    known = not domain or f".{domain}".endswith(_PUBLIC_AZURE)
+    return None if known else f"https://{account}.blob.{domain.partition('.')[2]}"

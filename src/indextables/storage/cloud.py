@@ -1,0 +1,134 @@
+"""Object stores: uploads in parts, reads in few requests, and proof that a file is created only if it is not there."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import obstore
+import pyarrow as pa
+
+from indextables.config import Config
+from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, UnsafeStoreError
+from indextables.storage.clients import client_for, secrets_of
+from indextables.storage.failures import translated
+from indextables.storage.location import Location
+from indextables.storage.ranges import coalesced
+from indextables.storage.store import PAGE, Store
+from indextables.storage.traffic import Meter
+
+_MOST_PARTS = 10_000  # of one file in S3
+_PROOF = "_transaction_log/_put_if_absent"
+_PROVED: set[tuple[str | None, ...]] = set()  # places, by this process
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPolicy:
+    """How a file is sent: at once below `threshold`, else in parts, of which `concurrency` are in memory.
+
+    >>> policy = UploadPolicy(threshold=100 * 1024**2, part_size=64 * 1024**2, concurrency=4)
+    >>> policy.part_of(99 * 1024**2), policy.part_of(500 * 1024**2), policy.part_of(2 * 1024**4)
+    (None, 67108864, 219902326)
+    """
+
+    threshold: int
+    part_size: int
+    concurrency: int
+
+    @classmethod
+    def configured(cls, config: Config) -> "UploadPolicy":
+        threshold = min(config.s3_streaming_threshold, config.s3_multipart_threshold)
+        return cls(threshold, config.s3_part_size, config.s3_max_concurrency)
+
+    def part_of(self, size: int) -> int | None:
+        """The size of the parts; None for a file that is sent at once."""
+        return None if size < self.threshold else max(self.part_size, ceil(size / _MOST_PARTS))
+
+
+class CloudStore(Store):
+    def __init__(self, location: Location, config: Config, *, meter: Meter | None = None) -> None:
+        secrets = secrets_of(config)
+        with translated(str(location), secrets=secrets):
+            super().__init__(location, client_for(location, config), secrets=secrets, meter=meter)
+        self._uploads = UploadPolicy.configured(config)
+        self._single_writer = config.single_writer
+        self._place = (str(location), config.s3_endpoint, config.azure_endpoint)
+
+    def configured(self, config: Config) -> "CloudStore":
+        return CloudStore(self.location, config, meter=self.meter)
+
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
+        """Several ranges of one file, in as many requests as there are ranges far from each other."""
+        merged = coalesced(ranges)
+        fetched, starts = super().read_ranges(key, merged), [start for start, _ in merged]
+        places = [bisect_right(starts, start) - 1 for start, _ in ranges]
+        return [
+            _cut(fetched[at], start - starts[at], end - starts[at])
+            for at, (start, end) in zip(places, ranges, strict=True)
+        ]
+
+    def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
+        if not self._single_writer:
+            super().put_if_absent(key, data)
+            return
+        if self._is_there(key):
+            raise AlreadyExistsError(f"{self.name_of(key)} already exists", path=self.name_of(key))
+        self.put(key, data)
+
+    def put_file(self, key: str, source: Path) -> None:
+        size = source.stat().st_size
+        part = self._uploads.part_of(size)
+        with self._asked(key):
+            if part is None:
+                obstore.put(self._backend, self._path(key), source, use_multipart=False)
+            else:
+                concurrency = self._uploads.concurrency
+                obstore.put(self._backend, self._path(key), source, chunk_size=part, max_concurrency=concurrency)
+        self.meter.add(1 if part is None else 2 + ceil(size / part), written=size)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Many at a time; one by one where one of them is not there, which Azure has a mind to report."""
+        paths = [self._path(key) for key in keys]
+        for some in (paths[at : at + PAGE] for at in range(0, len(paths), PAGE)):
+            self.meter.add(1)
+            try:
+                with translated(str(self.location), secrets=self._secrets):
+                    obstore.delete(self._backend, some)
+            except NotFoundError:
+                super().delete(path.removeprefix(self._prefix) for path in some)
+
+    def prove_put_if_absent(self) -> None:
+        """Has the store refuse a file that is there, once per process: whether it can be trusted with commits."""
+        if self._single_writer or self._place in _PROVED:
+            return
+        try:
+            for _ in range(2):  # the first may create it
+                super().put_if_absent(
+                    _PROOF, b"This file shows that the store refuses to create a file that is there.\n"
+                )
+        except AlreadyExistsError:
+            _PROVED.add(self._place)
+            return
+        except StorageError as error:
+            if "501 Not Implemented" not in str(error):
+                raise
+        raise UnsafeStoreError(
+            f"{self.location} is in a store that does not refuse to create a file that is there already (the condition "
+            "If-None-Match of a PUT), so that two writers could overwrite each other's commits; use a store that does, or, "
+            "if there is never more than one writer, set spark.indextables.commit.unsafeSingleWriter to true",
+            path=str(self.location),
+        )
+
+    def _is_there(self, key: str) -> bool:
+        try:
+            self.head(key)
+        except NotFoundError:
+            return False
+        return True
+
+
+def _cut(data: pa.Buffer, start: int, end: int) -> pa.Buffer:
+    """A range of what was fetched; shorter where the file ended before."""
+    start, end = min(start, data.size), min(end, data.size)
+    return data.slice(start, end - start)
