@@ -3,8 +3,7 @@
 from indextables.errors import IndexTablesError
 from indextables.layout import Layout, Transform
 from indextables.lazy import __getattr__
-from indextables.predicate import col
 from indextables.release import __version__
 from indextables.table import IndexTable
 
-__all__ = ["IndexTable", "IndexTablesError", "Layout", "Transform", "__getattr__", "__version__", "col"]
+__all__ = ["IndexTable", "IndexTablesError", "Layout", "Transform", "__getattr__", "__version__"]

@@ -1,9 +1,12 @@
-"""Names of the package that need PySpark: loaded when they are asked for, so that the rest works without it."""
+"""Names of the package that are loaded when they are asked for: they need PySpark, or time that others need not wait."""
 
 from importlib import import_module
 from typing import Any
 
-_SPARKS = frozenset({"IndexTablesDataSource", "enable", "explain", "sql"})
+_HOMES = {
+    **dict.fromkeys(("IndexTablesDataSource", "enable", "explain", "sql"), "indextables.spark"),
+    "col": "indextables.predicate",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -14,6 +17,6 @@ def __getattr__(name: str) -> Any:
     Traceback (most recent call last):
     AttributeError: module 'indextables' has no attribute 'enabel'
     """
-    if name not in _SPARKS:
+    if name not in _HOMES:
         raise AttributeError(f"module 'indextables' has no attribute {name!r}")
-    return getattr(import_module("indextables.spark"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -9,58 +9,44 @@
 2
 >>> table.search("message:full", columns=["day"]).column_names
 ['day', '_score']
+
+Each method loads what it needs when it is first called, so that opening a table does not wait for what writes and merges.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from importlib import import_module
-from pathlib import Path
-from typing import Any, Self, cast
+from __future__ import annotations
 
-import pyarrow as pa
+from datetime import UTC, date, datetime, time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from indextables.config import Config
 from indextables.errors import IndexTablesError
-from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.log import CheckpointResult
-from indextables.log.splits import layouts
-from indextables.predicate import Predicate
-from indextables.read.listing import list_partitions, list_splits
-from indextables.read.opener import SplitOpener
-from indextables.read.prewarm import Prewarmed, prewarm
-from indextables.read.question import ask
-from indextables.read.scan import Scan
-from indextables.read.top import search_top
-from indextables.rewrite.drop import Dropped, drop_partitions
-from indextables.rewrite.merge import MergeProgress, MergeResult, merge, plan_only, run_here
-from indextables.rewrite.on_write import merge_after_write
-from indextables.rewrite.replace import replace_where, scope_of
-from indextables.rewrite.request import merge_request
-from indextables.schema import parse_type
-from indextables.search import FieldRule
-from indextables.split import CacheUse
-from indextables.storage import Traffic
-from indextables.upkeep.advice import Advice
-from indextables.upkeep.advise import advise, columns_of
-from indextables.upkeep.health import Health, health
-from indextables.upkeep.profile import profile
-from indextables.upkeep.purge import PurgeResult, purge
-from indextables.upkeep.workload import Given, read_workload
-from indextables.write.evolve import (
-    Change,
-    LayoutChange,
-    alter,
-    layout_change,
-    parsed_layout,
-    with_column,
-    with_layout,
-    with_wider_column,
-)
-from indextables.write.given import Data, batches_of
-from indextables.write.modes import append, create, overwrite
-from indextables.write.plan import current_rules
-from indextables.write.replacing import refuse_contradictions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import timedelta
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from indextables.layout import Layout
+    from indextables.log.log import CheckpointResult
+    from indextables.predicate import Predicate
+    from indextables.read.opener import SplitOpener
+    from indextables.read.prewarm import Prewarmed
+    from indextables.read.scan import Scan
+    from indextables.rewrite.drop import Dropped
+    from indextables.rewrite.merge import MergeProgress, MergeResult
+    from indextables.search import FieldRule
+    from indextables.split import CacheUse
+    from indextables.storage import Traffic
+    from indextables.upkeep.advice import Advice
+    from indextables.upkeep.health import Health
+    from indextables.upkeep.purge import PurgeResult
+    from indextables.upkeep.workload import Given
+    from indextables.write.evolve import Change, LayoutChange
+    from indextables.write.given import Data
 
 
 class IndexTable:
@@ -90,6 +76,9 @@ class IndexTable:
         `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` says how a column is indexed:
         `text`, `string` or `none`.
         """
+        from indextables.write.evolve import parsed_layout
+        from indextables.write.modes import create
+
         config = Config.resolve(options or {}, properties=properties)
         log = TransactionLog.open(path, config)
         rules = {**config.typemap, **(fields or {})}
@@ -126,7 +115,7 @@ class IndexTable:
     @property
     def layout(self) -> Layout:
         metadata = self._snapshot.metadata
-        return layouts(metadata)[metadata.current_spec_id]
+        return metadata.layouts[metadata.current_spec_id]
 
     @property
     def properties(self) -> dict[str, str]:
@@ -142,6 +131,10 @@ class IndexTable:
 
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
+        from indextables.write.given import batches_of
+        from indextables.write.modes import append
+        from indextables.write.replacing import refuse_contradictions
+
         refuse_contradictions(options or {}, overwrites=False)
         config = self._config(options)
         rows = batches_of(data, self.schema)
@@ -149,6 +142,11 @@ class IndexTable:
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
+        from indextables.rewrite.replace import scope_of
+        from indextables.write.given import batches_of
+        from indextables.write.modes import overwrite
+        from indextables.write.replacing import refuse_contradictions
+
         refuse_contradictions(options or {}, overwrites=True)
         config, snapshot = self._config(options), self._writable()
         replacing = scope_of(config, snapshot.metadata, table=self.path)
@@ -176,6 +174,10 @@ class IndexTable:
         >>> sorted(table.scan(columns=["n"]).to_arrow()["n"].to_pylist())
         [3, 9]
         """
+        from indextables.rewrite.replace import replace_where
+        from indextables.write.given import batches_of
+        from indextables.write.replacing import refuse_contradictions
+
         refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
@@ -186,6 +188,8 @@ class IndexTable:
 
         `time_zone` is that of times in the condition that name none.
         """
+        from indextables.rewrite.drop import drop_partitions
+
         config = self._config(None)
         log = self._log.configured(config)
         after, dropped = drop_partitions(log, self._writable(), where, config, dry_run=dry_run, time_zone=time_zone)
@@ -201,6 +205,9 @@ class IndexTable:
         limit: int | None = None,
     ) -> Scan:
         """Rows that satisfy a condition (SQL, or built in Python) and a search; read when asked for."""
+        from indextables.read.question import ask
+        from indextables.read.scan import Scan
+
         question = ask(self._snapshot, self._rules, where=where, query=query, columns=columns)
         parallelism = self._config(None).read_parallelism
         return Scan(self._snapshot, question, self._opener, limit=limit, parallelism=parallelism, options=self._options)
@@ -218,10 +225,14 @@ class IndexTable:
         limit: int = 10,
     ) -> pa.Table:
         """The rows that match best, best first, with their `_score`."""
+        from indextables.read.top import search_top
+
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
 
     def prewarm(self, where: str | Predicate | None = None) -> Prewarmed:
         """Brings the indexes of the splits that a condition leaves to the local cache, before anybody searches."""
+        from indextables.read.prewarm import prewarm
+
         return prewarm(self.scan(where=where, columns=[]))
 
     @property
@@ -234,7 +245,7 @@ class IndexTable:
         """How well the local cache of indexes serves this process."""
         return self._opener.cache.use
 
-    def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> "IndexTable":
+    def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> IndexTable:
         """The table as it was; such a handle never moves and cannot write."""
         if version is not None and timestamp is not None:
             raise IndexTablesError("give a version or a timestamp, not both")
@@ -253,12 +264,17 @@ class IndexTable:
         Splits that are there stay as they are, each read by the layout that it was written under:
         `merge_splits(rewrite_layout=True)` moves them.
         """
+        from indextables.write.evolve import layout_change, parsed_layout, with_layout
+
         wanted = parsed_layout(layout)
         self._alter(lambda metadata: with_layout(metadata, wanted), {"partitionBy": str(wanted)})
         return layout_change(self._snapshot)
 
     def add_column(self, name: str, kind: str | pa.DataType, *, field: str | None = None) -> int:
         """Adds a column, null in all rows that are there; `field` says how a string is indexed. Gives the new version."""
+        from indextables.schema import parse_type
+        from indextables.write.evolve import with_column
+
         arrow = parse_type(kind) if isinstance(kind, str) else kind
         return self._alter(
             lambda metadata: with_column(metadata, name, arrow, field), {"addColumn": name, "type": str(kind)}
@@ -266,6 +282,9 @@ class IndexTable:
 
     def widen_column(self, name: str, kind: str | pa.DataType) -> int:
         """Gives a column a wider type: integers up to `long`, `float` to `double`. Gives the new version."""
+        from indextables.schema import parse_type
+        from indextables.write.evolve import with_wider_column
+
         arrow = parse_type(kind) if isinstance(kind, str) else kind
         return self._alter(
             lambda metadata: with_wider_column(metadata, name, arrow), {"widenColumn": name, "type": str(kind)}
@@ -292,6 +311,9 @@ class IndexTable:
         older layouts to the current one. `coalesce` lets small partitions share splits, as writes with `coalesce.enabled`
         do. With a Spark session, its executors do the work.
         """
+        from indextables.rewrite.merge import merge, plan_only, run_here
+        from indextables.rewrite.request import merge_request
+
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
         config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
         snapshot = self._writable()
@@ -324,21 +346,31 @@ class IndexTable:
 
         Fewer than `purge.minRetention` have to be forced. A dry run lists what would go.
         """
+        from indextables.upkeep.purge import purge
+
         self._writable()
         config = self._config(options)
         return purge(self._log.configured(config), config, older_than=older_than, dry_run=dry_run, force=force)
 
     def health(self) -> Health:
         """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
+        from indextables.upkeep.health import health
+
         return health(self._log, self._snapshot, self._config(None))
 
     def advise(self, queries: Iterable[Given]) -> Advice:
         """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
+        from indextables.upkeep.advise import advise, columns_of
+        from indextables.upkeep.profile import profile
+        from indextables.upkeep.workload import read_workload
+
         workload = read_workload(queries, self.schema)
         known = profile(self._snapshot, columns_of(self.layout, workload), self._opener)
         return advise(workload, known, self.layout)
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
+        from indextables.write.evolve import alter
+
         log = self._log.configured(self._config(None))
         return self._moved(alter(log, self._writable(), change, parameters))
 
@@ -346,9 +378,13 @@ class IndexTable:
         return self._log.history()
 
     def splits(self) -> pa.Table:
+        from indextables.read.listing import list_splits
+
         return list_splits(self._snapshot)
 
     def partitions(self) -> pa.Table:
+        from indextables.read.listing import list_partitions
+
         return list_partitions(self._snapshot)
 
     def checkpoint(self) -> CheckpointResult:
@@ -356,10 +392,14 @@ class IndexTable:
 
     @property
     def _rules(self) -> dict[str, FieldRule]:
+        from indextables.write.plan import current_rules
+
         return current_rules(self._snapshot.metadata)
 
     @property
     def _opener(self) -> SplitOpener:
+        from indextables.read.opener import SplitOpener
+
         return SplitOpener.of(self._log.store, self._config(None))
 
     def _config(self, options: Mapping[str, str] | None) -> Config:
@@ -371,6 +411,8 @@ class IndexTable:
         return self._snapshot
 
     def _wrote(self, snapshot: Snapshot, config: Config) -> int:
+        from indextables.rewrite.on_write import merge_after_write
+
         if snapshot.version > self._snapshot.version:
             snapshot = merge_after_write(self._log.configured(config), snapshot, config)
         return self._moved(snapshot)

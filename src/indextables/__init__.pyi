@@ -1,0 +1,10 @@
+from indextables.errors import IndexTablesError as IndexTablesError
+from indextables.layout import Layout as Layout
+from indextables.layout import Transform as Transform
+from indextables.predicate import col as col
+from indextables.release import __version__ as __version__
+from indextables.spark import IndexTablesDataSource as IndexTablesDataSource
+from indextables.spark import enable as enable
+from indextables.spark import explain as explain
+from indextables.spark import sql as sql
+from indextables.table import IndexTable as IndexTable
