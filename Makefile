@@ -39,8 +39,9 @@ format: $(READY) ## let ruff format and mend the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## write docs/configuration.md again
+docs: $(READY) ## write docs/configuration.md and docs/cli.md again
 	@$(BIN)/python -c "from indextables.config import markdown; print(markdown(), end='')" > docs/configuration.md
+	@$(BIN)/python -c "from indextables.cli.page import markdown; print(markdown(), end='')" > docs/cli.md
 
 bench: $(READY) ## the benchmarks, with the peers beside them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"

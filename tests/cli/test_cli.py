@@ -1,16 +1,16 @@
 """The command line, as a user calls it."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from indextables import IndexTable
 from indextables.cli.app import app
+from indextables.cli.page import markdown
+from tests.cli.shell import found, run
 
 LINES = pa.table(
     {
@@ -19,16 +19,6 @@ LINES = pa.table(
         "message": ["disk full", "all is well", "disk is nearly full", "nothing"],
     }
 )
-
-
-def run(*words: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def found(*words: object) -> Any:
-    return json.loads(run(*words, "--json").stdout)
 
 
 @pytest.fixture
@@ -141,3 +131,8 @@ def test_the_layout_of_a_table_is_not_changed_by_an_import(table: str, tmp_path:
 def test_debugging_shows_where_it_went_wrong() -> None:
     result = CliRunner().invoke(app, ["--debug", "count", "/nowhere"])
     assert type(result.exception).__name__ == "TableNotFoundError"
+
+
+def test_the_page_about_the_command_line_is_up_to_date() -> None:
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
+    assert page.read_text() == markdown(), "run `make docs`"

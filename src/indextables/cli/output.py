@@ -2,13 +2,17 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from indextables.layout import Layout
 
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width
 Style = Callable[[str, str], Text]
@@ -40,6 +44,32 @@ def show_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:
         number = isinstance(value, int) and not isinstance(value, bool)
         shown.add_row(name.replace("_", " "), f"{value:,}" if number else _cell(name, value, None))
     _console().print(shown)
+
+
+def show_report(result: Any, *, as_json: bool) -> None:
+    """A result that prints as a text for people."""
+    if as_json:
+        show_json(facts(result))
+    else:
+        typer.echo(str(result))
+
+
+def facts(result: Any) -> Any:
+    """A result as plain values: its fields by name, layouts as their text.
+
+    >>> from indextables.rewrite.drop import Dropped
+    >>> facts(Dropped(version=3, dry_run=False, splits=1, rewritten=0, rows=7, copied=0, bytes=99))["rows"]
+    7
+    """
+    match result:
+        case Layout():
+            return str(result)
+        case tuple():
+            return [facts(part) for part in result]
+        case _ if is_dataclass(result):
+            return {field.name: facts(getattr(result, field.name)) for field in fields(result)}
+        case _:
+            return result
 
 
 def show_json(value: Any) -> None:

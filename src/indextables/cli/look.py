@@ -1,0 +1,111 @@
+"""Verbs that look at a table and leave it as it is."""
+
+from typing import Annotated
+
+import typer
+
+from indextables.cli.highlight import Highlighter
+from indextables.cli.options import AtTime, AtVersion, Columns, Json, Query, Settings, Table, Where, names, opened
+from indextables.cli.output import show_figures, show_report, show_rows
+from indextables.schema import type_name
+
+
+def info(
+    path: Table,
+    *,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """What a table is: its version, size, layout and columns."""
+    table = opened(path, option, version=version, timestamp=timestamp)
+    splits = table.splits()
+    figures = {
+        "path": table.path,
+        "version": table.version,
+        "rows": table.count(),
+        "splits": len(splits),
+        "bytes": sum(splits["size"].to_pylist()),
+        "layout": str(table.layout) or None,
+        "columns": {field.name: type_name(field.type) for field in table.schema},
+        "fields": {name: rule.type for name, rule in table.fields.items()},
+        "properties": table.properties,
+    }
+    show_figures(figures, as_json=as_json)
+
+
+def search(
+    path: Table,
+    query: Annotated[str, typer.Argument(help="What to look for: 'message:timeout AND NOT level:INFO'.")],
+    *,
+    where: Where = None,
+    columns: Columns = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="So many rows at most.")] = 10,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """The rows that match a search best, best first."""
+    table = opened(path, option, version=version, timestamp=timestamp)
+    found = table.search(query, where=where, columns=names(columns), limit=limit)
+    question = table.scan(where=where, query=query).question
+    show_rows(found, as_json=as_json, style=Highlighter(question.queries.values(), question.rules))
+
+
+def count(
+    path: Table,
+    *,
+    where: Where = None,
+    query: Query = None,
+    by: Annotated[str | None, typer.Option("--by", "-b", help="Count for each value of these columns.")] = None,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """The number of rows; from the transaction log, as far as it knows."""
+    scan = opened(path, option, version=version, timestamp=timestamp).scan(where=where, query=query)
+    if by is not None:
+        show_rows(scan.group_by(*names(by) or ()).count(), as_json=as_json)
+    elif as_json:
+        show_figures({"count": scan.count()}, as_json=True)
+    else:
+        typer.echo(scan.count())
+
+
+def explain(
+    path: Table,
+    *,
+    where: Where = None,
+    query: Query = None,
+    columns: Columns = None,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Which splits a question would open, and why; none is."""
+    table = opened(path, option, version=version, timestamp=timestamp)
+    explanation = table.scan(where=where, query=query, columns=names(columns)).explain()
+    show_report(explanation, as_json=as_json)
+
+
+def partitions(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
+    """The partitions of a table, with their splits, rows and bytes."""
+    show_rows(opened(path, option, version=version).partitions(), as_json=as_json)
+
+
+def splits(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
+    """The data files of a table."""
+    found = opened(path, option, version=version).splits()
+    wanted = ["path", "num_records", "size", "spec_id", "modification_time"]
+    show_rows(found if as_json else found.select(wanted), as_json=as_json)
+
+
+def history(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
+    """What was done to a table, the newest first."""
+    found = opened(path, option).history()
+    wanted = ["version", "timestamp", "operation", "parameters", "metrics"]
+    show_rows(found if as_json else found.select(wanted), as_json=as_json)

@@ -1,0 +1,66 @@
+"""The arguments and options that verbs share, and what their texts mean."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from indextables.config import duration
+from indextables.errors import ConfigError
+from indextables.table import IndexTable
+
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="Where the table is: a directory, s3://..., abfss://...")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+AtVersion = Annotated[int | None, typer.Option("--version", "-v", help="The table as it was after this version.")]
+AtTime = Annotated[
+    str | None, typer.Option("--timestamp", "-t", help="The table as it was then: 2024-01-31T12:00:00Z.")
+]
+Where = Annotated[
+    str | None, typer.Option("--where", "-w", help="A condition in SQL: \"day = '2024-01-31' AND n > 3\".")
+]
+ON_PARTITIONS = typer.Option("--where", "-w", help="A condition on partition columns: \"day < '2024-01-01'\".")
+Query = Annotated[str | None, typer.Option("--query", "-q", help="A search: 'message:timeout AND NOT level:INFO'.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", "-c", help="Columns, separated by commas; all of them otherwise.")
+]
+
+
+def opened(
+    path: str, option: Iterable[str] | None, *, version: int | None = None, timestamp: str | None = None
+) -> IndexTable:
+    return IndexTable.open(path, version=version, timestamp=timestamp, options=settings(option))
+
+
+def settings(given: Iterable[str] | None) -> dict[str, str]:
+    """Settings by their keys.
+
+    >>> settings(["checkpoint.interval=50", "clusterBy="])
+    {'checkpoint.interval': '50', 'clusterBy': ''}
+    """
+    pairs = [text.partition("=") for text in given or ()]
+    wrong = [key for key, equals, _ in pairs if not equals]
+    if wrong:
+        raise ConfigError(f"the option {wrong[0]!r} has no value; write KEY=VALUE", key=wrong[0], value=None)
+    return {key: value for key, _, value in pairs}
+
+
+def names(columns: str | None) -> list[str] | None:
+    """Columns that are separated by commas.
+
+    >>> names("day, n"), names(None)
+    (['day', 'n'], None)
+    """
+    return None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+
+
+def span(text: str | None, *, of: str) -> timedelta | None:
+    """A span of time such as `7 days`, given by an option."""
+    try:
+        return None if text is None else duration(text)
+    except ValueError as error:
+        raise ConfigError(f"{of} is {text!r}, but must be {error}", key=of, value=text) from None

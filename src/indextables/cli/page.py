@@ -1,0 +1,18 @@
+"""The page `docs/cli.md`, written from the verbs themselves."""
+
+import typer
+from typer.cli import get_docs_for_click
+
+from indextables.cli.app import app
+
+
+def markdown() -> str:
+    """The reference of the command line.
+
+    >>> print(markdown().splitlines()[0])
+    # The command line
+    """
+    command = typer.main.get_command(app)
+    name = "indextables"
+    reference = get_docs_for_click(obj=command, ctx=typer.Context(command), name=name, title="The command line")
+    return f"{reference.strip()}\n"

@@ -1,0 +1,40 @@
+"""How far a long verb is, shown on standard error while somebody looks on."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from indextables.rewrite.merge import MergeProgress
+
+
+@contextmanager
+def rows_read(rows: pa.RecordBatchReader) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The batches; the rows that have been read are counted."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
+    with Progress(*columns, **_place()) as progress:
+        task = progress.add_task("rows", total=None)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                progress.advance(task, batch.num_rows)
+                yield batch
+
+        yield batches()
+
+
+@contextmanager
+def groups_merged() -> Iterator[Callable[[MergeProgress], None]]:
+    """What to call after each group of a merge. More groups may become known on the way."""
+    columns = (TextColumn("groups merged"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, **_place()) as progress:
+        task = progress.add_task("groups", total=None)
+        yield lambda so_far: progress.update(task, completed=so_far.done, total=so_far.groups)
+
+
+def _place() -> dict[str, Any]:
+    return {"console": Console(stderr=True), "disable": not sys.stderr.isatty(), "transient": True}

@@ -1,0 +1,120 @@
+"""Verbs that change the rows, the layout or the columns of a table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from indextables.cli.options import ON_PARTITIONS, Columns, DryRun, Json, Settings, Table, names, opened, settings
+from indextables.cli.output import facts, show_figures, show_report
+from indextables.cli.progress import rows_read
+from indextables.cli.sources import rows_in
+from indextables.errors import ConfigError, TableNotFoundError
+from indextables.schema import normalize, type_name
+from indextables.table import IndexTable
+
+
+def import_(
+    path: Table,
+    files: Annotated[list[Path], typer.Argument(help="Parquet, CSV or JSON lines.")],
+    *,
+    partition_by: Annotated[
+        str | None, typer.Option("--partition-by", "-p", help="The layout of a new table: 'tenant, day(ts)'.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", help="Columns of a new table to be searched by their words.")
+    ] = None,
+    columns: Columns = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Writes files of rows to a table, which is made if it is not there."""
+    rows, given = rows_in(files, names(columns)), settings(option)
+    table = _existing(path, given)
+    fields = dict.fromkeys(names(text) or (), "text")
+    if table is not None and (partition_by or fields):
+        raise ConfigError(
+            f"there is a table at {path} already, with the layout {str(table.layout) or 'none'!r}; "
+            "--partition-by and --text are for new tables",
+            key="--partition-by" if partition_by else "--text",
+            value=partition_by or text,
+        )
+    if dry_run:
+        types = {field.name: type_name(field.type) for field in normalize(rows.schema)}
+        mode = "create" if table is None else "overwrite" if overwrite else "append"
+        show_figures({"table": path, "would": mode, "columns": types}, as_json=as_json)
+        return
+    if table is None:
+        table = IndexTable.create(path, rows.schema, partition_by=partition_by, fields=fields, options=given)
+    with rows_read(rows) as batches:
+        (table.overwrite if overwrite else table.append)(pa.RecordBatchReader.from_batches(rows.schema, batches))
+    show_figures({"table": path, "version": table.version, "rows": table.count()}, as_json=as_json)
+
+
+def drop_partitions(
+    path: Table,
+    *,
+    where: Annotated[str, ON_PARTITIONS],
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", help="That of times in the condition that name none.")
+    ] = "UTC",
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes the rows that satisfy a condition on partition columns."""
+    dropped = opened(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
+    show_figures(facts(dropped), as_json=as_json)
+
+
+def evolve(
+    path: Table,
+    layout: Annotated[str, typer.Argument(help="The new layout: 'tenant, day(ts)'; '' for none.")],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Lays out what is written from now on another way; `merge --rewrite-layout` moves what is there."""
+    show_report(opened(path, option).evolve_layout(layout), as_json=as_json)
+
+
+ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A type of SQL: string, long, decimal(10,2).")]
+
+
+def add_column(
+    path: Table,
+    name: Annotated[str, typer.Argument(help="The new column.")],
+    kind: ColumnType,
+    *,
+    field: Annotated[
+        str | None, typer.Option("--field", help="How a column of strings is indexed: text, string or none.")
+    ] = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Adds a column, which is null in all rows that are there."""
+    version = opened(path, option).add_column(name, kind, field=field)
+    show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def widen_column(
+    path: Table,
+    name: Annotated[str, typer.Argument(help="The column.")],
+    kind: ColumnType,
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Gives a column a wider type: integers up to long, float to double."""
+    version = opened(path, option).widen_column(name, kind)
+    show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def _existing(path: str, given: dict[str, str]) -> IndexTable | None:
+    try:
+        return IndexTable.open(path, options=given)
+    except TableNotFoundError:
+        return None

@@ -1,0 +1,199 @@
+"""The verbs that change a table or keep it in shape, as a user calls them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from tests.cli.shell import found, run
+
+WRITES = 3
+
+
+def rows(day: str, first: int) -> pa.Table:
+    return pa.table(
+        {"day": [day, day], "n": pa.array([first, first + 1], pa.int32()), "message": ["disk full", "fine"]}
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A table of two days, each written in three splits."""
+    place = str(tmp_path / "table")
+    table = IndexTable.create(place, rows("mon", 0).schema, partition_by="day", fields={"message": "text"})
+    for write in range(WRITES):
+        table.append(pa.concat_tables([rows("mon", 10 * write), rows("tue", 100 * write)]))
+    return place
+
+
+def contents(path: str) -> list[dict[str, object]]:
+    return IndexTable.open(path).scan().to_arrow().sort_by([("day", "ascending"), ("n", "ascending")]).to_pylist()
+
+
+def files(path: str) -> set[Path]:
+    return {file for file in Path(path).rglob("*") if file.is_file()}
+
+
+def shown_on(terminal: int) -> bytes:
+    """What is written to a terminal until its last writer ends, which reading tells by an error."""
+    seen = b""
+    with suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:
+        while part := screen.read(4096):
+            seen += part
+    return seen
+
+
+def test_small_splits_are_merged_and_rows_stay(path: str) -> None:
+    before = contents(path)
+    merged = found("merge", path)
+    assert (merged["splits_before"], merged["splits_after"], merged["rows"]) == (6, 2, 12)
+    assert contents(path) == before
+    assert found("info", path)["splits"] == 2
+
+
+def test_some_partitions_are_merged(path: str) -> None:
+    assert found("merge", path, "--where", "day = 'mon'")["splits_before"] == 3
+    assert "0 splits" in run("merge", path, "--where", "day = 'mon'").stdout
+
+
+def test_a_merge_sorts_and_moves_to_the_current_layout(path: str) -> None:
+    assert found("evolve", path, "")["layout"] == ""
+    merged = found("merge", path, "--rewrite-layout", "--cluster-by", "message, n", "--target-size", "1G")
+    assert merged["splits_after"] == 1
+    messages = IndexTable.open(path).scan(columns=["message"]).to_arrow()["message"].to_pylist()
+    assert messages == sorted(messages)
+
+
+def test_splits_that_cannot_be_merged_end_a_merge_with_3(path: str) -> None:
+    broken = next(file for file in Path(path).rglob("*.split*") if "day=mon" in str(file))
+    broken.write_bytes(b"not a split")
+    assert [Path(name).name for name in found("merge", path, code=3)["damaged"]] == [broken.name]
+    assert "cannot be read" in run("merge", path, code=3).stdout
+
+
+def test_partitions_are_dropped(path: str) -> None:
+    assert found("drop-partitions", path, "--where", "day = 'mon'")["rows"] == 6
+    assert {row["day"] for row in contents(path)} == {"tue"}
+
+
+def test_files_that_nobody_needs_are_purged(path: str) -> None:
+    run("merge", path)
+    assert found("purge", path)["files"] == 0
+    before = files(path)
+    assert found("purge", path, "--older-than", "0 seconds", "--force", "--dry-run")["past"] == 6
+    assert files(path) == before
+    assert found("purge", path, "--older-than", "0 seconds", "--force")["past"] == 6
+    assert len(contents(path)) == 12
+
+
+@pytest.mark.parametrize(
+    ("words", "figure"),
+    [
+        (["merge"], {"splits_before": 6, "splits_after": 2}),
+        (["drop-partitions", "--where", "day = 'mon'"], {"splits": 3, "rows": 6}),
+    ],
+)
+def test_a_dry_run_tells_and_does_nothing(path: str, words: list[str], figure: dict[str, int]) -> None:
+    before = files(path)
+    verb, *rest = words
+    told = found(verb, path, *rest, "--dry-run")
+    assert told["dry_run"]
+    assert {name: told[name] for name in figure} == figure
+    assert files(path) == before
+
+
+def test_a_layout_changes(path: str) -> None:
+    changed = found("evolve", path, "bucket(4, n)")
+    assert (changed["layout"], changed["splits_of_other_layouts"]) == ("bucket(4, n)", 6)
+    assert str(IndexTable.open(path).layout) == "bucket(4, n)"
+
+
+def test_columns_change(path: str) -> None:
+    assert found("add-column", path, "level", "string", "--field", "text")["version"] == 4
+    assert found("widen-column", path, "n", "long")["version"] == 5
+    table = IndexTable.open(path)
+    assert (table.fields["level"].type, table.schema.field("n").type) == ("text", pa.int64())
+
+
+def test_what_is_out_of_shape_is_found(path: str) -> None:
+    assert [finding["area"] for finding in found("health", path)["findings"]] == ["splits"]
+    assert "splits are small" in run("health", path, "--exit-code", code=3).stdout
+    run("merge", path)
+    assert "nothing to mend" in run("health", path, "--exit-code").stdout
+
+
+def test_advice_is_given_on_queries_and_files_of_them(path: str, tmp_path: Path) -> None:
+    (tmp_path / "queries.sql").write_text("n = 3\n\n  SELECT * FROM t WHERE day = 'mon'\nwhat?\n")
+    advice = found("advise", path, "n BETWEEN 3 AND 5", "--file", tmp_path / "queries.sql")
+    assert (advice["queries"], advice["unread"], advice["current"]) == (3, ["what?"], "day")
+    assert {use["column"] for use in advice["uses"]} == {"n", "day"}
+    assert all(command.startswith("table.") for command in advice["commands"])
+    assert "not understood: what?" in run("advise", path, "--file", tmp_path / "queries.sql").stdout
+
+
+def test_indexes_are_brought_to_the_cache(path: str) -> None:
+    assert found("prewarm", path, "--where", "day = 'mon'")["splits"] == 3
+    assert found("prewarm", path)["unpacked"] == 3
+
+
+@pytest.mark.parametrize("verb", ["merge", "purge", "health", "prewarm", "checkpoint"])
+def test_people_are_shown_text(path: str, verb: str) -> None:
+    assert run(verb, path).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["merge", "--where", "n = 1"], "'n' is not a partition column"),
+        (["merge", "--target-size", "big"], "'big'"),
+        (["merge", "--cluster-by", "mesage"], "mesage"),
+        (["drop-partitions", "--where", "message = 'fine'"], "'message' is not a partition column"),
+        (["drop-partitions", "--where", "day ="], "day ="),
+        (["purge", "--older-than", "soon"], "--older-than is 'soon', but must be a number of days"),
+        (["purge", "--older-than", "1h"], "may belong to a writer that is at work"),
+        (["evolve", "week(day)"], "week"),
+        (["add-column", "n", "long"], "'n'"),
+        (["add-column", "m", "longish"], "longish"),
+        (["widen-column", "n", "short"], "short"),
+        (["advise"], "there are no queries to advise on"),
+        (["advise", "--file", "/nowhere.sql"], "the queries in /nowhere.sql cannot be read"),
+        (["prewarm", "--where", "nn = 1"], "nn"),
+    ],
+)
+def test_errors_are_one_sentence_and_change_nothing(path: str, words: list[str], message: str) -> None:
+    before = files(path)
+    verb, *rest = words
+    result = run(verb, path, *rest, code=1)
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert (result.stdout, files(path)) == ("", before)
+
+
+def test_partitions_are_not_dropped_without_a_condition(path: str) -> None:
+    assert "--where" in run("drop-partitions", path, code=2).stderr
+
+
+def test_a_terminal_sees_how_far_a_merge_is_and_a_pipe_gets_the_result_alone(path: str) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from indextables.cli.app import main; main()", "merge", path, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as merging:
+        os.close(theirs)
+        seen = shown_on(ours)
+        printed, _ = merging.communicate()
+    assert b"groups merged" in seen
+    assert json.loads(printed)["splits_after"] == 2
+
+
+def test_nothing_here_needs_spark(path: str) -> None:
+    script = "import sys; from indextables.cli.app import app; app(sys.argv[1:], standalone_mode=False)"
+    for words in (["health", path], ["merge", path], ["advise", path, "SELECT 1 FROM t WHERE n = 3"]):
+        loaded = f"{script}; sys.exit('pyspark' in sys.modules)"
+        subprocess.run([sys.executable, "-c", loaded, *words], check=True, stdout=subprocess.PIPE)
