@@ -1,10 +1,11 @@
-"""`make demo`: log lines written through Spark, then searched, counted and read as they were, in a temporary place."""
+"""`make demo`: log lines written through Spark, then asked, changed, merged and read as they were, in a temporary place."""
 
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -35,45 +36,92 @@ def main() -> None:
 
 def story(directory: str) -> Iterator[str]:
     path = f"{directory}/logs"
-    yield from _through_spark(path)
+    yield from _through_spark(path, f"{directory}/parquet")
     yield ""
     yield "The same table without Spark, in this process:"
     logs = IndexTable.open(path)
     yield from _asking(logs)
+    yield from _keeping(logs)
     yield from _travelling(logs)
     yield ""
-    yield "Where to go next: README.md; docs/search.md for the query language; docs/format.md for every byte."
+    yield "Where to go next: README.md; docs/coalescing.md, docs/sql.md, docs/search.md; indextables --help."
 
 
-def _through_spark(path: str) -> Iterator[str]:
+def _through_spark(path: str, plain: str) -> Iterator[str]:
     yield f"{DAYS * LINES_PER_DAY:,} log lines of {DAYS} days and {len(TENANTS)} tenants, some much busier than others."
     yield "Starting Spark ..."
     spark = _spark()
     frame = spark.createDataFrame(_lines())
     yield _code("spark = indextables.enable(spark)")
-    yield _code('df.write.format("indextables").option("partitionBy", "day(ts)").option(...message, "text").save(path)')
-    writer = frame.write.format("indextables").option("partitionBy", "day(ts)")
+    yield _code(
+        'df.write.format("indextables").option("partitionBy", "day(ts), tenant").option("coalesce.enabled", "true") ...'
+    )
+    writer = frame.write.format("indextables").option("partitionBy", "day(ts), tenant")
+    writer = writer.option("coalesce.enabled", "true").option("coalesce.minRows", "1000")
     writer = writer.option("spark.indextables.indexing.typemap.message", "text")
     _, seconds = _timed(lambda: writer.save(path))
-    splits = IndexTable.open(path).splits()
-    size = sum(splits["size"].to_pylist()) / 1e6
-    yield f"  {len(splits)} splits, {size:.1f} MB, in {seconds:.1f} s; each is a Parquet file with a search index inside"
-    logs = spark.read.format("indextables").load(path)
-    where = "ts >= '2024-01-10' AND ts < '2024-01-20'"
-    yield _code(f'spark.read.format("indextables").load(path).filter("{where}").count()')
-    count, seconds = _timed(lambda: logs.filter(where).count())
-    yield f"  {count:,} in {seconds * 1000:.0f} ms, from the transaction log: no split opened, no Spark job run"
-    yield _code('logs.filter(indexquery("message", "timeout AND block")).count()')
-    found = logs.filter(import_module("indextables.functions").indexquery("message", "timeout AND block"))
-    count, seconds = _timed(found.count)
-    yield f"  {count:,} in {seconds * 1000:.0f} ms, by the index"
+    table = IndexTable.open(path)
+    size = sum(table.splits()["size"].to_pylist()) / 1e6
+    yield f"  {len(table.partitions()):,} partitions in {len(table.splits()):,} splits, {size:.1f} MB, in {seconds:.1f} s:"
+    yield "  small partitions share files, and each file is a Parquet file with a search index inside"
+    frame.selectExpr("*", "date(ts) AS day").write.partitionBy("day").parquet(plain)
+    yield from _questions(spark, path, plain)
+    yield from _replacing(spark, path)
     spark.stop()
+
+
+def _questions(spark: Any, path: str, plain: str) -> Iterator[str]:
+    logs = spark.read.format("indextables").load(path)
+    logs.createOrReplaceTempView("logs")
+    spark.read.parquet(plain).createOrReplaceTempView("parquet_logs")
+    spark.sql(
+        "SELECT count(*) FROM logs WHERE message INDEXQUERY 'warm' OR tenant = 'x'"
+    ).collect()  # workers start once
+    spark.sql("SELECT count(*) FROM parquet_logs WHERE message LIKE '%warm%'").collect()
+    yield "Questions to the table, and to plain Parquet files with the same rows, partitioned by day:"
+    range_ = "ts >= '2024-01-10' AND ts < '2024-01-20'"
+    for ours, theirs, how in (
+        (f"{range_} AND tenant = 'tenant-30'", None, "from the log: no split opened, no job run"),
+        (
+            "message INDEXQUERY 'timeout AND block'",
+            "message LIKE '%timeout%' AND message LIKE '%block%'",
+            "by the index",
+        ),
+    ):
+        text = f"SELECT count(*) FROM logs WHERE {ours}"  # noqa: S608 - our own words
+        yield _code(f'spark.sql("{text}")')
+        other = f"SELECT count(*) FROM parquet_logs WHERE {theirs or ours}"  # noqa: S608
+        (found,), seconds = _timed(partial(_asked, spark, text))
+        (plainly,), beside = _timed(partial(_asked, spark, other))
+        same = "the same" if found == plainly else "NOT THE SAME"
+        yield f"  {found[0]:,} in {seconds * 1000:.0f} ms, {how}; Parquet: {same} in {beside * 1000:.0f} ms"
+
+
+def _asked(spark: Any, text: str) -> Any:
+    return spark.sql(text).collect()
+
+
+def _replacing(spark: Any, path: str) -> Iterator[str]:
+    yield "One day is loaded again, and one tenant leaves; both in place, each in one commit:"
+    where = "ts >= '2024-01-15' AND ts < '2024-01-16'"
+    again = spark.createDataFrame(_lines()).filter(where).filter("level <> 'INFO'")
+    yield _code(f'df.write.format("indextables").mode("overwrite").option("replaceWhere", "{where}").save(path)')
+    again.write.format("indextables").mode("overwrite").option("replaceWhere", where).save(path)
+    yield f"  {IndexTable.open(path).count(where):,} rows on that day now, without those of INFO"
+    yield _code("IndexTable.open(path).drop_partitions(\"tenant = 'tenant-39'\")")
+    dropped = IndexTable.open(path).drop_partitions("tenant = 'tenant-39'")
+    yield f"  {dropped.rows:,} rows gone; {dropped.rewritten} shared splits written again without them"
 
 
 def _spark() -> Any:
     sql = import_module("pyspark.sql")
     builder = sql.SparkSession.builder.master("local[2]").appName("indextables demo")
-    for key, value in {"ui.enabled": "false", "log.level": "ERROR", "sql.session.timeZone": "UTC"}.items():
+    for key, value in {
+        "ui.enabled": "false",
+        "ui.showConsoleProgress": "false",
+        "log.level": "ERROR",
+        "sql.session.timeZone": "UTC",
+    }.items():
         builder = builder.config(f"spark.{key}", value)
     return import_module("indextables.spark").enable(builder.getOrCreate())
 
@@ -106,6 +154,22 @@ def _asking(logs: IndexTable) -> Iterator[str]:
     yield f"  {told}; {seconds * 1000:.0f} ms"
 
 
+def _keeping(logs: IndexTable) -> Iterator[str]:
+    yield "Many small appends leave many small splits; merging makes few of them, beside writers:"
+    for start in range(0, 5_000, 500):
+        logs.append(_lines().slice(start, 500))
+    yield _code("logs.merge_splits()")
+    merged, seconds = _timed(logs.merge_splits)
+    yield f"  {merged.splits_before} small splits became {merged.splits_after} in {seconds:.1f} s; {len(logs.splits())} now"
+    yield "A layout can change; what is there stays, and questions are the same:"
+    yield _code('logs.evolve_layout("month(ts), tenant")')
+    logs.evolve_layout("month(ts), tenant")
+    logs.append(_lines().slice(0, 2_000))
+    where = "ts < '2024-01-02'"
+    plan = logs.scan(where=where).explain()
+    yield f"  {logs.count(where):,} rows where {where}; {plan.opened} of {plan.total} splits concerned, of two layouts"
+
+
 def _travelling(logs: IndexTable) -> Iterator[str]:
     yield "Writers do not wait for each other; one whose plan no longer holds is told so, and leaves nothing behind:"
     stale = IndexTable.open(logs.path)
@@ -116,8 +180,10 @@ def _travelling(logs: IndexTable) -> Iterator[str]:
     except ConflictError as error:
         yield f"  {type(error).__name__}: {str(error).replace(logs.path, 'the table')}"
     yield "And every version stays readable:"
-    yield _code("logs.at(version=0).count(), logs.count()")
+    yield _code("logs.at(version=0).count(), logs.count(), logs.history()")
     yield f"  {logs.at(version=0).count():,}, {logs.count():,}"
+    told = [f"{row['version']} {row['operation']}" for row in logs.history().to_pylist()[:4]]
+    yield f"  {' · '.join(told)} · ..."
 
 
 def _schema() -> pa.Schema:
