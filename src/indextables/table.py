@@ -301,15 +301,16 @@ class IndexTable:
         rewrite_layout: bool = False,
         coalesce: bool = False,
         dry_run: bool = False,
+        time_zone: str = "UTC",
         spark: Any = None,
         progress: Callable[[MergeProgress], object] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> MergeResult:
         """Makes few splits of a good size out of many small ones, with the same rows; see docs/upkeep.md.
 
-        `where` chooses partitions. `cluster_by` sorts the rows of merged splits. `rewrite_layout` also moves splits of
-        older layouts to the current one. `coalesce` lets small partitions share splits, as writes with `coalesce.enabled`
-        do. With a Spark session, its executors do the work.
+        `where` chooses partitions; `time_zone` is that of times in it that name none. `cluster_by` sorts the rows of merged
+        splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets small partitions
+        share splits, as writes with `coalesce.enabled` do. With a Spark session, its executors do the work.
         """
         from indextables.rewrite.merge import merge, plan_only, run_here
         from indextables.rewrite.request import merge_request
@@ -326,6 +327,7 @@ class IndexTable:
             rewrite_layout=rewrite_layout,
             coalesce=coalesce,
             max_dest_splits=max_dest_splits,
+            time_zone=time_zone,
         )
         if dry_run:
             return plan_only(snapshot, request, config)

@@ -43,6 +43,7 @@ def merge_request(
     rewrite_layout: bool = False,
     coalesce: bool = False,
     max_dest_splits: int | None = None,
+    time_zone: str = "UTC",
 ) -> MergeRequest:
     """The request, checked: the condition names partition columns only, and columns to sort by are there."""
     if max_dest_splits is not None and max_dest_splits < 1:
@@ -53,7 +54,7 @@ def merge_request(
         )
     condition = None
     if where is not None:
-        condition = read_condition(where, snapshot.metadata, table=table)
+        condition = read_condition(where, snapshot.metadata, table=table, time_zone=time_zone)
     columns = config.cluster_by if cluster_by is None else [cluster_by] if isinstance(cluster_by, str) else cluster_by
     schema = snapshot.metadata.arrow_schema()
     return MergeRequest(

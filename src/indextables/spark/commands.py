@@ -1,28 +1,118 @@
 """Our own commands, run: each gives a frame."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from indextables.errors import TableNotFoundError
+from indextables.predicate import read
 from indextables.schema import type_name
+from indextables.spark.catalog import entry_of, quoted
 from indextables.spark.options import settings_of
-from indextables.statement import Checkpoint, Command, Describe, Subject
+from indextables.statement import (
+    AddColumn,
+    Checkpoint,
+    Command,
+    Describe,
+    DropPartitions,
+    EvolveLayout,
+    MergeSplits,
+    Prewarm,
+    Purge,
+    Subject,
+    Table,
+    TableName,
+    TablePath,
+    WidenColumn,
+)
 from indextables.table import IndexTable
 
 
 def run(command: Command, spark: SparkSession) -> DataFrame:
-    table = IndexTable.open(command.path, options=settings_of(spark))
+    table = IndexTable.open(_path(command.table, spark), options=settings_of(spark))
+    return spark.createDataFrame(_answer(command, table, spark))
+
+
+def _path(table: Table, spark: SparkSession) -> str:
+    match table:
+        case TablePath(path):
+            return path
+        case TableName(parts):
+            entry, name = entry_of(spark, parts), quoted(parts)
+            if entry is None:
+                raise TableNotFoundError(
+                    f"the session's catalog has no table {name} of indextables; name it as the catalog does, or give its "
+                    "path in quotes",
+                    table=name,
+                )
+            return entry.location
+        case _:
+            assert_never(table)
+
+
+def _answer(command: Command, table: IndexTable, spark: SparkSession) -> pa.Table:  # noqa: PLR0911 - one line per command
     match command:
         case Checkpoint():
-            result = table.checkpoint()
-            rows = pa.Table.from_pylist([asdict(result)])
+            return _row(asdict(table.checkpoint()))
         case Describe():
-            rows = _described(table, command.subject)
+            return _described(table, command.subject)
+        case MergeSplits():
+            return _merged(command, table, spark)
+        case DropPartitions():
+            zone = _time_zone(spark)
+            return _row(asdict(table.drop_partitions(command.where, dry_run=command.dry_run, time_zone=zone)))
+        case Purge():
+            return _row(asdict(table.purge(older_than=command.older_than, dry_run=command.dry_run)))
+        case Prewarm():
+            return _prewarmed(command, table, spark)
+        case EvolveLayout():
+            change = table.evolve_layout(command.layout)
+            return _row({**asdict(change), "layout": str(change.layout)})
+        case AddColumn():
+            return _row({"version": table.add_column(command.name, command.kind)})
+        case WidenColumn():
+            return _row({"version": table.widen_column(command.name, command.kind)})
         case _:
             assert_never(command)
-    return spark.createDataFrame(rows)
+
+
+def _merged(command: MergeSplits, table: IndexTable, spark: SparkSession) -> pa.Table:
+    result = table.merge_splits(
+        where=command.where,
+        target_size=command.target_size,
+        max_dest_splits=command.max_dest_splits,
+        max_source_splits_per_merge=command.max_source_splits_per_merge,
+        cluster_by=command.cluster_by or None,
+        rewrite_layout=command.rewrite_layout,
+        coalesce=command.coalesce,
+        dry_run=command.dry_run,
+        time_zone=_time_zone(spark),
+        spark=spark,
+    )
+    return _row(asdict(result))
+
+
+def _prewarmed(command: Prewarm, table: IndexTable, spark: SparkSession) -> pa.Table:
+    where = None if command.where is None else read(command.where, table.schema, time_zone=_time_zone(spark))
+    result = table.prewarm(where)
+    return _row({"splits": result.splits, "unpacked": result.unpacked, **asdict(result.traffic)})
+
+
+def _time_zone(spark: SparkSession) -> str:
+    return spark.conf.get("spark.sql.session.timeZone") or "UTC"
+
+
+def _row(values: Mapping[str, object]) -> pa.Table:
+    """One row; lists are of texts, which an empty one does not show."""
+    return pa.table(
+        {
+            name: pa.array([value], pa.list_(pa.string()) if isinstance(value, tuple) else None)
+            for name, value in values.items()
+        }
+    )
 
 
 def _described(table: IndexTable, subject: Subject) -> pa.Table:

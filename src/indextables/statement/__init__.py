@@ -1,6 +1,44 @@
 """SQL statements as text: what is ours in them, found by tokens; the rest is left to Spark as it was written."""
 
 from indextables.statement.reading import recognised, rewritten
-from indextables.statement.values import Checkpoint, Command, Describe, Statement, Subject, TableAt
+from indextables.statement.values import (
+    AddColumn,
+    Alteration,
+    Checkpoint,
+    Command,
+    Describe,
+    DropPartitions,
+    EvolveLayout,
+    MergeSplits,
+    Prewarm,
+    Purge,
+    Statement,
+    Subject,
+    Table,
+    TableAt,
+    TableName,
+    TablePath,
+    WidenColumn,
+)
 
-__all__ = ["Checkpoint", "Command", "Describe", "Statement", "Subject", "TableAt", "recognised", "rewritten"]
+__all__ = [
+    "AddColumn",
+    "Alteration",
+    "Checkpoint",
+    "Command",
+    "Describe",
+    "DropPartitions",
+    "EvolveLayout",
+    "MergeSplits",
+    "Prewarm",
+    "Purge",
+    "Statement",
+    "Subject",
+    "Table",
+    "TableAt",
+    "TableName",
+    "TablePath",
+    "WidenColumn",
+    "recognised",
+    "rewritten",
+]

@@ -1,51 +1,109 @@
-"""Commands of our own, which Spark's parser does not know.
+"""Commands of our own, which Spark's parser does not know: docs/sql.md lists them.
 
-| command | gives |
-|---|---|
-| `CHECKPOINT INDEXTABLES '/path'` | the version that can now be read from one file |
-| `DESCRIBE INDEXTABLES [HISTORY | TRANSACTION LOG | PARTITIONS | SPLITS] '/path'` | what the log knows, as rows |
+A command is known by its first words; from there on it is ours, and what is wrong in it is said here.
 """
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from indextables.errors import StatementError
-from indextables.statement.tokens import end_of, tokens_of, word
-from indextables.statement.values import Checkpoint, Command, Describe, Subject
+from indextables.config import duration, size
+from indextables.statement.clauses import invalid, said
+from indextables.statement.tokens import Tokens, end_of, tokens_of, word
+from indextables.statement.values import (
+    AddColumn,
+    Alteration,
+    Checkpoint,
+    Command,
+    Describe,
+    DropPartitions,
+    EvolveLayout,
+    MergeSplits,
+    Prewarm,
+    Purge,
+    Subject,
+    WidenColumn,
+)
 
 _OURS = ("INDEXTABLES", "INDEXTABLE")
 _SUBJECTS = {subject.value: subject for subject in Subject}
+_MERGE = (
+    "WHERE", "TARGET SIZE", "MAX DEST SPLITS", "MAX SOURCE SPLITS PER MERGE", "CLUSTER BY", "REWRITE LAYOUT", "COALESCE",
+    "DRY RUN",
+)  # fmt: skip
+_ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN")
 
 
-def recognised(text: str) -> Command | None:
+def recognised(text: str) -> Command | None:  # noqa: PLR0911 - one line per command
     tokens = tokens_of(text)
     if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     match [word(token) for token in tokens]:
+        case ["MERGE", "SPLITS", *_]:
+            return _merge(text, tokens)
+        case ["DROP", ours, "PARTITIONS", "FROM", *_] if ours in _OURS:
+            return _drop(text, tokens)
+        case ["PURGE", ours, *_] if ours in _OURS:
+            return _purge(text, tokens)
+        case ["ALTER", ours, *_] if ours in _OURS:
+            return _alter(text, tokens)
+        case ["PREWARM", ours, "CACHE", *_] if ours in _OURS:
+            heard = said(text, tokens, 3, ["WHERE"])
+            return Prewarm(table=heard.table, where=heard.condition("WHERE"))
         case ["CHECKPOINT", ours, *_] if ours in _OURS:
-            return Checkpoint(_path(text, tokens, 2))
+            return Checkpoint(said(text, tokens, 2).table)
         case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS:  # DESCRIBE of a table of this name has no path
-            subject = _SUBJECTS.get(" ".join(words))
-            if subject is None:
-                expected = ", ".join(name for name in _SUBJECTS if name)
-                raise _invalid(text, f"expected is one of {expected}, or the path", tokens[2].start)
-            return Describe(_path(text, tokens, 2 + len(words)), subject)
+            return _describe(text, tokens, words)
         case _:
             return None
 
 
-def _path(text: str, tokens: list[Token], place: int) -> str:
-    """The path, which is the last thing that a command says."""
-    if place >= len(tokens) or word(tokens[place]):
-        raise _invalid(text, "the path of a table, in quotes, is expected", end_of(tokens[place - 1]))
-    if place + 1 < len(tokens):
-        raise _invalid(text, "nothing is expected after the path", tokens[place + 1].start)
-    return tokens[place].text
+def _describe(text: str, tokens: Tokens, words: list[str]) -> Describe:
+    subject = _SUBJECTS.get(" ".join(words))
+    if subject is None:
+        expected = ", ".join(name for name in _SUBJECTS if name)
+        raise invalid(text, f"expected is one of {expected}, or the path", tokens[2].start)
+    return Describe(said(text, tokens, 2 + len(words)).table, subject)
 
 
-def _invalid(text: str, reason: str, position: int) -> StatementError:
-    return StatementError(
-        f"the command {text!r} cannot be read at position {position}: {reason}",
-        statement=text,
-        reason=reason,
-        position=position,
+def _merge(text: str, tokens: Tokens) -> MergeSplits:
+    heard = said(text, tokens, 2, _MERGE)
+    return MergeSplits(
+        table=heard.table,
+        where=heard.condition("WHERE"),
+        target_size=heard.value("TARGET SIZE", size),
+        max_dest_splits=heard.value("MAX DEST SPLITS", _count),
+        max_source_splits_per_merge=heard.value("MAX SOURCE SPLITS PER MERGE", _count),
+        cluster_by=heard.names("CLUSTER BY"),
+        rewrite_layout=heard.flag("REWRITE LAYOUT"),
+        coalesce=heard.flag("COALESCE"),
+        dry_run=heard.flag("DRY RUN"),
     )
+
+
+def _drop(text: str, tokens: Tokens) -> DropPartitions:
+    heard = said(text, tokens, 4, ["WHERE", "DRY RUN"])
+    where = heard.condition("WHERE")
+    if where is None:
+        raise invalid(text, "WHERE, with the partitions that go, is expected; WHERE TRUE is all", end_of(tokens[-1]))
+    return DropPartitions(table=heard.table, where=where, dry_run=heard.flag("DRY RUN"))
+
+
+def _purge(text: str, tokens: Tokens) -> Purge:
+    heard = said(text, tokens, 2, ["OLDER THAN", "DRY RUN"])
+    return Purge(table=heard.table, older_than=heard.value("OLDER THAN", duration), dry_run=heard.flag("DRY RUN"))
+
+
+def _alter(text: str, tokens: Tokens) -> Alteration:
+    heard = said(text, tokens, 2, _ALTER)
+    if len(heard.clauses) != 1:
+        raise invalid(text, f"one of {', '.join(_ALTER)} is expected after the table", end_of(tokens[-1]))
+    if (layout := heard.terms("PARTITION BY")) is not None:
+        return EvolveLayout(heard.table, layout)
+    if "ADD COLUMN" in heard.clauses:
+        return AddColumn(heard.table, *heard.column("ADD COLUMN"))
+    return WidenColumn(heard.table, *heard.column("WIDEN COLUMN", "TO"))
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a number from 1 up")
+    return int(text)

@@ -6,6 +6,7 @@ from typing import Any
 
 from indextables.statement.values import Command, Statement
 
+_COMMANDS = re.compile(r"\b(indextables?|merge\b.*\bsplits)\b", re.IGNORECASE | re.DOTALL)
 _WORDS = re.compile(r"\b(indexquery|textsearch|indextables?)\b", re.IGNORECASE)
 
 
@@ -13,10 +14,10 @@ def recognised(text: str) -> Command | None:
     """The command of ours that a text is; None if it is Spark's.
 
     >>> recognised("describe indextables splits '/data/logs'")
-    Describe(path='/data/logs', subject=<Subject.SPLITS: 'SPLITS'>)
+    Describe(table=TablePath(path='/data/logs'), subject=<Subject.SPLITS: 'SPLITS'>)
     >>> recognised("SELECT 1")
     """
-    command: Command | None = _reader("commands").recognised(text) if _WORDS.search(text) else None
+    command: Command | None = _reader("commands").recognised(text) if _COMMANDS.search(text) else None
     return command
 
 

@@ -1,6 +1,7 @@
 """What a text of SQL can say to us."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from typing import TypeAlias
 
@@ -34,14 +35,87 @@ class Subject(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Describe:
+class TablePath:
+    """A table by its path."""
+
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table by its name in the catalog: `logs`, `db.logs`."""
+
+    parts: tuple[str, ...]
+
+
+Table: TypeAlias = TablePath | TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    table: Table
     subject: Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    path: str
+    table: Table
 
 
-Command: TypeAlias = Describe | Checkpoint
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSplits:
+    table: Table
+    where: str | None = None
+    target_size: int | None = None
+    max_dest_splits: int | None = None
+    max_source_splits_per_merge: int | None = None
+    cluster_by: tuple[str, ...] = ()
+    rewrite_layout: bool = False
+    coalesce: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropPartitions:
+    table: Table
+    where: str
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    table: Table
+    older_than: timedelta | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prewarm:
+    table: Table
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveLayout:
+    """`layout` is the text of the new layout; empty for no partitioning."""
+
+    table: Table
+    layout: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    table: Table
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    table: Table
+    name: str
+    kind: str
+
+
+Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn
+Command: TypeAlias = Describe | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Alteration

@@ -1,0 +1,125 @@
+"""Commands in SQL do what the methods of IndexTable do, and give it as rows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from indextables.errors import (
+    ConfigError,
+    InvalidPredicateError,
+    LayoutError,
+    SchemaError,
+    StatementError,
+    TableNotFoundError,
+)
+
+pytestmark = pytest.mark.spark
+
+TIMES = ["2024-01-01T14:00:00", "2024-01-01T16:00:00", "2024-01-02T14:00:00"]
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> Iterator[IndexTable]:
+    """Four appends of three rows, in partitions of hours and of days, known to the catalog as `logs`."""
+    schema = pa.schema({"id": pa.int32(), "app": pa.string(), "ts": pa.timestamp("us", "UTC"), "message": pa.string()})
+    path = tmp_path / "it's a table"
+    table = IndexTable.create(path, schema, partition_by="app, hour(ts)", fields={"message": "text"})
+    times = pa.array(TIMES).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    for i in range(4):
+        ids, apps = pa.array(range(3 * i, 3 * i + 3), pa.int32()), ["a", "a", "b"]
+        table.append(pa.table({"id": ids, "app": apps, "ts": times, "message": ["disk full"] * 3}))
+    location = table.path.replace("'", "\\'")
+    spark.sql(f"CREATE TABLE logs USING indextables LOCATION '{location}'")
+    yield table
+    spark.sql("DROP TABLE logs")
+    spark.conf.unset("spark.sql.session.timeZone")
+
+
+def ids(table: IndexTable) -> list[int]:
+    found: list[int] = sorted(table.refresh().scan(columns=["id"]).to_arrow()["id"].to_pylist())
+    return found
+
+
+def files(table: IndexTable) -> set[str]:
+    return {str(file) for file in Path(table.path).rglob("*") if file.is_file()}
+
+
+def test_a_table_is_kept_in_shape(spark: Any, table: IndexTable) -> None:
+    def told(text: str) -> Any:
+        (row,) = spark.sql(text.format(f'"{table.path}"')).collect()
+        return row
+
+    planned = told("MERGE SPLITS {} DRY RUN")
+    assert (planned.dry_run, planned.splits_before, planned.conflicts, planned.damaged) == (True, 12, [], [])
+    assert table.refresh().version == 4
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # where the second time of the three is on the next day
+    assert told("MERGE SPLITS {} WHERE ts < '2024-01-02' DRY RUN").rows == 4
+    merged = told("MERGE SPLITS logs WHERE app = 'a' TARGET SIZE 100M CLUSTER BY (id) MAX DEST SPLITS 1")
+    assert (merged.version, merged.splits_before, merged.splits_after, merged.rows) == (5, 4, 1, 4)
+    told("MERGE SPLITS default.logs MAX SOURCE SPLITS PER MERGE 2 WHERE app = 'b'")
+    assert (len(parts(table.refresh(), "b")), ids(table)) == (1, [*range(12)])
+    before = table.refresh().version
+    dropped = told("DROP INDEXTABLES PARTITIONS FROM {} WHERE ts < '2024-01-02' DRY RUN")
+    assert (dropped.dry_run, dropped.rows, table.refresh().version) == (True, 4, before)
+    dropped = told("DROP INDEXTABLES PARTITIONS FROM logs WHERE ts < '2024-01-02'")
+    assert (dropped.rows, ids(table)) == (4, [1, 2, 4, 5, 7, 8, 10, 11])
+    warmed = told("PREWARM INDEXTABLES CACHE {} WHERE app = 'b'")
+    assert (warmed.splits, warmed.unpacked <= warmed.splits) == (table.splits().num_rows - len(parts(table, "a")), True)
+    kept = files(table)
+    purged = told("PURGE INDEXTABLE {} OLDER THAN 14 DAYS DRY RUN")
+    assert (purged.dry_run, purged.files, purged.paths, files(table)) == (True, 0, [], kept)
+    spark.conf.set("spark.indextables.purge.minRetention", "0 seconds")
+    try:
+        purged = told("PURGE INDEXTABLE logs OLDER THAN 0 SECONDS")
+    finally:
+        spark.conf.unset("spark.indextables.purge.minRetention")
+    assert (purged.dry_run, purged.files > 0, kept - files(table) != set()) == (False, True, True)
+    assert ids(table) == [1, 2, 4, 5, 7, 8, 10, 11]
+
+
+def parts(table: IndexTable, app: str) -> list[Any]:
+    return [split for split in table.splits().to_pylist() if split["partition"]["app"] == app]
+
+
+def test_a_table_changes(spark: Any, table: IndexTable) -> None:
+    def told(text: str) -> Any:
+        (row,) = spark.sql(text).collect()
+        return row
+
+    changed = told("ALTER INDEXTABLE logs PARTITION BY (month(ts), app)")
+    assert (changed.version, changed.layout, changed.splits_of_other_layouts) == (5, "month(ts), app", 12)
+    assert told("ALTER INDEXTABLE logs ADD COLUMN host STRING").version == 6
+    assert told("ALTER INDEXTABLE logs WIDEN COLUMN id TO BIGINT").version == 7
+    assert (str(table.refresh().layout), table.schema.field("id").type) == ("month(ts), app", pa.int64())
+    assert spark.table("logs").dtypes[0] == ("id", "bigint")
+    assert spark.sql("SELECT count(*), count(host) FROM logs").first()[:] == (12, 0)
+    told("MERGE SPLITS logs REWRITE LAYOUT COALESCE")
+    assert (ids(table), len(table.splits())) == ([*range(12)], 1)
+    assert told("ALTER INDEXTABLE logs PARTITION BY ()").layout == ""
+
+
+def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: Any, table: IndexTable) -> None:
+    before = files(table)
+    refused: list[tuple[str, type[Exception], str]] = [
+        ("MERGE SPLITS nowhere", TableNotFoundError, "nowhere"),
+        ("MERGE SPLITS '/no/such/table' DRY RUN", TableNotFoundError, "/no/such/table"),
+        ("MERGE SPLITS logs WHERE id = 3", InvalidPredicateError, "not a partition column"),
+        ("MERGE SPLITS logs WHERE app = DRY RUN", InvalidPredicateError, "app ="),
+        ("MERGE SPLITS logs CLUSTER BY (nowhere)", SchemaError, "nowhere"),
+        ("DROP INDEXTABLES PARTITIONS FROM logs", StatementError, "WHERE"),
+        ("DROP INDEXTABLES PARTITIONS FROM logs WHERE message = 'x'", InvalidPredicateError, "message"),
+        ("PURGE INDEXTABLE logs OLDER THAN 1 HOURS", ConfigError, "older_than"),
+        ("ALTER INDEXTABLE logs PARTITION BY (week(ts))", LayoutError, "week"),
+        ("ALTER INDEXTABLE logs ADD COLUMN id STRING", SchemaError, "id"),
+        ("ALTER INDEXTABLE logs ADD COLUMN tags ARRAY<STRING>", SchemaError, "ARRAY<STRING>"),
+        ("ALTER INDEXTABLE logs WIDEN COLUMN id TO STRING", SchemaError, "id"),
+        ("PREWARM INDEXTABLES CACHE logs WHERE nowhere = 1", InvalidPredicateError, "nowhere"),
+    ]
+    for text, error, message in refused:
+        with pytest.raises(error, match=message):
+            spark.sql(text)
+        assert files(table) == before, text
