@@ -9,7 +9,14 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ConfigError, LayoutError, SchemaError, TableExistsError, TableNotFoundError
+from indextables.errors import (
+    ConfigError,
+    InvalidPredicateError,
+    LayoutError,
+    SchemaError,
+    TableExistsError,
+    TableNotFoundError,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -236,7 +243,11 @@ def test_what_is_refused_leaves_no_table_and_no_name(spark: Any, tmp_path: Path,
         ("CREATE OR REPLACE TABLE t USING indextables AS SELECT 1 AS a", ConfigError, "OR REPLACE"),
         ("CREATE TABLE t USING indextables AS SELECT array(1) AS a, 2 AS b", SchemaError, "'a'"),
         ("INSERT INTO logs PARTITION (day = 'a') SELECT 1, 'x'", ConfigError, "PARTITION"),
-        ("INSERT INTO logs REPLACE WHERE day = 'a' SELECT 1, 'a', 'x'", ConfigError, "REPLACE"),
+        ("INSERT INTO logs REPLACE WHERE upper(day) = 'A' SELECT 1, 'a', 'x'", ConfigError, "REPLACE WHERE"),
+        ("INSERT INTO logs REPLACE WHERE day = 1 SELECT 1, 'a', 'x'", ConfigError, "REPLACE WHERE"),
+        ("INSERT INTO logs REPLACE WHERE id = 1 SELECT 1, 'a', 'x'", InvalidPredicateError, "not a partition column"),
+        ("INSERT INTO logs REPLACE WHERE nowhere = 1 SELECT 1, 'a', 'x'", Exception, "UNRESOLVED_COLUMN"),
+        ("INSERT INTO logs REPLACE USING (day) SELECT 1 AS id, 'a' AS day, 'x' AS message", ConfigError, "USING"),
         ("INSERT INTO logs VALUES (1)", Exception, "INSERT_COLUMN_ARITY_MISMATCH"),
         ("INSERT INTO logs VALUES ('one', 'a', 'b')", Exception, "CANNOT_SAFELY_CAST"),
         ("SELECT * FROM logs VERSION AS OF 1", ConfigError, "knows no past"),

@@ -123,3 +123,23 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: Any, table: I
         with pytest.raises(error, match=message):
             spark.sql(text)
         assert files(table) == before, text
+
+
+def test_insert_replaces_the_rows_that_a_condition_chooses(spark: Any, table: IndexTable) -> None:
+    """Of the rows that a plain filter chooses, and of no others."""
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    new = "SELECT CAST(100 AS INT), 'a', TIMESTAMP '2024-01-01 23:00:00', 'new' WHERE {}"
+    conditions = [
+        ("app = 'nobody' OR logs.app IS NULL", False),
+        ("app IN ('c', 'b') AND NOT ts BETWEEN '2020-01-01' AND '2020-01-02'", False),
+        ("(ts < '2024-01-02') AND app <> 'b'", True),
+        ("TRUE", True),
+    ]
+    for condition, with_new in conditions:
+        left = [row.id for row in spark.sql(f"SELECT id FROM logs WHERE ({condition}) IS NOT TRUE").collect()]
+        spark.sql(f"INSERT INTO logs REPLACE WHERE {condition} {new.format(with_new)}")
+        assert ids(table) == sorted([*left, *[100] * with_new]), condition
+    with pytest.raises(Exception, match="RowsOutsideError"):
+        spark.sql(f"INSERT INTO logs REPLACE WHERE app = 'b' {new.format(True)}")
+    spark.sql("INSERT INTO logs (message, app, id) REPLACE WHERE app = 'a' SELECT 'one', 'a', 7")
+    assert ids(table) == [7]

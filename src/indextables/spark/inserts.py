@@ -7,8 +7,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from indextables.errors import ConfigError
+from indextables.predicate import to_sql
 from indextables.spark.catalog import Entry, settled
-from indextables.spark.java import Java, frame_over, kind, pairs
+from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
+from indextables.spark.frames import load
+from indextables.spark.java import Java, frame_over, kind, pairs, plan_of, sequence
+from indextables.spark.options import path_in
+from indextables.spark.relation import options_of
 
 _PRIVILEGES = "__required_write_privileges__"  # Spark marks the target of a write with it
 
@@ -26,8 +31,10 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
     """What a parsed INSERT means; its target has a path. Nothing is run."""
     if plan.partitionSpec().size():
         raise _unsupported("PARTITION (...)", "give the partition columns as columns of the query")
-    if plan.replaceCriteriaOpt().isDefined():
-        raise _unsupported("REPLACE", 'use df.write.mode("overwrite").option("replaceWhere", ...).save(path)')
+    where = _replaced(spark, plan)
+    if where is not None:
+        insert = analyzed_insert(spark, _without_criteria(spark, plan))
+        return Insert(insert.frame, "overwrite", {**insert.options, "replaceWhere": where})
     jvm, state = spark._jvm, spark._jsparkSession.sessionState()  # noqa: SLF001 - Spark's plans are in its JVM
     skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     command = state.executePlan(plan, skip).analyzed()
@@ -47,6 +54,32 @@ def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Inser
     parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
     rows = spark._jvm.PythonUtils.toSeq([frame._jdf.queryExecution().analyzed()])  # noqa: SLF001
     return analyzed_insert(spark, parsed.withNewChildren(rows))
+
+
+def _replaced(spark: Any, plan: Java) -> str | None:
+    """The condition of REPLACE WHERE, if there is one, as Spark resolves it on the table's columns."""
+    if not plan.replaceCriteriaOpt().isDefined():
+        return None
+    criteria, target = plan.replaceCriteriaOpt().get(), plan.table()
+    if kind(criteria) != "InsertReplaceWhere":
+        raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
+    rows = load(spark, {"path": path_in(options_of(target))}).alias(str(sequence(target.multipartIdentifier())[-1]))
+    filters = spark._jvm.org.apache.spark.sql.catalyst.plans.logical.Filter  # noqa: SLF001
+    chosen = simplified(plan_of(frame_over(filters(criteria.cond(), plan_of(rows)), spark)), spark)
+    try:
+        return to_sql(Conditions(understood(chosen.child())).predicate(chosen.condition()))
+    except NotUnderstoodError:
+        instead = "compare partition columns with values of their types that do not depend on the time"
+        raise _unsupported(f"REPLACE WHERE {criteria.cond().sql()}", instead) from None
+
+
+def _without_criteria(spark: Any, plan: Java) -> Java:
+    """The same INSERT as a plain one: Spark refuses to analyze more for a Python data source."""
+    nothing = spark._jvm.scala.Option.empty()  # noqa: SLF001
+    names = [str(plan.productElementName(i)) for i in range(plan.productArity())]
+    return plan.copy(
+        *(nothing if name == "replaceCriteriaOpt" else plan.productElement(i) for i, name in enumerate(names))
+    )
 
 
 def literal(text: str) -> str:
