@@ -62,6 +62,14 @@ def files(table: IndexTable) -> set[str]:
     return {str(path.relative_to(table.path)) for path in Path(table.path).rglob("*.split")}
 
 
+def test_rows_that_are_merged_twice_are_told_once(table: IndexTable) -> None:
+    before = contents(table)
+    result = table.merge_splits(where="month = 9", max_source_splits_per_merge=2)
+    assert result.merged > 3
+    assert (result.splits_before, result.splits_after, result.rows) == (6, 1, 30)
+    assert (splits_by_month(table)["9"], contents(table)) == (1, before)
+
+
 def test_few_splits_with_the_same_rows(table: IndexTable) -> None:
     before, found = contents(table), table.count(query="message:disk")
     groups = table.scan().group_by("month").count()

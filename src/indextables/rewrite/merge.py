@@ -338,18 +338,19 @@ class _Merging:
 
     def _commit(self, written: Written) -> None:
         group, before = written.group, self.result
-        after = sum(add.size for add in written.adds)
+        made = set(self.made)
+        again = replace(group, splits=tuple(split for split in group.splits if split.path in made))
         metrics = {**figures(written.adds), "numRemovedSplits": len(group.splits), "numRemovedBytes": group.size}
         self.snapshot = self.log.commit(self._transaction(written, metrics)).snapshot
         self.result = replace(
             before,
             version=self.snapshot.version,
             merged=before.merged + 1,
-            rows=before.rows + metrics["numAddedRows"],
-            splits_before=before.splits_before + len(group.splits),
-            splits_after=before.splits_after + len(written.adds),
-            bytes_before=before.bytes_before + group.size,
-            bytes_after=before.bytes_after + after,
+            rows=before.rows + metrics["numAddedRows"] - again.rows,
+            splits_before=before.splits_before + len(group.splits) - len(again.splits),
+            splits_after=before.splits_after + len(written.adds) - len(again.splits),
+            bytes_before=before.bytes_before + group.size - again.size,
+            bytes_after=before.bytes_after + metrics["numAddedBytes"] - again.size,
         )
         self.made += [add.path for add in written.adds]
 
