@@ -170,12 +170,13 @@ class Scan:
             yield from map(told, tasks)
             return
         with ThreadPoolExecutor(min(self._parallelism, len(tasks))) as pool:
-            queue = iter(tasks)
-            running = [pool.submit(told, task) for task in islice(queue, self._parallelism)]
+            queue, first = iter(tasks), self._parallelism if self._limit is None else 1
+            running = [pool.submit(told, task) for task in islice(queue, first)]
             try:
                 while running:
                     yield running.pop(0).result()
-                    running += [pool.submit(told, task) for task in islice(queue, 1)]
+                    more = min(2, self._parallelism - len(running))  # a limit may be reached soon: begin with few
+                    running += [pool.submit(told, task) for task in islice(queue, more)]
             finally:
                 for future in running:
                     future.cancel()
