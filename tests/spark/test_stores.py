@@ -33,7 +33,8 @@ def ids(frame: Any) -> list[int]:
 def test_a_table_is_written_and_read_by_options(spark: Any, logs: Any, cloud: Server) -> None:
     place = cloud.new_table()
     writer(logs, cloud).partitionBy("day").save(place)
-    writer(logs, cloud).mode("append").save(place)
+    uploads = {"spark.indextables.s3.maxConcurrency": "12", "spark.indextables.s3.partSize": "134217728"}
+    writer(logs, cloud).options(**uploads).mode("append").save(place)
     writer(logs, cloud).mode("ignore").save(place)
     reader = spark.read.format("indextables").options(**cloud.options)
     frame = reader.load(place)
