@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
-from indextables.log.splits import layouts, partition_terms
+from indextables.log.splits import partition_terms
 
 _LISTS = ("logical_partitions", "physical_partition", "split_tags")
 """Columns that parts do not have: each part would repeat all that its split says of all of them."""
@@ -111,7 +111,7 @@ def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata:
     terms, schema = partition_terms(metadata), metadata.arrow_schema()
     partition, specs = parts["partition"].combine_chunks(), parts["spec_id"].combine_chunks()
     by_term = dict(zip((field.name for field in partition.type), partition.flatten(), strict=True))
-    for spec_id, layout in layouts(metadata).items():
+    for spec_id, layout in metadata.layouts.items():
         for field in layout.fields:
             if field.name == name and field.term in terms:
                 value = field.transform.from_text(texts, schema.field(field.source).type)

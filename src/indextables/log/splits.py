@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables import values
-from indextables.layout import Layout, PartitionField, Void
+from indextables.layout import PartitionField, Void
 from indextables.log.absent import with_absent_columns
 from indextables.log.actions import Add, Metadata, Remove
 
@@ -133,16 +133,12 @@ def partition_texts(splits: pa.Table, metadata: Metadata) -> Iterator[dict[str, 
 def partition_terms(metadata: Metadata) -> dict[str, PartitionField]:
     """Every partition term of any spec that says something about a column that the table still has."""
     columns = set(metadata.arrow_schema().names)
-    fields = (field for layout in layouts(metadata).values() for field in layout.fields)
+    fields = (field for layout in metadata.layouts.values() for field in layout.fields)
     return {f.term: f for f in fields if f.source in columns and not isinstance(f.transform, Void)}
 
 
-def layouts(metadata: Metadata) -> Mapping[int, Layout]:
-    return metadata.layouts
-
-
 def _names_by_spec(metadata: Metadata) -> dict[int, dict[str, str]]:
-    return {spec: {field.term: field.name for field in layout.fields} for spec, layout in layouts(metadata).items()}
+    return {spec: {field.term: field.name for field in layout.fields} for spec, layout in metadata.layouts.items()}
 
 
 def _partition_types(metadata: Metadata) -> dict[str, pa.DataType]:

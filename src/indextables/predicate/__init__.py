@@ -24,6 +24,7 @@ from indextables.predicate.nodes import (
     columns,
     conjunction,
     disjunction,
+    distinct_conjunction,
     index_queries,
 )
 from indextables.predicate.normal import push_negations
@@ -59,6 +60,7 @@ __all__ = [
     "columns",
     "conjunction",
     "disjunction",
+    "distinct_conjunction",
     "evaluate",
     "index_queries",
     "judge",

@@ -160,6 +160,17 @@ def conjunction(*terms: Predicate) -> Predicate:
     return _flat(And, terms, empty=TRUE)
 
 
+def distinct_conjunction(*terms: Predicate) -> Predicate:
+    """All of the terms, each once, without those that are simply true.
+
+    >>> distinct_conjunction(TRUE, conjunction(UNKNOWN, FALSE), UNKNOWN) == And((UNKNOWN, FALSE))
+    True
+    """
+    flat = conjunction(*terms)
+    once = {repr(term): term for term in (flat.terms if isinstance(flat, And) else (flat,))}
+    return conjunction(*(term for term in once.values() if term != TRUE))
+
+
 def disjunction(*terms: Predicate) -> Predicate:
     """Any of the terms, without nesting: the OR of nothing is false."""
     return _flat(Or, terms, empty=FALSE)

@@ -7,7 +7,7 @@ from indextables.log.actions import Metadata
 from indextables.log.facts import partition_text
 from indextables.log.parts import Parts, parts_of
 from indextables.log.snapshot import Snapshot
-from indextables.log.splits import layouts, partition_terms
+from indextables.log.splits import partition_terms
 
 _FACTS = (
     "num_merge_ops",
@@ -98,9 +98,9 @@ def _share_of_size(parts: Parts, splits: pa.Table) -> pa.ChunkedArray:
 def _partition(splits: pa.Table, metadata: Metadata) -> tuple[pa.StructArray, pa.BooleanArray]:
     """The partition values of each split as text, by the names that the specs give them, and whether all are known."""
     specs, complete = splits["spec_id"].combine_chunks(), pa.repeat(pa.scalar(value=True), len(splits))
-    texts = {name: pa.nulls(len(splits), pa.string()) for layout in layouts(metadata).values() for name in layout.names}
+    texts = {name: pa.nulls(len(splits), pa.string()) for layout in metadata.layouts.values() for name in layout.names}
     terms = partition_terms(metadata)
-    for spec_id, layout in layouts(metadata).items():
+    for spec_id, layout in metadata.layouts.items():
         of_spec = pc.equal(specs, spec_id)
         for field in layout.fields:
             if field.term in terms:

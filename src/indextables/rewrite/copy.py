@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.log import Snapshot
-from indextables.log.splits import layouts
 from indextables.predicate import Literal
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.plan import tasks_for
@@ -65,4 +64,4 @@ def plan_copy(snapshot: Snapshot, config: Config, *, spec_id: int | None = None)
     if spec_id in (None, plan.spec_id):
         return plan
     plan = replace(plan, coalescing=None)  # what it says is of the current layout
-    return replace(plan, spec_id=spec_id, layout=layouts(snapshot.metadata)[spec_id])
+    return replace(plan, spec_id=spec_id, layout=snapshot.metadata.layouts[spec_id])

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from indextables.layout import Bucket, Layout
 from indextables.log.actions import Metadata
-from indextables.log.splits import layouts
 
 NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
 _AT_ONCE = 8  # times the wanted size is rewritten together where the layout changes
@@ -58,7 +57,7 @@ def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) 
     old = splits.filter(pc.field("spec_id") != metadata.current_spec_id)
     if not len(old):
         return []
-    old = _in_order_of(layouts(metadata)[metadata.current_spec_id], old).select(list(_OF_A_GROUP))
+    old = _in_order_of(metadata.layouts[metadata.current_spec_id], old).select(list(_OF_A_GROUP))
     sizes = old["size"].to_pylist()
     ends = Limits(target_size=_AT_ONCE * limits.target_size, max_records=_AT_ONCE * limits.max_records, min_sources=1)
     return [old.take(numbers) for numbers in packed([(size, 0) for size in sizes], ends)]

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.errors import PredicateError
-from indextables.predicate import And, Literal, Predicate, bind, conjunction, disjunction, to_sql
+from indextables.predicate import Literal, Predicate, bind, conjunction, disjunction, distinct_conjunction, to_sql
 from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
@@ -147,9 +147,7 @@ def _together(asked: Asked, wanted: Predicate) -> str:
     """What the scan asks for already and what is wanted, as text, if it is understood when it is read again."""
     snapshot = settled(asked)
     before = replace(asked, query=None).question(snapshot).predicate
-    flat = conjunction(before, bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone))
-    distinct = {repr(term): term for term in (flat.terms if isinstance(flat, And) else (flat,))}
-    whole = conjunction(*(term for term in distinct.values() if term != _TRUE))
+    whole = distinct_conjunction(before, bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone))
     text = to_sql(as_written(whole))
     again = replace(asked, where=text, query=None).question(snapshot)
     if repr(again.predicate) != repr(whole):

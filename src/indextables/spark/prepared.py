@@ -5,7 +5,6 @@ that the query needs (see `needs`), only splits that its filters leave, and no m
 is as Spark has analyzed it. What cannot be prepared runs as it is, and the data source plans then.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
-from indextables.predicate import And, Literal, Predicate, conjunction
+from indextables.predicate import Predicate, distinct_conjunction
 from indextables.read.plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.question import Question
 from indextables.read.work import PlannedRead, ScanWork
@@ -30,7 +29,6 @@ from indextables.spark.relation import Relation
 from indextables.spark.snapshots import settled
 from indextables.spark.types import spark_schema
 
-_TRUE = Literal(value=True)
 _FEW_SPLITS = 16
 _FEW_ROWS = 10_000
 _SMALL = 2 * 1024 * 1024  # bytes of splits
@@ -109,7 +107,7 @@ class TableScan:
         searches = {name: search for name, search in asked.searched.items() if name in wanted}
         question = asked.question(snapshot, [name for name in wanted if name not in asked.searched])
         terms, whole = _understood(relation, question, above)
-        question = replace(question, predicate=_distinct(question.predicate, terms), searched=searches)
+        question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
         return cls(relation, plan_scan(snapshot, question), tuple(wanted), above.limit if whole else None)
 
     @cached_property
@@ -182,12 +180,6 @@ def _bound_term(term: Java, query: TableQuery, question: Question) -> Predicate 
         return bound(replace(query, predicate=Conditions(query).predicate(term)), question.schema)
     except NotUnderstoodError:
         return None
-
-
-def _distinct(before: Predicate, terms: Sequence[Predicate]) -> Predicate:
-    flat = conjunction(before, *terms)
-    distinct = {repr(term): term for term in (flat.terms if isinstance(flat, And) else (flat,))}
-    return conjunction(*(term for term in distinct.values() if term != _TRUE))
 
 
 def _null(jvm: Any, attribute: Java) -> Java:

@@ -6,11 +6,12 @@ A frame shows one version, and its plan is looked at several times before it run
 
 from threading import Lock
 
+from cachetools import LRUCache
+
 from indextables.log import Snapshot
 from indextables.spark.asked import Asked
 
-_MOST = 16
-_kept: dict[tuple[str, int | None], Snapshot] = {}
+_kept: LRUCache[tuple[str, int | None], Snapshot] = LRUCache(16)
 _lock = Lock()
 
 
@@ -18,14 +19,12 @@ def fresh(asked: Asked) -> Snapshot:
     """The snapshot that the log has now, kept for `settled`."""
     snapshot = asked.snapshot()
     with _lock:
-        _kept.pop((asked.path, snapshot.version), None)
         _kept[asked.path, snapshot.version] = snapshot
-        while len(_kept) > _MOST:
-            _kept.pop(next(iter(_kept)))
     return snapshot
 
 
 def settled(asked: Asked) -> Snapshot:
     """The snapshot of a version that is named, read once."""
-    kept = _kept.get((asked.path, asked.version))
+    with _lock:  # looking into it changes what was used last
+        kept = _kept.get((asked.path, asked.version))
     return fresh(asked) if kept is None else kept

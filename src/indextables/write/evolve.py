@@ -16,7 +16,6 @@ from indextables.errors import SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
-from indextables.log.splits import layouts
 from indextables.schema import column_named, normalize, to_json, type_name
 from indextables.search import FieldRule, resolve
 from indextables.search.fields import NONE, default_rule
@@ -52,7 +51,7 @@ def layout_change(snapshot: Snapshot) -> LayoutChange:
     """What a snapshot says of its layout."""
     current = snapshot.metadata.current_spec_id
     others = pc.sum(pc.not_equal(snapshot.splits["spec_id"], current)).as_py() or 0
-    layout = layouts(snapshot.metadata)[current]
+    layout = snapshot.metadata.layouts[current]
     return LayoutChange(snapshot.version, current, layout, len(snapshot.splits), others)
 
 
@@ -74,7 +73,7 @@ def alter(log: TransactionLog, snapshot: Snapshot, change: Change, parameters: M
 def with_layout(metadata: Metadata, layout: Layout) -> Metadata:
     """The description with another layout for new splits; a layout that the table had before gets its number again."""
     bound = layout.bind(metadata.arrow_schema())
-    known = layouts(metadata)
+    known = metadata.layouts
     number = next((spec for spec, earlier in known.items() if earlier == bound), None)
     if number is not None:
         return structs.replace(metadata, current_spec_id=number)
@@ -89,7 +88,7 @@ def with_column(metadata: Metadata, name: str, kind: pa.DataType, rule: str | Fi
     if name.lower() in {column.lower() for column in schema.names}:
         raise SchemaError(f"the table has a column {column_named(schema, name)!r} already", column=name)
     added = normalize(pa.schema({name: kind}))
-    layouts(metadata)[metadata.current_spec_id].bind(pa.schema([*schema, *added]))  # the name may be that of a field
+    metadata.layouts[metadata.current_spec_id].bind(pa.schema([*schema, *added]))  # the name may be that of a field
     return with_columns_of(metadata, added, {} if rule is None else {name: rule})
 
 
@@ -119,7 +118,7 @@ def _refuse_other_values(field: pa.Field, kind: pa.DataType) -> None:
 
 def _refuse_partitioned_floats(field: pa.Field, metadata: Metadata) -> None:
     """The log has the shortest text of a float: read as a double it would be another number."""
-    terms = [f.term for layout in layouts(metadata).values() for f in layout.fields if f.source == field.name]
+    terms = [f.term for layout in metadata.layouts.values() for f in layout.fields if f.source == field.name]
     if terms and pa.types.is_floating(field.type):
         raise SchemaError(
             f"column {field.name!r} cannot become double, because splits are partitioned by {terms[0]}; "

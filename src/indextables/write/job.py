@@ -32,7 +32,6 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata
 from indextables.log.clock import now
 from indextables.log.commit import Committed
-from indextables.log.splits import layouts
 from indextables.storage import Store
 from indextables.write.conform import conformer
 from indextables.write.modes import PROTOCOL, already_written, figures, progress
@@ -187,7 +186,7 @@ def _described(snapshot: Snapshot | None, schema: pa.Schema, config: Config) -> 
         return new_metadata(schema, layout=layout or Layout(), fields=config.typemap, properties={}, created_time=now())
     metadata = snapshot.metadata
     if layout is not None:
-        _refuse_other_layout(layout.bind(metadata.arrow_schema()), layouts(metadata)[metadata.current_spec_id])
+        _refuse_other_layout(layout.bind(metadata.arrow_schema()), metadata.layouts[metadata.current_spec_id])
     if config.merge_schema:
         return with_columns_of(metadata, schema, config.typemap)
     return metadata

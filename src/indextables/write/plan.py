@@ -13,7 +13,6 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Coalescing, Layout
 from indextables.log import Snapshot
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
-from indextables.log.splits import layouts
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.write.conform import widened
@@ -102,7 +101,7 @@ def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[st
 def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = None) -> WritePlan:
     """How rows are written to a table with this description, `beside` the rows that it has and keeps."""
     _refuse_other_field_types(metadata, config.typemap)
-    layout = layouts(metadata)[metadata.current_spec_id]
+    layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
         schema=metadata.arrow_schema(),
         layout=layout,
