@@ -71,7 +71,7 @@ class TransactionLog:
         files = self._files()
         if timestamp is not None:
             version = self._version_at(files, timestamp)
-        if version is None:
+        if version is None or version == files.latest:
             return self._latest(files)
         self._refuse_unreadable(files, version)
         return self._readable(self._build(files, version))

@@ -19,7 +19,7 @@ from indextables.predicate import Literal, Predicate, bind, conjunction, disjunc
 from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
-from indextables.spark.java import Java, frame_over, inlined, kind, over, plan_of, replacing, sequence
+from indextables.spark.java import Java, frame_over, inlined, jvm_of, kind, over, plan_of, replacing, sequence
 from indextables.spark.options import SITE
 from indextables.spark.relation import Relation
 from indextables.spark.searched import has_searches, with_searches
@@ -108,7 +108,7 @@ class _Narrowing:
 
     def pushed(self, plan: Java) -> Java:
         """The plan with its conditions as far down as Spark knows that they may go."""
-        catalyst = self.spark._jvm.org.apache.spark.sql.catalyst  # noqa: SLF001
+        catalyst = jvm_of(self.spark).org.apache.spark.sql.catalyst
         plan = catalyst.analysis.EliminateSubqueryAliases.apply(catalyst.analysis.EliminateView.apply(plan))
         for _ in range(_ROUNDS):
             before = plan
@@ -124,7 +124,7 @@ class _Narrowing:
     def term(self, term: Java, relation: Relation, conditions: Conditions) -> Predicate:
         if not is_timeless(term):
             return _TRUE
-        logical = self.spark._jvm.org.apache.spark.sql.catalyst.plans.logical  # noqa: SLF001
+        logical = jvm_of(self.spark).org.apache.spark.sql.catalyst.plans.logical
         try:
             return conditions.predicate(simplified(logical.Filter(term, relation.java), self.spark).condition())
         except NotUnderstoodError:

@@ -27,7 +27,7 @@ from indextables.spark.catalyst import (
     simplified,
     understood,
 )
-from indextables.spark.java import Java, frame_over, kind, sequence
+from indextables.spark.java import Java, frame_over, jvm_of, kind, sequence
 from indextables.spark.snapshots import settled
 from indextables.spark.types import spark_schema
 
@@ -201,7 +201,7 @@ def _frame_like(frame: DataFrame, plan: Java, rows: pa.Table) -> DataFrame:
 
 
 def _relabelled(spark: SparkSession, local: DataFrame, plan: Java) -> DataFrame:
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm: Any = jvm_of(spark)
     catalyst, empty = jvm.org.apache.spark.sql.catalyst, jvm.PythonUtils.toSeq([])
     below = local._jdf.queryExecution().analyzed()  # noqa: SLF001
     labels = [

@@ -17,7 +17,7 @@ from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import TransactionLog
 from indextables.spark.frames import decided
-from indextables.spark.java import Java, frame_over, plan_of
+from indextables.spark.java import Java, frame_over, jvm_of, plan_of
 from indextables.spark.options import FORMAT, settings_of
 from indextables.spark.relation import copied, options_of, with_relations
 from indextables.spark.types import spark_schema
@@ -152,14 +152,14 @@ def _shape(schema: StructType) -> list[tuple[str, object]]:
 
 
 def _java_schema(spark: Any, schema: StructType) -> Java:
-    return spark._jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())  # noqa: SLF001
+    return jvm_of(spark).org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
 
 def _text_of(spark: Any, uri: Java) -> str:
     """A location as our stores read it: escaped as a URI on local disk, plain elsewhere."""
     if uri.getScheme() == "file":
         return str(uri.toString())
-    return str(spark._jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(uri))  # noqa: SLF001
+    return str(jvm_of(spark).org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(uri))
 
 
 def _state(spark: Any) -> Java:

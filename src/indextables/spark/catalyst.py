@@ -18,7 +18,7 @@ from indextables.predicate.coerce import common_type
 from indextables.predicate.python import ColumnExpression
 from indextables.schema import type_named
 from indextables.spark.asked import Asked
-from indextables.spark.java import Java, kind, sequence
+from indextables.spark.java import Java, jvm_of, kind, sequence
 from indextables.spark.relation import Relation
 
 _RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts")
@@ -52,7 +52,7 @@ class NotUnderstoodError(Exception):
 
 def simplified(plan: Java, spark: Any) -> Java:
     """The plan with constants computed and shorthands spelled out, by Spark's own rules."""
-    optimizer = spark._jvm.org.apache.spark.sql.catalyst.optimizer  # noqa: SLF001 - Spark's plans are in its JVM
+    optimizer = jvm_of(spark).org.apache.spark.sql.catalyst.optimizer
     for rule in _RULES:
         plan = getattr(optimizer, rule).apply(plan)
     return plan

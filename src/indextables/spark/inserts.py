@@ -11,7 +11,7 @@ from indextables.predicate import to_sql
 from indextables.spark.catalog import Entry, settled
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.frames import load
-from indextables.spark.java import Java, frame_over, kind, pairs, plan_of, sequence
+from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, sequence
 from indextables.spark.options import path_in
 from indextables.spark.relation import options_of
 
@@ -35,7 +35,7 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
     if where is not None:
         insert = analyzed_insert(spark, _without_criteria(spark, plan))
         return Insert(insert.frame, "overwrite", {**insert.options, "replaceWhere": where})
-    jvm, state = spark._jvm, spark._jsparkSession.sessionState()  # noqa: SLF001 - Spark's plans are in its JVM
+    jvm, state = jvm_of(spark), spark._jsparkSession.sessionState()  # noqa: SLF001 - Spark's plans are in its JVM
     skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     command = state.executePlan(plan, skip).analyzed()
     mode = {"AppendData": "append", "OverwriteByExpression": "overwrite"}.get(kind(command))
@@ -52,7 +52,7 @@ def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Inser
     verb = "OVERWRITE" if overwrite else "INTO"
     text = f"INSERT {verb} {entry.name} WITH ('path' = {literal(entry.location)}) SELECT 1"
     parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
-    rows = spark._jvm.PythonUtils.toSeq([frame._jdf.queryExecution().analyzed()])  # noqa: SLF001
+    rows = jvm_of(spark).PythonUtils.toSeq([frame._jdf.queryExecution().analyzed()])  # noqa: SLF001
     return analyzed_insert(spark, parsed.withNewChildren(rows))
 
 
@@ -64,7 +64,7 @@ def _replaced(spark: Any, plan: Java) -> str | None:
     if kind(criteria) != "InsertReplaceWhere":
         raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
     rows = load(spark, {"path": path_in(options_of(target))}).alias(str(sequence(target.multipartIdentifier())[-1]))
-    filters = spark._jvm.org.apache.spark.sql.catalyst.plans.logical.Filter  # noqa: SLF001
+    filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
     chosen = simplified(plan_of(frame_over(filters(criteria.cond(), plan_of(rows)), spark)), spark)
     try:
         return to_sql(Conditions(understood(chosen.child())).predicate(chosen.condition()))
@@ -75,7 +75,7 @@ def _replaced(spark: Any, plan: Java) -> str | None:
 
 def _without_criteria(spark: Any, plan: Java) -> Java:
     """The same INSERT as a plain one: Spark refuses to analyze more for a Python data source."""
-    nothing = spark._jvm.scala.Option.empty()  # noqa: SLF001
+    nothing = jvm_of(spark).scala.Option.empty()
     names = [str(plan.productElementName(i)) for i in range(plan.productArity())]
     return plan.copy(
         *(nothing if name == "replaceCriteriaOpt" else plan.productElement(i) for i, name in enumerate(names))

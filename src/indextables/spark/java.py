@@ -3,10 +3,14 @@
 Rewriting needs no code in the JVM: a Scala map is a partial function, so that Spark's own `transform` methods take one.
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
 
+from py4j.java_gateway import JavaClass, JavaPackage
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
 Java: TypeAlias = Any
@@ -18,8 +22,45 @@ class UnknownIdsError(Exception):
     """A plan whose columns cannot be told apart; never shown to a user."""
 
 
+class Names:
+    """Packages, classes and static methods of the JVM by their names, each looked up once: py4j asks the JVM every time."""
+
+    def __init__(self, named: Any) -> None:
+        self._named = named
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._named, name)
+        kept = Names(found) if isinstance(found, (JavaPackage, JavaClass)) else found
+        setattr(self, name, kept)
+        return kept
+
+    def __call__(self, *args: Any) -> Java:
+        return self._named(*args)
+
+
+def jvm_of(spark: Any) -> Any:
+    """What `spark._jvm` gives, without asking again for what is known."""
+    return _names(spark._jvm)  # noqa: SLF001 - Spark's plans are in its JVM
+
+
+@lru_cache(2)
+def _names(view: Any) -> Names:
+    return Names(view)
+
+
 def kind(node: Java) -> str:
-    return str(node.getClass().getSimpleName())
+    """The class of a node of a plan or of an expression."""
+    return str(node.nodeName())
+
+
+def strings(table: Java) -> dict[str, str]:
+    """A Java map of texts, in one call: py4j ends a loop over it with an exception, which PySpark looks into for 30 ms."""
+    return cast("dict[str, str]", json.loads(_mapper(SparkContext._jvm).writeValueAsString(table)))  # noqa: SLF001
+
+
+@lru_cache(2)
+def _mapper(view: Any) -> Java:
+    return view.com.fasterxml.jackson.databind.ObjectMapper()
 
 
 def sequence(items: Java) -> list[Java]:
@@ -48,7 +89,7 @@ def pairs(items: Java) -> list[tuple[Java, Java]]:
 
 def has(node: Java, pattern: str, spark: Any) -> bool:
     """Whether a plan or an expression has such a part anywhere, in subqueries too: `PYTHON_UDF`, `CTE`."""
-    patterns = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001 - Spark's plans are in its JVM
+    patterns = jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern
     return bool(node.containsPattern(getattr(patterns, pattern)()))
 
 
@@ -60,24 +101,24 @@ def over(children: list[Java], new: list[Java], plan: Java, spark: Any) -> Java:
 
 
 def seq(items: Sequence[Java], spark: Any) -> Java:
-    return spark._jvm.PythonUtils.toSeq(list(items))  # noqa: SLF001
+    return jvm_of(spark).PythonUtils.toSeq(list(items))
 
 
 def replacing(pairs: Iterable[tuple[Java, Java]], spark: Any) -> Java:
     """A partial function in the JVM that gives the second node of a pair for the first."""
-    table = spark._jvm.java.util.HashMap()  # noqa: SLF001
+    table = jvm_of(spark).java.util.HashMap()
     for old, new in pairs:
         table.put(old, new)
-    return spark._jvm.PythonUtils.toScalaMap(table)  # noqa: SLF001
+    return jvm_of(spark).PythonUtils.toScalaMap(table)
 
 
 def inlined(plan: Java, spark: Any) -> Java:
     """The plan with common table expressions in their places, except those that Spark evaluates once for several places."""
     if not has(plan, "CTE", spark):
         return plan
-    rule = spark._jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.optimizer.InlineCTE")  # noqa: SLF001
+    rule = jvm_of(spark).java.lang.Class.forName("org.apache.spark.sql.catalyst.optimizer.InlineCTE")
     flags = rule.getConstructors()[0].getParameterCount()  # one more with each release
-    return spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags).apply(plan)  # noqa: SLF001
+    return jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags).apply(plan)
 
 
 def plan_of(frame: DataFrame) -> Java:
@@ -86,5 +127,5 @@ def plan_of(frame: DataFrame) -> Java:
 
 
 def frame_over(plan: Java, spark: Any) -> DataFrame:
-    classic = spark._jvm.org.apache.spark.sql.classic  # noqa: SLF001
+    classic = jvm_of(spark).org.apache.spark.sql.classic
     return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001

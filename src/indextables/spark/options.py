@@ -9,6 +9,7 @@ from indextables.config import PREFIX
 from indextables.errors import ConfigError
 from indextables.rewrite.replace import scope_of
 from indextables.spark.hadoop import from_hadoop
+from indextables.spark.java import strings
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
@@ -34,7 +35,7 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
 
 def settings_of(session: SparkSession) -> dict[str, str]:
     """The session's settings that are ours, and those of Hadoop's S3 client that mean the same."""
-    everything = session.conf.getAll
+    everything = strings(session.conf._jconf.getAllAsJava())  # noqa: SLF001
     ours = {key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}
     return {**from_hadoop(everything, ours), **ours}
 

@@ -21,7 +21,7 @@ from indextables.read.plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.question import Question
 from indextables.read.work import PlannedRead, ScanWork
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, bound, conjuncts
-from indextables.spark.java import Java, UnknownIdsError, frame_over, ids_of, sequence
+from indextables.spark.java import Java, UnknownIdsError, frame_over, ids_of, jvm_of, sequence
 from indextables.spark.needs import Above, Needs, needs
 from indextables.spark.options import FORMAT
 from indextables.spark.packing import enough, packed
@@ -75,7 +75,7 @@ def planned(frame: DataFrame) -> tuple[Java, dict[tuple[int, ...], "TableScan"]]
 
 
 def _needs(query: Java, plan: Java, spark: Any) -> Needs:
-    pattern = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001
+    pattern = jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern
     found = needs(plan, query.optimizedPlan())
     # The optimized plan has the time of now in it, and the one that is run will have a later one.
     return replace(found, above={}, first=None) if plan.containsPattern(pattern.CURRENT_LIKE()) else found
@@ -86,7 +86,7 @@ def _replaced(plan: Java, scans: dict[tuple[int, ...], Java], spark: Any) -> Jav
     if not children:
         return scans.get(ids_of(plan), plan) if Relation.of(plan) is not None else plan
     new = [_replaced(child, scans, spark) for child in children]
-    return plan.withNewChildren(spark._jvm.PythonUtils.toSeq(new))  # noqa: SLF001
+    return plan.withNewChildren(jvm_of(spark).PythonUtils.toSeq(new))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TableScan:
 
     def node(self, spark: Any) -> Java:
         """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
-        jvm = spark._jvm  # noqa: SLF001
+        jvm = jvm_of(spark)
         catalyst, attributes = jvm.org.apache.spark.sql.catalyst, sequence(self.relation.java.output())
         names = list(self.relation.java.schema().fieldNames())
         read = [attribute for attribute, name in zip(attributes, names, strict=True) if name in self.columns]
@@ -132,14 +132,14 @@ class TableScan:
         return catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(outputs), scan)
 
     def _scan(self, spark: Any, output: Java) -> Java:
-        logical = spark._jvm.org.apache.spark.sql.catalyst.plans.logical  # noqa: SLF001
+        logical = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical
         read = self.read()
         if not read.groups:
-            return logical.LocalRelation.fromExternalRows(output, spark._jvm.PythonUtils.toSeq([]))  # noqa: SLF001
+            return logical.LocalRelation.fromExternalRows(output, jvm_of(spark).PythonUtils.toSeq([]))
         numbers = _numbers(spark, len(read.groups), sum(task.split.size for task in self.tasks))
         function = UserDefinedFunction(read, self._schema, FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         expression = function._judf.builder(numbers.output())  # noqa: SLF001
-        return logical.MapInArrow(expression, output, numbers, False, spark._jvm.scala.Option.empty())  # noqa: SLF001
+        return logical.MapInArrow(expression, output, numbers, False, jvm_of(spark).scala.Option.empty())
 
     def read(self) -> PlannedRead:
         asked, snapshot = self.relation.asked, self.plan.snapshot

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.asked import Asked, as_option, search_name
-from indextables.spark.java import Java, ids_of, kind, over, seq, sequence
+from indextables.spark.java import Java, ids_of, jvm_of, kind, over, seq, sequence, strings
 from indextables.spark.options import FORMAT, SEARCHES
 
 
@@ -52,7 +52,7 @@ class Relation:
         """The relation with a column, its last, that says whether a search finds the row."""
         searches = (*self.asked.searches, search)
         schema = self.java.table().schema().add(search_name(len(searches) - 1), "boolean", False)
-        fresh = spark._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)  # noqa: SLF001
+        fresh = jvm_of(spark).org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
         output = [*sequence(self.java.output()), fresh.apply(fresh.size() - 1)]
         return self._copied(spark, self._with({SEARCHES: as_option(searches)}), schema, output)
 
@@ -68,20 +68,20 @@ class Relation:
 
 
 def is_ours(plan: Java) -> bool:
-    if kind(plan) != "DataSourceV2Relation" or kind(plan.table()) != "PythonTable":
+    if kind(plan) != "DataSourceV2Relation":
         return False
-    return bool(plan.table().name().lower() == FORMAT)
+    table = plan.table()
+    return bool(table.name().lower() == FORMAT and table.getClass().getSimpleName() == "PythonTable")
 
 
 def options_of(relation: Java) -> dict[str, str]:
-    """The options of a relation. py4j ends a loop over a Java map with an exception, which PySpark looks into for 30 ms."""
-    given = relation.options().asCaseSensitiveMap()
-    return {key: given.get(key) for key in given.keySet().toArray()}
+    """The options of a relation, as they were written."""
+    return strings(relation.options().asCaseSensitiveMap())
 
 
 def made(spark: Any, schema: StructType, options: Mapping[str, str]) -> Java:
     """What `spark.read.format("indextables").schema(...).load()` makes, but for the process that Spark starts there."""
-    jvm, columns = spark._jvm, spark._jsparkSession.parseDataType(schema.json())  # noqa: SLF001
+    jvm, columns = jvm_of(spark), spark._jsparkSession.parseDataType(schema.json())  # noqa: SLF001
     nothing = jvm.scala.Option.empty()
     relations = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
     return copied(spark, relations.create(_table(jvm, columns), nothing, nothing), options)
@@ -91,7 +91,7 @@ def copied(
     spark: Any, relation: Java, options: Mapping[str, str], schema: Java = None, output: list[Java] | None = None
 ) -> Java:
     """The relation with these options. It is a source of its own, with the same columns (to Spark) unless told."""
-    jvm = spark._jvm  # noqa: SLF001 - Spark's plans are in its JVM
+    jvm = jvm_of(spark)
     return relation.copy(
         _table(jvm, relation.table().schema() if schema is None else schema),
         relation.output() if output is None else seq(output, spark),

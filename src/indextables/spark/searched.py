@@ -14,8 +14,9 @@ from py4j.java_gateway import is_instance_of
 from indextables.predicate import IndexQuery
 from indextables.spark.catalyst import NotUnderstoodError, text
 from indextables.spark.function import FUNCTIONS, INDEXQUERYALL, refusal
-from indextables.spark.java import Java, has, inlined, kind, over, replacing, seq, sequence
+from indextables.spark.java import Java, has, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.relation import Relation
+from indextables.spark.snapshots import settled
 
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
 _PASSING = frozenset(
@@ -135,7 +136,7 @@ class _Searching:
         if known is not None:
             return relation.java, _column(relation.java, known)
         wide = relation.searching(self.spark, node)
-        wide.asked.question(wide.asked.snapshot())  # a search that cannot be read is an error here and now
+        wide.asked.question(settled(wide.asked))  # a search that cannot be read is an error here and now
         return wide.java, sequence(wide.java.output())[-1]
 
     def through_project(self, search: _Search, plan: Java) -> tuple[Java, Java]:
@@ -167,14 +168,14 @@ class _Searching:
             raise refusal(search.query, f"{kind(plan)} does not pass on the rows of that table") from None
 
     def project(self, output: list[Java], plan: Java) -> Java:
-        logical = self.spark._jvm.org.apache.spark.sql.catalyst.plans.logical  # noqa: SLF001
+        logical = jvm_of(self.spark).org.apache.spark.sql.catalyst.plans.logical
         return logical.Project(seq(output, self.spark), plan)
 
     def never_null(self, attribute: Java) -> Java:
         """A row that an outer join made up is found by no search."""
         if not attribute.nullable():
             return attribute
-        expressions = self.spark._jvm.org.apache.spark.sql.catalyst.expressions  # noqa: SLF001
+        expressions = jvm_of(self.spark).org.apache.spark.sql.catalyst.expressions
         return expressions.Coalesce(seq([attribute, expressions.Literal.FalseLiteral()], self.spark))
 
 

@@ -1,23 +1,28 @@
 """Snapshots that the driver has read, kept for the questions that follow.
 
 A frame shows one version, and its plan is looked at several times before it runs. Only the driver uses what is kept:
-`fresh` reads the log whenever a frame is made, so that a table that was deleted and made again is seen as it is now.
+`fresh` looks at the log whenever a frame is made and reads what is new in it, so that a table that was deleted and made
+again is seen as it is now.
 """
 
 from threading import Lock
 
 from cachetools import LRUCache
 
-from indextables.log import Snapshot
+from indextables.log import Snapshot, TransactionLog
 from indextables.spark.asked import Asked
 
+_logs: LRUCache[tuple[str, frozenset[tuple[str, str]]], TransactionLog] = LRUCache(16)
 _kept: LRUCache[tuple[str, int | None], Snapshot] = LRUCache(16)
-_lock = Lock()
+_lock = Lock()  # looking into a cache changes what was used last
 
 
 def fresh(asked: Asked) -> Snapshot:
     """The snapshot that the log has now, kept for `settled`."""
-    snapshot = asked.snapshot()
+    key = asked.path, frozenset(asked.settings.items())
+    with _lock:
+        log = _logs.get(key) or _logs.setdefault(key, asked.log())
+    snapshot = log.snapshot(asked.version, timestamp=asked.timestamp)
     with _lock:
         _kept[asked.path, snapshot.version] = snapshot
     return snapshot
@@ -25,6 +30,6 @@ def fresh(asked: Asked) -> Snapshot:
 
 def settled(asked: Asked) -> Snapshot:
     """The snapshot of a version that is named, read once."""
-    with _lock:  # looking into it changes what was used last
+    with _lock:
         kept = _kept.get((asked.path, asked.version))
     return fresh(asked) if kept is None else kept
