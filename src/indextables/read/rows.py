@@ -2,7 +2,8 @@
 
 Searches that every row must satisfy come first: they give row numbers, and only the row groups that hold these are read.
 Searches elsewhere in the predicate (under OR or NOT), and those asked for as columns, become true or false for each row.
-Without a search, row groups are judged by their own bounds before they are read.
+Without a search, row groups are judged by their own bounds before they are read; if many are left, the index is asked where
+the values are that a row must have.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from indextables.predicate import (
     index_queries,
     judge,
 )
+from indextables.read.lookup import finds_few, lookup
 from indextables.read.question import Question
 from indextables.search import over_index, over_rows
 from indextables.search.aggregations import Bound
@@ -35,6 +37,7 @@ from indextables.split import SplitReader
 SCORE = "_score"
 _TRUE = Literal(value=True)
 _MORE = 8
+_FEW_GROUPS = 4
 Slices = TypeVar("Slices", list[int], pa.Array)
 
 
@@ -135,21 +138,32 @@ class _Asked:
 
     def rows(self, limit: int | None = None) -> Iterator[pa.Table]:
         """The rows that match, some at a time; fewer of them at first where only a few are wanted."""
-        return self.scanned(limit) if self.query is None else self.found(self.reader.search(self.query), limit)
+        if self.query is not None:
+            return self.found(self.reader.search(self.query), limit)
+        groups = self._row_groups()
+        known = self._looked_up(groups)
+        return self.scanned(groups, limit) if known is None else self.found(known, limit)
 
     def found(self, numbers: pa.Array, limit: int | None) -> Iterator[pa.Table]:
         """The rows of these numbers (ascending) that satisfy the rest."""
         for some in _growing(numbers, limit):
             yield self.kept(self.rows_at(some), some)
 
-    def scanned(self, limit: int | None) -> Iterator[pa.Table]:
-        """The rows that satisfy the rest, row group by row group; those that cannot hold one are not read."""
-        for groups in _growing(self._row_groups(), None if limit is None else 1):
+    def scanned(self, row_groups: list[int], limit: int | None) -> Iterator[pa.Table]:
+        """The rows of some row groups that satisfy the rest."""
+        for groups in _growing(row_groups, None if limit is None else 1):
             numbers, seen = self.reader.row_numbers(groups), 0
             for batch in self.reader.read(self._stored, row_groups=groups):
                 rows = self._conformed(pa.Table.from_batches([batch]))
                 yield self.kept(rows, numbers.slice(seen, len(rows)))
                 seen += batch.num_rows
+
+    def _looked_up(self, groups: list[int]) -> pa.Array | None:
+        """The numbers of the few rows that may satisfy the rest, if the index knows them and the row groups are many."""
+        query = lookup(self.reader, self.rest) if len(groups) > _FEW_GROUPS else None
+        if query is None or not self.reader.index_costs_less(self._stored, groups):
+            return None
+        return self.reader.search(query) if finds_few(self.reader, query) else None
 
     def rows_at(self, numbers: pa.Array) -> pa.Table:
         return self._conformed(self.reader.take(numbers, self._stored))
@@ -175,6 +189,7 @@ class _Asked:
         return {node: self.reader.search(self.question.queries[node]) for node in nodes if node not in self.certain}
 
     def _row_groups(self) -> list[int]:
+        """Those that may hold a row that satisfies the rest."""
         if self.rest == _TRUE:
             return list(range(self.reader.num_row_groups))
         have = [name for name in columns(self.rest) if name in self.reader.schema.names]

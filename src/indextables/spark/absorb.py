@@ -20,7 +20,7 @@ from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
 from indextables.spark.java import Java, frame_over, inlined, jvm_of, kind, over, plan_of, replacing, sequence
-from indextables.spark.options import SITE
+from indextables.spark.options import ABSORBED, SITE
 from indextables.spark.relation import Relation
 from indextables.spark.searched import has_searches, with_searches
 from indextables.spark.snapshots import settled
@@ -86,7 +86,8 @@ class _Narrowing:
         return self.sites[-1].java
 
     def settled(self, site: Relation, where: str | None) -> Java:
-        return site.asking(self.spark, {SITE: None, "where": where}).java
+        absorbed = "true" if site.is_filtered_above else None
+        return site.asking(self.spark, {SITE: None, "where": where, ABSORBED: absorbed}).java
 
     def wheres(self, plan: Java) -> list[str | None]:
         """The condition of each place: what it asks for already, and what holds for all rows that anyone wants of it."""

@@ -24,5 +24,6 @@ def explain(frame: DataFrame) -> str:
 
 def _told(scan: TableScan) -> str:
     limit = [] if scan.limit is None else [f"  rows wanted       {scan.limit:,}, of {len(scan.tasks):,} splits at most"]
-    told = [f"{scan.relation.asked.path}, version {scan.plan.snapshot.version}", str(explain_scan(scan.plan)), *limit]
-    return "\n".join(told)
+    reader = f"  read by           {'Spark, as Parquet' if scan.is_native else 'indextables, with its indexes'}"
+    table = f"{scan.relation.asked.path}, version {scan.plan.snapshot.version}"
+    return "\n".join([table, str(explain_scan(scan.plan)), reader, *limit])

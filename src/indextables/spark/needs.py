@@ -26,6 +26,7 @@ _PASSING = {  # they need of a child what they name, and what is needed above th
     ),
     *("Repartition", "RepartitionByExpression", "SubqueryAlias", "ReturnAnswer", "ResolvedHint"),
 }
+_JUDGING = {"Filter", "Join"}
 _ONE_BY_ONE = {"LocalLimit", "Project", "Filter"}
 
 
@@ -33,10 +34,12 @@ _ONE_BY_ONE = {"LocalLimit", "Project", "Filter"}
 class Needs:
     """The ids of columns that matter, and what stands right above the relations, by the ids of their columns.
 
-    `first` is the relation of which the query only wants so many rows, and nothing else.
+    `judged` are the columns by which rows are left out or joined. `first` is the relation of which the query only wants so
+    many rows, and nothing else.
     """
 
     columns: frozenset[int]
+    judged: frozenset[int]
     above: Mapping[tuple[int, ...], "Above"]
     first: tuple[int, ...] | None
 
@@ -62,26 +65,29 @@ def needs(analyzed: Java, optimized: Java) -> Needs:
         raise UnknownIdsError  # Spark made other columns of some; which ones they were is not told
     once = {ids for ids in leaves if leaves.count(ids) == 1}
     above = {ids: found for root in roots for ids, found in _above(root, (), None) if ids in once}
-    used = frozenset(number for root in roots for number in _used(root))
-    return Needs(used, above, _first(analyzed, optimized, above))
+    used = [found for root in roots for found in _used(root)]
+    columns = frozenset(number for _, numbers in used for number in numbers)
+    judged = frozenset(number for name, numbers in used if name in _JUDGING for number in numbers)
+    return Needs(columns, judged, above, _first(analyzed, optimized, above))
 
 
 def _relations(root: Java) -> Iterator[Java]:
     return (leaf for leaf in sequence(root.collectLeaves()) if kind(leaf).startswith("DataSourceV2"))
 
 
-def _used(root: Java) -> Iterator[int]:
-    yield from ids_of(root)
+def _used(root: Java) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The columns that matter, with the kinds of the nodes that they matter to."""
+    yield "", ids_of(root)
     nodes = [root]
     while nodes:
         node = nodes.pop()
-        children = sequence(node.children())
+        children, name = sequence(node.children()), kind(node)
         if not children:
             continue
-        yield from ids(node.references().toSeq())
-        if kind(node) not in _PASSING:
+        yield name, ids(node.references().toSeq())
+        if name not in _PASSING:
             for child in children:
-                yield from ids_of(child)
+                yield name, ids_of(child)
         nodes += children
 
 

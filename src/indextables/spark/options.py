@@ -14,9 +14,9 @@ from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE = (
+MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE, ABSORBED = (
     f"{_INTERNAL}{name}"
-    for name in ("mode", "arranged", "speculation", "timezone", "casesensitive", "searches", "site")
+    for name in ("mode", "arranged", "speculation", "timezone", "casesensitive", "searches", "site", "absorbed")
 )
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}

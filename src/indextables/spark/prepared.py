@@ -1,8 +1,9 @@
 """A frame made ready to run: the driver plans its scans, so that Spark starts no process to plan them.
 
 Each relation of ours becomes a node that reads splits which were chosen here, from the snapshot in memory: only the columns
-that the query needs (see `needs`), only splits that its filters leave, and no more rows than its limit. The rest of the plan
-is as Spark has analyzed it. What cannot be prepared runs as it is, and the data source plans then.
+that the query needs (see `needs`), only splits that its filters leave, and no more rows than its limit. Where nothing is
+searched, this node is Spark's own Parquet reader (see `native`). The rest of the plan is as Spark has analyzed it. What
+cannot be prepared runs as it is, and the data source plans then.
 """
 
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from indextables.predicate import Predicate, distinct_conjunction
 from indextables.read.plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.question import Question
 from indextables.read.work import PlannedRead, ScanWork
+from indextables.spark import native
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, bound, conjuncts
 from indextables.spark.java import Java, UnknownIdsError, frame_over, ids_of, jvm_of, sequence
 from indextables.spark.needs import Above, Needs, needs
@@ -91,12 +93,16 @@ def _replaced(plan: Java, scans: dict[tuple[int, ...], Java], spark: Any) -> Jav
 
 @dataclass(frozen=True)
 class TableScan:
-    """A scan of one relation, planned; `columns` are those of the relation that are read, searches too."""
+    """A scan of one relation, planned; `columns` are those of the relation that are read, searches too.
+
+    `is_native` if Spark's own reader reads the splits.
+    """
 
     relation: Relation
     plan: ScanPlan
     columns: tuple[str, ...]
     limit: int | None
+    is_native: bool
 
     @classmethod
     def of(cls, relation: Relation, needed: Needs) -> "TableScan":
@@ -108,7 +114,9 @@ class TableScan:
         question = asked.question(snapshot, [name for name in wanted if name not in asked.searched])
         terms, whole = _understood(relation, question, above)
         question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
-        return cls(relation, plan_scan(snapshot, question), tuple(wanted), above.limit if whole else None)
+        judged = [name for name, number in zip(names, ids, strict=True) if number in needed.judged]
+        plan, limit = plan_scan(snapshot, question), above.limit if whole else None
+        return cls(relation, plan, tuple(wanted), limit, native.is_native(relation, plan, judged))
 
     @cached_property
     def tasks(self) -> list[SplitTask]:
@@ -117,10 +125,14 @@ class TableScan:
     @property
     def is_one_task(self) -> bool:
         """Whether so few splits may have the rows wanted that they are best read one after the other."""
-        return self.limit is not None and self.limit <= _FEW_ROWS and len(self.tasks) <= _FEW_SPLITS
+        few = self.limit is not None and self.limit <= _FEW_ROWS and len(self.tasks) <= _FEW_SPLITS
+        return few and not self.is_native
 
     def node(self, spark: Any) -> Java:
         """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
+        if self.is_native and self.tasks:
+            splits = [task.split for task in self.tasks]
+            return native.node(spark, self.relation.asked.path, splits, self.relation.java.output())
         jvm = jvm_of(spark)
         catalyst, attributes = jvm.org.apache.spark.sql.catalyst, sequence(self.relation.java.output())
         names = list(self.relation.java.schema().fieldNames())

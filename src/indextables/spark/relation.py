@@ -10,7 +10,7 @@ from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.asked import Asked, as_option, search_name
 from indextables.spark.java import Java, ids_of, jvm_of, kind, over, seq, sequence, strings
-from indextables.spark.options import FORMAT, SEARCHES
+from indextables.spark.options import ABSORBED, FORMAT, SEARCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class Relation:
         """The searches that the relation answers row by row, by Spark's ids of their columns."""
         searched = self.asked.searched
         return {id_: searched[name] for id_, name in self._outputs.items() if name in searched}
+
+    @property
+    def is_filtered_above(self) -> bool:
+        """Whether the filters of the plan say all that the relation asks for: its own condition only repeats them."""
+        return self.asked.query is None and (self.asked.where is None or ABSORBED in self.options)
 
     def asking(self, spark: Any, options: Mapping[str, str | None]) -> Self:
         """The relation with other options; those that are None are gone."""

@@ -86,6 +86,12 @@ class SplitCache:
             self._indexes[identity] = index
         return index
 
+    def has_index(self, identity: Identity) -> bool:
+        """Whether the index of this identity need not be unpacked."""
+        with self._lock:
+            known = identity in self._indexes
+        return known or self.directories.has(identity)
+
     def footer(self, identity: Identity, read: Callable[[], Footer]) -> Footer:
         """The footer of this identity, read if it is not here."""
         with self._lock:

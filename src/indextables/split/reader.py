@@ -67,8 +67,19 @@ class SplitReader:
     @cached_property
     def index(self) -> tantivy.Index:
         """The search index, from the cache, or unpacked to it."""
-        section = self.footer.index
-        return self._cache.index((*self._identity, section.to_json()), self._unpack_index, name=self.name)
+        return self._cache.index(self._index_identity, self._unpack_index, name=self.name)
+
+    def index_costs_less(self, columns: Sequence[str], row_groups: Sequence[int]) -> bool:
+        """Whether the index is at hand, or has no more bytes than these columns have in these row groups."""
+        if self._cache.has_index(self._index_identity):
+            return True
+        stored = self._stored(columns)
+        chunks = [chunk for group in row_groups for chunk in self._chunks(group, stored)]
+        return self.footer.index.length <= sum(end - start for start, end in chunks)
+
+    @property
+    def _index_identity(self) -> tuple[object, ...]:
+        return *self._identity, self.footer.index.to_json()
 
     @property
     def _identity(self) -> tuple[object, ...]:

@@ -74,7 +74,7 @@ class DirectoryCache:
         Both may raise OSError or an error of ours. `open_` must open all the files that it will ever need: another
         process may remove the entry at any time.
         """
-        entry = self.directory / sha256(repr(identity).encode()).hexdigest()[:40]
+        entry = self._entry(identity)
         with translated(str(self.directory)):
             self._prepare()
             if _touched(entry):
@@ -89,6 +89,10 @@ class DirectoryCache:
                 self._make_room(keep=entry)
             return made
 
+    def has(self, identity: tuple[object, ...]) -> bool:
+        """Whether there is an entry; another process may remove it at any time."""
+        return self._entry(identity).exists()
+
     def size(self) -> int:
         """Bytes of all entries."""
         return sum(entry.size for entry in self._entries())
@@ -96,6 +100,9 @@ class DirectoryCache:
     def clear(self) -> None:
         for entry in self._entries():
             _remove(entry.path)
+
+    def _entry(self, identity: tuple[object, ...]) -> Path:
+        return self.directory / sha256(repr(identity).encode()).hexdigest()[:40]
 
     def _prepare(self) -> None:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
