@@ -151,9 +151,9 @@ class NotFoundError(StorageError):
 
 
 class SplitGoneError(NotFoundError):
-    """`version` is the version of the table that needs it."""
+    """`version` is the version of the table that needs it, if it is known."""
 
-    version: int
+    version: int | None
 
 
 class AlreadyExistsError(StorageError):

@@ -19,7 +19,18 @@ from indextables.predicate import Literal, Predicate, bind, conjunction, disjunc
 from indextables.predicate.written import as_written
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
-from indextables.spark.java import Java, frame_over, inlined, jvm_of, kind, over, plan_of, replacing, sequence
+from indextables.spark.java import (
+    Java,
+    UnknownIdsError,
+    frame_over,
+    inlined,
+    jvm_of,
+    kind,
+    over,
+    plan_of,
+    replacing,
+    sequence,
+)
 from indextables.spark.options import ABSORBED, SITE
 from indextables.spark.relation import Relation
 from indextables.spark.searched import has_searches, with_searches
@@ -36,7 +47,7 @@ def absorbed(frame: DataFrame) -> DataFrame:
     try:
         taken = narrowed(with_searches(plan, spark), spark)
         return frame if taken is plan else frame_over(taken, spark)
-    except (Py4JError, PySparkException):
+    except (Py4JError, PySparkException, UnknownIdsError):
         return frame  # a plan that we cannot look into is run as it is
 
 
@@ -119,6 +130,8 @@ class _Narrowing:
         return plan
 
     def understood(self, relation: Relation, terms: Sequence[Java]) -> Predicate:
+        if not terms:
+            return _TRUE
         conditions = Conditions(TableQuery.of(relation))
         return conjunction(*(self.term(term, relation, conditions) for term in terms))
 

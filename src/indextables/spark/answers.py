@@ -27,7 +27,7 @@ from indextables.spark.catalyst import (
     simplified,
     understood,
 )
-from indextables.spark.java import Java, frame_over, jvm_of, kind, sequence
+from indextables.spark.java import Java, UnknownIdsError, frame_over, jvm_of, kind, sequence
 from indextables.spark.snapshots import settled
 from indextables.spark.types import spark_schema
 
@@ -52,7 +52,7 @@ def known_groups(frame: DataFrame) -> DataFrame:
 
 
 # Spark runs what we cannot look into, and reports what is wrong with it.
-_LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError)
+_LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, UnknownIdsError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from indextables.spark.absorb import absorbed, searched
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.catalog import brought_up_to_date, parts_of, settled
 from indextables.spark.frames import TableFrameReader
+from indextables.spark.native import told_if_gone
 from indextables.spark.options import FORMAT
 from indextables.spark.prepared import is_over_tables, prepared
 from indextables.spark.sql import answer
@@ -51,7 +52,8 @@ def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
 
     @wraps(original)
     def hooked(self: Any, *args: Any, **options: Any) -> Any:
-        return around(original, self, *args, **options)
+        with told_if_gone():
+            return around(original, self, *args, **options)
 
     setattr(hooked, _MARK, True)
     setattr(owner, name, hooked)

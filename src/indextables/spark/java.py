@@ -73,13 +73,18 @@ def ids_of(node: Java) -> tuple[int, ...]:
 
 
 def ids(attributes: Java) -> tuple[int, ...]:
-    """One call for all of them."""
+    return tuple(number for number, _ in labels(attributes))
+
+
+def labels(attributes: Java) -> list[tuple[int, str]]:
+    """Spark's ids of columns and their names, in their order; one call for all of them."""
     if attributes.isEmpty():
-        return ()
-    found = [_ID.search(text) for text in attributes.mkString(_SEPARATOR).split(_SEPARATOR)]
-    if not all(found):
+        return []
+    texts = attributes.mkString(_SEPARATOR).split(_SEPARATOR)
+    found = [(text, _ID.search(text)) for text in texts]
+    if not all(match for _, match in found):
         raise UnknownIdsError
-    return tuple(int(match[1]) for match in found if match)
+    return [(int(match[1]), text[: match.start()]) for text, match in found if match]
 
 
 def pairs(items: Java) -> list[tuple[Java, Java]]:

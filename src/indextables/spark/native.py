@@ -5,15 +5,20 @@ a file: it looks into no directory, and no call is made for a single split.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from cachetools import LRUCache, cached
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
-from indextables.errors import IndexTablesError
+from indextables.errors import IndexTablesError, SplitGoneError
 from indextables.predicate import index_queries
 from indextables.read.lookup import finds_few, lookup
 from indextables.read.opener import SplitOpener, SplitRef
@@ -29,6 +34,7 @@ _OPTIONS = {
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
 }
+_GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*?\.split)")
 _BLOCK = 128 * 1024 * 1024
 
 
@@ -45,6 +51,24 @@ def is_native(relation: Relation, plan: ScanPlan, judged: Iterable[str]) -> bool
     if Location.parse(asked.path).scheme != "file" or not floating.isdisjoint(judged):
         return False
     return not _is_lookup(relation, plan)
+
+
+@contextmanager
+def told_if_gone() -> Iterator[None]:
+    """Inside, a split that Spark's reader does not find comes out as a SplitGoneError: to refresh a table would not help."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        gone = _GONE.search(str(error))
+        if gone is None:
+            raise
+        path = unquote(gone[1])
+        raise SplitGoneError(
+            f"the file {path} is not there any more; it was purged, if an old version of the table needs it: read a newer "
+            "one. If the newest version needs it, restore the file",
+            path=path,
+            version=None,
+        ) from error
 
 
 def _is_lookup(relation: Relation, plan: ScanPlan) -> bool:

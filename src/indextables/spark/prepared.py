@@ -106,15 +106,15 @@ class TableScan:
 
     @classmethod
     def of(cls, relation: Relation, needed: Needs) -> "TableScan":
-        asked, ids = relation.asked, ids_of(relation.java)
-        snapshot, names = settled(asked), list(relation.java.schema().fieldNames())
-        above = needed.above.get(ids, _NOTHING_KNOWN)
-        wanted = [name for name, number in zip(names, ids, strict=True) if number in needed.columns] or names[:1]
+        asked, columns = relation.asked, relation.columns
+        snapshot, names = settled(asked), list(columns.values())
+        above = needed.above.get(tuple(columns), _NOTHING_KNOWN)
+        wanted = [name for number, name in columns.items() if number in needed.columns] or names[:1]
         searches = {name: search for name, search in asked.searched.items() if name in wanted}
         question = asked.question(snapshot, [name for name in wanted if name not in asked.searched])
         terms, whole = _understood(relation, question, above)
         question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
-        judged = [name for name, number in zip(names, ids, strict=True) if number in needed.judged]
+        judged = [name for number, name in columns.items() if number in needed.judged]
         plan, limit = plan_scan(snapshot, question), above.limit if whole else None
         return cls(relation, plan, tuple(wanted), limit, native.is_native(relation, plan, judged))
 
@@ -135,7 +135,7 @@ class TableScan:
             return native.node(spark, self.relation.asked.path, splits, self.relation.java.output())
         jvm = jvm_of(spark)
         catalyst, attributes = jvm.org.apache.spark.sql.catalyst, sequence(self.relation.java.output())
-        names = list(self.relation.java.schema().fieldNames())
+        names = list(self.relation.columns.values())
         read = [attribute for attribute, name in zip(attributes, names, strict=True) if name in self.columns]
         scan = self._scan(spark, jvm.PythonUtils.toSeq(read))
         if len(read) == len(attributes):
@@ -181,8 +181,10 @@ def _numbers(spark: Any, count: int, size: int) -> Java:
 
 def _understood(relation: Relation, question: Question, above: Above) -> tuple[list[Predicate], bool]:
     """The conditions that a scan can judge, bound to the table, and whether these are all of them."""
-    query = TableQuery.of(relation)
     terms = [term for condition in above.conditions for term in conjuncts(condition)]
+    if not terms:
+        return [], True
+    query = TableQuery.of(relation)
     found = [_bound_term(term, query, question) for term in terms]
     return [term for term in found if term is not None], None not in found
 

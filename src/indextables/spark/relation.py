@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.asked import Asked, as_option, search_name
-from indextables.spark.java import Java, ids_of, jvm_of, kind, over, seq, sequence, strings
+from indextables.spark.java import Java, jvm_of, kind, labels, over, seq, sequence, strings
 from indextables.spark.options import ABSORBED, FORMAT, SEARCHES
 
 
@@ -34,15 +34,20 @@ class Relation:
         return cls(plan, options, asked) if asked.version is not None else None
 
     @property
+    def columns(self) -> dict[int, str]:
+        """All columns, those of searches too, by Spark's ids of them."""
+        return dict(labels(self.java.output()))
+
+    @property
     def names(self) -> dict[int, str]:
         """The table's columns by Spark's ids of them."""
-        return {id_: name for id_, name in self._outputs.items() if name not in self.asked.searched}
+        return {id_: name for id_, name in self.columns.items() if name not in self.asked.searched}
 
     @property
     def searches(self) -> dict[int, IndexQuery]:
         """The searches that the relation answers row by row, by Spark's ids of their columns."""
         searched = self.asked.searched
-        return {id_: searched[name] for id_, name in self._outputs.items() if name in searched}
+        return {id_: searched[name] for id_, name in self.columns.items() if name in searched} if searched else {}
 
     @property
     def is_filtered_above(self) -> bool:
@@ -51,7 +56,7 @@ class Relation:
 
     def asking(self, spark: Any, options: Mapping[str, str | None]) -> Self:
         """The relation with other options; those that are None are gone."""
-        return self._copied(spark, self._with(options), self.java.table().schema(), sequence(self.java.output()))
+        return self._copied(spark, self._with(options))
 
     def searching(self, spark: Any, search: IndexQuery) -> Self:
         """The relation with a column, its last, that says whether a search finds the row."""
@@ -61,14 +66,12 @@ class Relation:
         output = [*sequence(self.java.output()), fresh.apply(fresh.size() - 1)]
         return self._copied(spark, self._with({SEARCHES: as_option(searches)}), schema, output)
 
-    @property
-    def _outputs(self) -> dict[int, str]:
-        return dict(zip(ids_of(self.java), self.java.schema().fieldNames(), strict=True))
-
     def _with(self, options: Mapping[str, str | None]) -> dict[str, str]:
         return {key: value for key, value in {**self.options, **options}.items() if value is not None}
 
-    def _copied(self, spark: Any, options: dict[str, str], schema: Java, output: list[Java]) -> Self:
+    def _copied(
+        self, spark: Any, options: dict[str, str], schema: Java = None, output: list[Java] | None = None
+    ) -> Self:
         return type(self)(copied(spark, self.java, options, schema, output), options, Asked.of(options))
 
 

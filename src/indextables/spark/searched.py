@@ -14,7 +14,7 @@ from py4j.java_gateway import is_instance_of
 from indextables.predicate import IndexQuery
 from indextables.spark.catalyst import NotUnderstoodError, text
 from indextables.spark.function import FUNCTIONS, INDEXQUERYALL, refusal
-from indextables.spark.java import Java, has, inlined, jvm_of, kind, over, replacing, seq, sequence
+from indextables.spark.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.relation import Relation
 from indextables.spark.snapshots import settled
 
@@ -58,7 +58,7 @@ class _Search:
         return IndexQuery(names[self.columns[0]], self.query)
 
     def stands_on(self, plan: Java) -> bool:
-        return set(self.columns) <= {attribute.exprId().id() for attribute in sequence(plan.output())}
+        return set(self.columns) <= set(ids_of(plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +217,10 @@ def _source(item: Java, search: _Search) -> int:
 
 
 def _column(plan: Java, id_: int) -> Java:
-    for attribute in sequence(plan.output()):
-        if attribute.exprId().id() == id_:
-            return attribute
-    raise NotUnderstoodError
+    known = ids_of(plan)
+    if id_ not in known:
+        raise NotUnderstoodError
+    return plan.output().apply(known.index(id_))
 
 
 def _has_table(plan: Java) -> bool:
