@@ -68,13 +68,21 @@ def _questions(spark: Any, place: Path, rows: int, files: int) -> dict[str, tupl
             lambda: plain.filter(like).select("id", "message").collect(),
         ),
         "count of the rare word, ms": (lambda: lines().filter(search).count(), lambda: plain.filter(like).count()),
-        "point lookup by id, ms": (
+        "point lookup by an id in no order, ms": (
+            lambda: lines().filter(f"trace = {_traced(rows // 3)}").collect(),
+            lambda: plain.filter(f"trace = {_traced(rows // 3)}").collect(),
+        ),
+        "point lookup by an id that ascends, ms": (
             lambda: lines().filter(f"id = {rows // 3}").collect(),
             lambda: plain.filter(f"id = {rows // 3}").collect(),
         ),
         "full scan, two columns aggregated by a third, ms": (
             lambda: lines().groupBy("level").agg(total).collect(),
             lambda: plain.groupBy("level").agg(total).collect(),
+        ),
+        "half of the rows by a condition, aggregated, ms": (
+            lambda: lines().filter("level <> 'INFO'").groupBy("service").agg(total).collect(),
+            lambda: plain.filter("level <> 'INFO'").groupBy("service").agg(total).collect(),
         ),
         "five rows of one day, ms": (
             lambda: lines().filter("day = '3'").select("id", "message").limit(5).collect(),
@@ -136,7 +144,13 @@ def _lines(kinds: pa.Table, first: int, count: int) -> pa.Table:
     rows = kinds.take(pc.subtract(ids, pc.multiply(pc.divide(ids, len(kinds)), len(kinds))))
     rare = pc.equal(pc.subtract(ids, pc.multiply(pc.divide(ids, RARE), RARE)), RARE // 2)
     message = pc.if_else(rare, pc.binary_join_element_wise(rows["message"], "needle", " "), rows["message"])
-    return pa.table({"id": ids, **{name: rows[name] for name in rows.column_names}, "message": message})
+    others = {name: rows[name] for name in rows.column_names}
+    return pa.table({"id": ids, "trace": _traced(ids), **others, "message": message})
+
+
+def _traced(numbers: Any) -> Any:
+    """Numbers that differ as these do, in no order."""
+    return pc.bit_wise_and(pc.multiply(pa.scalar(2_654_435_761), numbers), 2**32 - 1)
 
 
 def _write_many(place: Path, files: int) -> None:

@@ -1,0 +1,118 @@
+"""Splits that Spark reads with its own Parquet reader, beside the same splits read by ours."""
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import indextables
+from indextables import IndexTable
+from indextables.errors import SplitGoneError
+from tests.split.samples import EVERY_TYPE
+
+pytestmark = pytest.mark.spark
+
+OURS = "flag IS NULL OR flag IS NOT NULL"  # true for every row; conditions in options are not among Spark's filters
+READ_BY_SPARK, READ_BY_US = "Spark, as Parquet", "indextables, with its indexes"
+
+
+def frame_of(spark: Any, table: IndexTable, **options: str) -> Any:
+    return spark.read.format("indextables").options(**options).load(table.path)
+
+
+def reader_of(frame: Any) -> str:
+    told = [line for line in indextables.explain(frame).splitlines() if "read by" in line]
+    return told[0].removeprefix("  read by").strip()
+
+
+def written(path: Path, rows: pa.Table, **options: Any) -> IndexTable:
+    table = IndexTable.create(path, rows.schema, **options)
+    table.append(rows)
+    return table
+
+
+def found(frame: Any) -> list[str]:
+    return sorted(map(str, frame.collect()))
+
+
+@pytest.mark.parametrize("partition_by", ["", "name", "on", "day(at)", "bucket(4, id), a"])
+def test_every_type_is_read_alike(spark: Any, tmp_path: Path, partition_by: str) -> None:
+    table = written(tmp_path / "a table %41", EVERY_TYPE, partition_by=partition_by)
+    frame, ours = frame_of(spark, table), frame_of(spark, table, where=OURS)
+    assert (reader_of(frame), reader_of(ours)) == (READ_BY_SPARK, READ_BY_US)
+    assert found(frame) == found(ours) != []
+
+
+def test_times_before_the_calendar_was_changed_are_read_alike(spark: Any, tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "flag": [True, False],
+            "on": pa.array([dt.date(1, 1, 1), dt.date(1582, 10, 10)]),
+            "at": pa.array(["0001-01-01", "9999-12-31"]).cast(pa.timestamp("us")),
+            "cost": pa.array([Decimal("1.5"), None], pa.decimal128(38, 10)),
+        }
+    )
+    table = written(tmp_path / "t", rows)
+    assert found(frame_of(spark, table)) == found(frame_of(spark, table, where=OURS))
+    assert frame_of(spark, table).filter("on < DATE'1500-01-01'").count() == 1
+
+
+def test_columns_that_came_later_and_became_wider_are_read_alike(spark: Any, tmp_path: Path) -> None:
+    table = written(tmp_path / "t", pa.table({"flag": [True, None], "n": pa.array([1, 2**31 - 1], pa.int32())}))
+    table.add_column("later", "string")
+    table.widen_column("n", "long")
+    table.append(pa.table({"flag": [False], "n": pa.array([2**40]), "later": ["x"]}))
+    frame, ours = frame_of(spark, table), frame_of(spark, table, where=OURS)
+    assert reader_of(frame) == READ_BY_SPARK
+    assert found(frame) == found(ours)
+    for condition in ("n > 5", "n >= 2147483648", "n < 1099511627776", "later IS NULL", "later = 'x'", "n + 1 = 2"):
+        assert found(frame.filter(condition)) == found(ours.filter(condition)), condition
+
+
+@pytest.mark.parametrize("condition", ["price > 2", "price >= 'NaN'", "NOT price <= 1", "price <> 1", "price + 1 > 2"])
+def test_numbers_that_are_none_are_not_lost(spark: Any, tmp_path: Path, condition: str) -> None:
+    """Parquet's bounds of [1.0, NaN] are 1.0 and 1.0, and to Spark NaN is greater than 2."""
+    table = written(tmp_path / "t", pa.table({"price": [1.0, float("nan")]}))
+    frame = frame_of(spark, table).filter(condition)
+    assert [str(row.price) for row in frame.collect()] == ["nan"]
+    assert reader_of(frame) == READ_BY_US
+
+
+def test_rows_that_an_index_finds_are_not_left_to_spark(spark: Any, tmp_path: Path) -> None:
+    many = 30_000
+    order = [n * 7919 % many for n in range(many)]
+    rows = pa.table({"key": [f"k{n}" for n in order], "level": ["INFO"] * many, "message": ["all is well"] * many})
+    table = written(tmp_path / "t", rows, fields={"message": "text"})
+    frame = frame_of(spark, table)
+    asked = {
+        "key = 'k77'": READ_BY_US,
+        "key IN ('k77', 'k78') AND length(message) > 3": READ_BY_US,
+        "level = 'INFO'": READ_BY_SPARK,
+        "key > 'k77'": READ_BY_SPARK,
+        "indexquery(message, 'well')": READ_BY_US,
+    }
+    assert {condition: reader_of(frame.filter(condition).select("key")) for condition in asked} == asked
+    assert [row.key for row in frame.filter("key = 'k77'").collect()] == ["k77"]
+
+
+def test_splits_that_are_gone_are_never_taken_for_empty(spark: Any, tmp_path: Path) -> None:
+    table = written(tmp_path / "t", EVERY_TYPE)
+    (split,) = Path(table.path).rglob("*.split")
+    split.unlink()
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        with pytest.raises(SplitGoneError, match="restore the file") as caught:
+            frame_of(spark, table).collect()
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+    assert caught.value.path == str(split)
+
+
+def test_a_file_that_is_not_in_the_version_is_not_read(spark: Any, tmp_path: Path) -> None:
+    table = written(tmp_path / "t", EVERY_TYPE)
+    table.overwrite(EVERY_TYPE.slice(0, 1))
+    assert len(frame_of(spark, table).collect()) == 1
+    assert len(frame_of(spark, table, versionAsOf="1").collect()) == len(EVERY_TYPE)
