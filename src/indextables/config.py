@@ -32,6 +32,12 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
+def natural_number(text: str) -> int:
+    if not re.fullmatch(r"\s*[0-9]+\s*", text):
+        raise ValueError("a whole number, zero or more")
+    return int(text)
+
+
 def whole_number(text: str) -> int:
     if not re.fullmatch(r"\s*-?[0-9]+\s*", text):
         raise ValueError("a whole number")
@@ -255,6 +261,13 @@ class Config:
     )
     read_min_partitions: int = _setting(
         "read.minPartitions", 8, positive_integer, "A scan gets so many Spark tasks or more, where splits are many."
+    )
+    read_driver_rows: int = _setting(
+        "read.driverRows",
+        1_000,
+        natural_number,
+        "Spark's driver itself reads what a search finds, if its indexes are in the local cache and no more rows are found; "
+        "0: executors read always.",
     )
     coalesce: bool = _setting(
         "coalesce.enabled",

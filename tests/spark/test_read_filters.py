@@ -63,7 +63,7 @@ def test_only_splits_that_may_match_are_opened(frame: Any, errors: Any, query: A
 
 
 def test_splits_that_may_match_are_needed(errors: Any) -> None:
-    with pytest.raises(Exception, match="SplitGoneError"):
+    with pytest.raises(Exception, match="SplitGoneError|restore the file"):
         ids(errors.filter("level = 'ERROR' OR id = 1"))
 
 

@@ -84,6 +84,13 @@ def is_only_a_search(question: Question) -> bool:
     return all(isinstance(term, IndexQuery) for term in terms)
 
 
+def left_by_index(reader: SplitReader, question: Question) -> int | None:
+    """How many rows the index leaves to be looked at; None where it cannot tell, or is not at hand."""
+    asked = _Asked.of(reader, question)
+    query = lookup(reader, asked.rest) if asked.query is None else asked.query
+    return None if query is None or not reader.has_index_at_hand else reader.count(query)
+
+
 def ranked(reader: SplitReader, question: Question, limit: int) -> tuple[pa.Array, pa.Array]:
     """The numbers of the best matches of a question that is only a search, and their scores."""
     asked = _Asked.of(reader, question)

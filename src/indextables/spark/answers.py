@@ -6,17 +6,17 @@ run.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import DataFrame
 
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot
 from indextables.predicate import conjunction
 from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
+from indextables.read.at_hand import is_counted
 from indextables.read.extremes import extremes_from_log, merged_extremes
 from indextables.read.plan import ScanPlan, plan_scan
 from indextables.spark.catalyst import (
@@ -27,18 +27,21 @@ from indextables.spark.catalyst import (
     simplified,
     understood,
 )
-from indextables.spark.java import Java, UnknownIdsError, frame_over, jvm_of, kind, sequence
-from indextables.spark.snapshots import settled
-from indextables.spark.types import spark_schema
+from indextables.spark.java import Java, UnknownIdsError, frame_over, kind, sequence
+from indextables.spark.local import local_node
+from indextables.spark.snapshots import scan_of, settled
 
 
 def known_count(frame: DataFrame) -> int | None:
-    """The number of rows of a frame, if the log knows it."""
+    """The number of rows of a frame, if the log knows it, or indexes that are at hand."""
     try:
-        answer = count_from_log(_planned(understood(_simplified(frame)))[1])
+        query = understood(_simplified(frame))
+        _, plan = _planned(query)
+        answer = count_from_log(plan)
+        scan = scan_of(query.asked, plan)
+        return scan.count() if not answer.unknown or is_counted(scan, answer.unknown) else None
     except _LEFT_TO_SPARK:
         return None
-    return None if answer.unknown else answer.rows
 
 
 def known_groups(frame: DataFrame) -> DataFrame:
@@ -46,7 +49,8 @@ def known_groups(frame: DataFrame) -> DataFrame:
     try:
         plan = _simplified(frame)
         rows = _grouped(plan)
-        return frame if rows is None else _frame_like(frame, plan, rows)
+        spark = frame.sparkSession
+        return frame if rows is None else frame_over(local_node(spark, rows, plan.output()), spark)
     except _LEFT_TO_SPARK:
         return frame
 
@@ -189,25 +193,3 @@ def _simplified(frame: DataFrame) -> Java:
     if not is_over_a_table(plan) or level.useMemory or level.useDisk:
         raise NotUnderstoodError
     return simplified(plan, frame.sparkSession)
-
-
-def _frame_like(frame: DataFrame, plan: Java, rows: pa.Table) -> DataFrame:
-    """A frame of these rows whose columns are, to Spark, the columns of the plan: `logs["day"]` still means one of them."""
-    spark: Any = frame.sparkSession
-    types = spark_schema(rows.schema)  # told, because Spark takes times without a zone for times
-    fields = [StructField(f.name, t.dataType, f.nullable) for f, t in zip(rows.schema, types, strict=True)]
-    local = spark.createDataFrame(rows, StructType(fields))
-    return _relabelled(spark, local, plan)
-
-
-def _relabelled(spark: SparkSession, local: DataFrame, plan: Java) -> DataFrame:
-    jvm: Any = jvm_of(spark)
-    catalyst, empty = jvm.org.apache.spark.sql.catalyst, jvm.PythonUtils.toSeq([])
-    below = local._jdf.queryExecution().analyzed()  # noqa: SLF001
-    labels = [
-        catalyst.expressions.Alias(
-            own, wanted.name(), wanted.exprId(), wanted.qualifier(), jvm.scala.Option.empty(), empty
-        )
-        for own, wanted in zip(sequence(below.output()), sequence(plan.output()), strict=True)
-    ]
-    return frame_over(catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(labels), below), spark)

@@ -5,7 +5,8 @@ from pyspark.sql import DataFrame
 
 from indextables.read.plan import explain as explain_scan
 from indextables.spark.java import UnknownIdsError
-from indextables.spark.prepared import TableScan, planned
+from indextables.spark.prepared import planned
+from indextables.spark.scans import TableScan
 
 
 def explain(frame: DataFrame) -> str:
@@ -24,6 +25,6 @@ def explain(frame: DataFrame) -> str:
 
 def _told(scan: TableScan) -> str:
     limit = [] if scan.limit is None else [f"  rows wanted       {scan.limit:,}, of {len(scan.tasks):,} splits at most"]
-    reader = f"  read by           {'Spark, as Parquet' if scan.is_native else 'indextables, with its indexes'}"
+    reader = f"  read by           {scan.reader}"
     table = f"{scan.relation.asked.path}, version {scan.plan.snapshot.version}"
     return "\n".join([table, str(explain_scan(scan.plan)), reader, *limit])

@@ -21,11 +21,11 @@ from pyspark.errors import PySparkException
 from indextables.errors import IndexTablesError, SplitGoneError
 from indextables.predicate import index_queries
 from indextables.read.lookup import finds_few, lookup
-from indextables.read.opener import SplitOpener, SplitRef
+from indextables.read.opener import SplitRef
 from indextables.read.plan import ScanPlan
 from indextables.spark.java import Java, jvm_of
 from indextables.spark.relation import Relation
-from indextables.storage import open_store
+from indextables.spark.snapshots import scan_of
 from indextables.storage.location import Location
 
 _OPTIONS = {
@@ -73,12 +73,11 @@ def told_if_gone() -> Iterator[None]:
 
 def _is_lookup(relation: Relation, plan: ScanPlan) -> bool:
     """Whether the index finds the few rows that are wanted, as far as the smallest of the splits can tell."""
-    asked, question = relation.asked, plan.question
-    smallest = min((task.split for task in plan.tasks if not task.wholly), key=lambda split: split.size, default=None)
-    if smallest is None:
+    question, unsure = plan.question, [task for task in plan.tasks if not task.wholly]
+    if not unsure:
         return False
-    config = asked.config(plan.snapshot.metadata.properties)
-    reader = SplitOpener.of(open_store(asked.path, config), config).open(smallest)
+    smallest = min(unsure, key=lambda task: task.split.size)
+    reader = scan_of(relation.asked, plan).open(smallest)
     try:
         query = lookup(reader, question.predicate)
         groups = range(reader.num_row_groups)

@@ -10,7 +10,11 @@ from threading import Lock
 from cachetools import LRUCache
 
 from indextables.log import Snapshot, TransactionLog
+from indextables.read.opener import SplitOpener
+from indextables.read.plan import ScanPlan
+from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
+from indextables.storage import open_store
 
 _logs: LRUCache[tuple[str, frozenset[tuple[str, str]]], TransactionLog] = LRUCache(16)
 _kept: LRUCache[tuple[str, int | None], Snapshot] = LRUCache(16)
@@ -33,3 +37,10 @@ def settled(asked: Asked) -> Snapshot:
     with _lock:
         kept = _kept.get((asked.path, asked.version))
     return fresh(asked) if kept is None else kept
+
+
+def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:
+    """A scan of the driver's own, as it is without Spark."""
+    config = asked.config(plan.snapshot.metadata.properties)
+    opener = SplitOpener.of(open_store(asked.path, config), config)
+    return Scan(plan.snapshot, plan.question, opener, limit=limit, parallelism=config.read_parallelism)

@@ -1,0 +1,28 @@
+"""Answers that this process can give sooner than a task could be started: few rows, found by indexes that are at hand."""
+
+from collections.abc import Sequence
+
+from indextables.read.plan import SplitTask
+from indextables.read.rows import is_only_a_search, left_by_index
+from indextables.read.scan import Scan
+
+_MOST_SPLITS = 64  # each is looked into, one after the other
+
+
+def has_few_rows(scan: Scan, most: int) -> bool:
+    """Whether the rows of a scan are found by indexes on this machine, and are so many at most."""
+    tasks, found = scan.plan.tasks, 0
+    if most <= 0 or len(tasks) > _MOST_SPLITS:
+        return False
+    for task in tasks:
+        left = None if task.wholly else left_by_index(scan.open(task), scan.question)
+        if left is None or (found := found + left) > most:
+            return False
+    return True
+
+
+def is_counted(scan: Scan, unknown: Sequence[SplitTask]) -> bool:
+    """Whether indexes on this machine know how many rows of these splits match, without a look at the rows."""
+    if len(unknown) > _MOST_SPLITS or not is_only_a_search(scan.question):
+        return False
+    return all(left_by_index(scan.open(task), scan.question) is not None for task in unknown)

@@ -1,0 +1,123 @@
+"""Scans of our relations, planned by the driver: what is read of a table, and by whom."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.predicate import Predicate, distinct_conjunction
+from indextables.read.at_hand import has_few_rows
+from indextables.read.plan import ScanPlan, SplitTask, plan_scan
+from indextables.read.question import Question
+from indextables.read.scan import Scan
+from indextables.schema import column_named
+from indextables.spark import native, workers
+from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, bound, conjuncts
+from indextables.spark.java import Java
+from indextables.spark.local import local_node
+from indextables.spark.needs import Above, Needs
+from indextables.spark.packing import enough
+from indextables.spark.relation import Relation
+from indextables.spark.snapshots import scan_of, settled
+
+_FEW_SPLITS = 16
+_FEW_ROWS = 10_000
+_NOTHING_KNOWN = Above((), None)
+
+
+@dataclass(frozen=True)
+class TableScan:
+    """A scan of one relation, planned; `columns` are those of the relation that are read, searches too.
+
+    `is_native` if Spark's own reader reads the splits.
+    """
+
+    relation: Relation
+    plan: ScanPlan
+    columns: tuple[str, ...]
+    limit: int | None
+    is_native: bool
+
+    @classmethod
+    def of(cls, relation: Relation, needed: Needs) -> "TableScan":
+        asked, columns = relation.asked, relation.columns
+        snapshot, names = settled(asked), list(columns.values())
+        above = needed.above.get(tuple(columns), _NOTHING_KNOWN)
+        wanted = [name for number, name in columns.items() if number in needed.columns] or names[:1]
+        searches = {name: search for name, search in asked.searched.items() if name in wanted}
+        question = asked.question(snapshot, [name for name in wanted if name not in asked.searched])
+        terms, whole = _understood(relation, question, above)
+        question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
+        judged = [name for number, name in columns.items() if number in needed.judged]
+        plan, limit = plan_scan(snapshot, question), above.limit if whole else None
+        return cls(relation, plan, tuple(wanted), limit, native.is_native(relation, plan, judged))
+
+    @cached_property
+    def tasks(self) -> list[SplitTask]:
+        return self.plan.tasks if self.limit is None else enough(self.plan.tasks, self.limit)
+
+    @property
+    def is_one_task(self) -> bool:
+        """Whether so few splits may have the rows wanted that they are best read one after the other."""
+        few = self.limit is not None and self.limit <= _FEW_ROWS and len(self.tasks) <= _FEW_SPLITS
+        return few and not self.is_native
+
+    @cached_property
+    def is_at_hand(self) -> bool:
+        """Whether the driver reads the rows itself."""
+        most = self.relation.asked.config(self.plan.snapshot.metadata.properties).read_driver_rows
+        return not self.is_native and has_few_rows(self._here, most)
+
+    @property
+    def reader(self) -> str:
+        """Who reads."""
+        if self.is_native:
+            return "Spark, as Parquet"
+        return "the driver, by indexes at hand" if self.is_at_hand else "executors, with indexes"
+
+    def node(self, spark: Any) -> Java:
+        """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
+        path, output = self.relation.asked.path, self.relation.java.output()
+        if not self.tasks:
+            return local_node(spark, self._with_unread(self.plan.question.answer_schema.empty_table()), output)
+        if self.is_native:
+            return native.node(spark, path, [task.split for task in self.tasks], output)
+        if self.is_at_hand:
+            return local_node(spark, self._with_unread(self._here.to_arrow()), output)
+        read = workers.planned_read(self.relation.asked, self.plan, self.tasks, self.limit, one_task=self.is_one_task)
+        return workers.node(spark, read, self.relation, self.columns)
+
+    @property
+    def _here(self) -> Scan:
+        return scan_of(self.relation.asked, self.plan, limit=self.limit)
+
+    def _with_unread(self, rows: pa.Table) -> pa.Table:
+        """Rows with all columns of the relation."""
+        read = dict(zip(self.columns, rows.columns, strict=True))
+        names = list(self.relation.columns.values())
+        return pa.table([read.get(name, self._unread(name, len(rows))) for name in names], names=names)
+
+    def _unread(self, name: str, rows: int) -> pa.Array:
+        """A column that nobody looks at; Spark wants that of a search not to be null."""
+        if name in self.relation.asked.searched:
+            return pa.repeat(pa.scalar(value=False), rows)
+        schema = self.plan.question.schema
+        return pa.nulls(rows, schema.field(column_named(schema, name)).type)
+
+
+def _understood(relation: Relation, question: Question, above: Above) -> tuple[list[Predicate], bool]:
+    """The conditions that a scan can judge, bound to the table, and whether these are all of them."""
+    terms = [term for condition in above.conditions for term in conjuncts(condition)]
+    if not terms:
+        return [], True
+    query = TableQuery.of(relation)
+    found = [_bound_term(term, query, question) for term in terms]
+    return [term for term in found if term is not None], None not in found
+
+
+def _bound_term(term: Java, query: TableQuery, question: Question) -> Predicate | None:
+    try:
+        return bound(replace(query, predicate=Conditions(query).predicate(term)), question.schema)
+    except NotUnderstoodError:
+        return None

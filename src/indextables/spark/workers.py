@@ -1,0 +1,73 @@
+"""A scan by Spark's Python workers, each with the splits, the columns and the condition that the driver has chosen."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
+
+from indextables.read.plan import ScanPlan, SplitTask
+from indextables.read.work import PlannedRead, ScanWork
+from indextables.spark.asked import Asked
+from indextables.spark.java import Java, jvm_of, sequence
+from indextables.spark.options import FORMAT
+from indextables.spark.packing import packed
+from indextables.spark.relation import Relation
+from indextables.spark.types import spark_schema
+
+_SMALL = 2 * 1024 * 1024  # bytes of splits
+
+
+def planned_read(
+    asked: Asked, plan: ScanPlan, tasks: Sequence[SplitTask], limit: int | None, *, one_task: bool
+) -> PlannedRead:
+    """What workers do to read some splits of a plan."""
+    config = asked.config(plan.snapshot.metadata.properties)
+    schema = to_arrow_schema(spark_schema(plan.question.answer_schema), timezone="UTC")
+    work = ScanWork(asked.path, config, plan.question, schema, plan.snapshot.version)
+    groups = [tasks] if one_task else packed(tasks, config)
+    return PlannedRead(work, tuple(tuple(group) for group in groups if group), limit)
+
+
+def node(spark: Any, read: PlannedRead, relation: Relation, columns: Sequence[str]) -> Java:
+    """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
+    jvm, attributes = jvm_of(spark), sequence(relation.java.output())
+    named = list(zip(attributes, relation.columns.values(), strict=True))
+    scan = _scan(spark, read, jvm.PythonUtils.toSeq([attribute for attribute, name in named if name in columns]))
+    if len(columns) == len(attributes):
+        return scan
+    outputs = [attribute if name in columns else _null(jvm, attribute) for attribute, name in named]
+    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(outputs), scan)
+
+
+def _scan(spark: Any, read: PlannedRead, output: Java) -> Java:
+    jvm = jvm_of(spark)
+    size = sum(task.split.size for group in read.groups for task in group)
+    numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.question.answer_schema)
+    function = UserDefinedFunction(read, types, FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    expression = function._judf.builder(numbers.output())  # noqa: SLF001
+    nothing = jvm.scala.Option.empty()
+    return jvm.org.apache.spark.sql.catalyst.plans.logical.MapInArrow(expression, output, numbers, False, nothing)
+
+
+def _numbers(spark: Any, count: int, size: int) -> Java:
+    """The plan of so many numbers, each in a task of its own, for a node that reads so many bytes.
+
+    Spark takes a node to be about as large as what is below it, and sends small sides of joins to all executors. It does not
+    know how large an RDD is, and takes it for large.
+    """
+    numbers = spark.range(0, count, 1, count)._jdf  # noqa: SLF001
+    if size > _SMALL:
+        rows = numbers.queryExecution().toRdd()
+        numbers = spark._jsparkSession.internalCreateDataFrame(rows, numbers.schema(), False)  # noqa: SLF001
+    return numbers.queryExecution().analyzed()
+
+
+def _null(jvm: Any, attribute: Java) -> Java:
+    """Null by the name and id of a column."""
+    expressions = jvm.org.apache.spark.sql.catalyst.expressions
+    nothing, empty = expressions.Literal(None, attribute.dataType()), jvm.PythonUtils.toSeq([])
+    return expressions.Alias(
+        nothing, attribute.name(), attribute.exprId(), attribute.qualifier(), jvm.scala.Option.empty(), empty
+    )
