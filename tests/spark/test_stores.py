@@ -1,6 +1,8 @@
 """Tables in object stores, from Spark: settings reach the driver, the planning process and the tasks, and nobody else."""
 
 import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -14,12 +16,35 @@ from indextables.storage import open_store
 from tests.stores.servers import SECRET, Server
 
 pytestmark = pytest.mark.spark
-ROWS = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3, "full again")]
+Row = tuple[str, int, str]
+ROWS: list[Row] = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3, "full again")]
 
 
 @pytest.fixture
 def logs(spark: Any) -> Any:
-    return spark.createDataFrame(ROWS, "day string, id int, message string")
+    return frame_of(spark, ROWS)
+
+
+@pytest.fixture
+def known(spark: Any, cloud: Server) -> Iterator[Server]:
+    """Each store in turn, of which the session has been told, so that no option is needed."""
+    with told(spark, {f"spark.indextables.{key}": value for key, value in cloud.options.items()}):
+        yield cloud
+
+
+@contextmanager
+def told(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
+
+
+def frame_of(spark: Any, rows: Sequence[Row]) -> Any:
+    return spark.createDataFrame(rows, "day string, id int, message string")
 
 
 def writer(frame: Any, server: Server) -> Any:
@@ -30,33 +55,123 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def test_a_table_is_written_and_read_by_options(spark: Any, logs: Any, cloud: Server) -> None:
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def splits(place: str, options: Mapping[str, str]) -> list[str]:
+    """The splits that are in the store, of whatever version."""
+    store = open_store(place, Config.resolve(options))
+    return sorted(entry.key for entry in store.list() if entry.key.endswith(".split"))
+
+
+def test_every_way_to_write_and_what_each_version_holds(spark: Any, logs: Any, cloud: Server) -> None:
     place = cloud.new_table()
+    monday, tuesday, later = ("mon", 5, "new"), ("tue", 6, "again, and full"), ("wed", 7, "full")
     writer(logs, cloud).partitionBy("day").save(place)
     uploads = {"spark.indextables.s3.maxConcurrency": "12", "spark.indextables.s3.partSize": "134217728"}
-    writer(logs, cloud).options(**uploads).mode("append").save(place)
+    writer(frame_of(spark, [later]), cloud).options(**uploads).mode("append").save(place)
     writer(logs, cloud).mode("ignore").save(place)
-    reader = spark.read.format("indextables").options(**cloud.options)
-    frame = reader.load(place)
-    assert ids(frame.filter("day = 'mon'")) == [1, 1, 2, 2]
-    assert ids(reader.option("query", "message:full").load(place)) == [1, 1, 3, 3]
-    assert frame.count() == 6
-    writer(logs.filter("id = 3"), cloud).mode("overwrite").save(place)
-    again = spark.read.format("indextables").options(**cloud.options)
-    assert ids(again.load(place)) == [3]
-    assert ids(again.option("versionAsOf", 0).load(place)) == [1, 2, 3]
+    by_condition = writer(frame_of(spark, [monday]), cloud).option("replaceWhere", "day < 'tue'")
+    by_condition.mode("overwrite").save(place)
+    by_partition = writer(frame_of(spark, [tuesday]), cloud).option("partitionOverwriteMode", "dynamic")
+    by_partition.mode("overwrite").save(place)
+    writer(frame_of(spark, [monday]), cloud).mode("overwrite").save(place)
+    states = [ROWS, [*ROWS, later], [monday, ROWS[2], later], [monday, tuesday, later], [monday]]
+
+    def read(version: int) -> Any:
+        return spark.read.format("indextables").options(**cloud.options, versionAsOf=version)
+
+    for version, state in enumerate(states):
+        assert rows(read(version).load(place)) == sorted(state)
+        assert rows(read(version).load(place).filter("day = 'tue'")) == [row for row in state if row[0] == "tue"]
+        found = [row[1] for row in state if "full" in row[2]]
+        assert ids(read(version).option("query", "message:full").load(place)) == found
+    assert rows(spark.read.format("indextables").options(**cloud.options).load(place)) == [monday]
+    frame = read(3).load(place)
+    open_store(place, Config.resolve(cloud.options)).delete(splits(place, cloud.options))
+    assert (frame.count(), frame.filter("day <> 'mon'").count()) == (3, 2), "the log knows, and nothing else is read"
+    assert rows(frame.groupBy("day").count()) == [("mon", 1), ("tue", 1), ("wed", 1)]
 
 
-def test_the_session_tells_where_and_who(spark: Any, logs: Any, s3: Server) -> None:
-    place, said = s3.new_table(), {f"spark.indextables.{key}": value for key, value in s3.options.items()}
-    for key, value in said.items():
-        spark.conf.set(key, value)
+def test_sql_searches_a_table_and_keeps_it_in_shape(spark: Any, logs: Any, known: Server) -> None:
+    place = known.new_table()
+
+    def one(command: str) -> Any:
+        (row,) = spark.sql(command.format(f"'{place}'")).collect()
+        return row
+
+    def searched(version: str = "") -> list[int]:
+        return ids(spark.sql(f"SELECT id FROM indextables.`{place}` {version} WHERE message INDEXQUERY 'full'"))
+
+    for _ in range(3):
+        written = logs.write.format("indextables").option("indexing.typemap.message", "text")
+        written.partitionBy("day").mode("append").save(place)
+    assert searched() == [1, 1, 1, 3, 3, 3]
+    assert one("MERGE SPLITS {} WHERE day = 'mon' DRY RUN").splits_before == 3
+    merged = one("MERGE SPLITS {}")
+    assert (merged.splits_before, merged.splits_after, merged.rows) == (6, 2, 9)
+    assert one("DROP INDEXTABLES PARTITIONS FROM {} WHERE day = 'tue'").rows == 3
+    assert one("ALTER INDEXTABLE {} PARTITION BY (bucket(2, id))").splits_of_other_layouts == 1
+    added = one("ALTER INDEXTABLE {} ADD COLUMN host STRING").version
+    logs.selectExpr("*", "'a' AS host").write.format("indextables").mode("append").save(place)
+    assert one("MERGE SPLITS {} REWRITE LAYOUT").version > added + 1
+    now = [1, 1, 1, 1, 3]
+    assert (searched(), searched("VERSION AS OF 1"), searched("VERSION AS OF 2")) == (
+        now,
+        [1, 1, 3, 3],
+        [1] * 3 + [3] * 3,
+    )
+    assert one(f"SELECT count(*) AS rows, count(host) AS hosts FROM indextables.`{place}`")[:] == (9, 3)
+    planned = one("PURGE INDEXTABLE {} OLDER THAN 0 SECONDS FORCE DRY RUN")
+    assert set(planned.paths) < set(splits(place, known.options))
+    purged = one("PURGE INDEXTABLE {} OLDER THAN 0 SECONDS FORCE")
+    assert (purged.paths, purged.dry_run, searched()) == (planned.paths, False, now)
+    live = {split["path"] for split in IndexTable.open(place, options=known.options).splits().to_pylist()}
+    assert set(splits(place, known.options)) == live
+    with pytest.raises(PySparkException, match="SplitGoneError"):
+        searched("VERSION AS OF 1")
+    history = {row.operation for row in spark.sql(f"DESCRIBE INDEXTABLES HISTORY '{place}'").collect()}
+    assert history >= {"ALTER TABLE", "MERGE SPLITS"}
+
+
+def test_tables_of_the_catalog_may_be_in_a_store(spark: Any, logs: Any, known: Server, cloud: Server) -> None:
+    found, declared, selected, saved = places = [known.new_table() for _ in range(4)]
+    logs.write.format("indextables").partitionBy("day").save(found)
     try:
-        logs.write.format("indextables").save(place)
-        assert ids(spark.read.format("indextables").load(place)) == [1, 2, 3]
+        spark.sql(f"CREATE TABLE found USING indextables LOCATION '{found}'")
+        spark.sql("INSERT INTO found VALUES ('wed', 4, 'new')")
+        spark.sql("INSERT INTO found REPLACE WHERE day = 'mon' VALUES ('mon', 5, 'newer')")
+        assert ids(spark.sql("SELECT * FROM found WHERE day <> 'tue'")) == [4, 5]
+        assert ids(spark.read.option("versionAsOf", 0).table("found")) == [1, 2, 3]
+        spark.sql(
+            f"CREATE TABLE declared (day STRING, id INT) USING indextables PARTITIONED BY (day) LOCATION '{declared}'"
+        )
+        spark.sql("INSERT INTO declared SELECT day, id FROM found")
+        spark.sql(
+            f"CREATE TABLE selected USING indextables LOCATION '{selected}' AS SELECT * FROM declared WHERE id > 3"
+        )
+        logs.write.format("indextables").option("path", saved).saveAsTable("saved")
+        logs.write.insertInto("saved")
+        assert [spark.table(name).count() for name in ("found", "declared", "selected", "saved")] == [3, 3, 2, 6]
+        assert [IndexTable.open(place, options=cloud.options).count() for place in places] == [3, 3, 2, 6]
     finally:
-        for key in said:
-            spark.conf.unset(key)
+        for name in ("found", "declared", "selected", "saved"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+    assert [IndexTable.open(place, options=cloud.options).count() for place in places] == [3, 3, 2, 6]
+
+
+def test_a_table_of_the_catalog_is_reached_by_options(spark: Any, logs: Any, cloud: Server) -> None:
+    place, given = cloud.new_table(), ", ".join(f"'{key}' = '{value}'" for key, value in cloud.options.items())
+    try:
+        writer(logs, cloud).option("path", place).saveAsTable("logs")
+        writer(logs, cloud).mode("append").saveAsTable("logs")
+        logs.write.options(**cloud.options).insertInto("logs")
+        spark.sql(f"INSERT INTO logs WITH ({given}) VALUES ('wed', 4, 'new')")
+        assert ids(spark.read.options(**cloud.options).table("logs")) == [*sorted([1, 2, 3] * 3), 4]
+        assert ids(spark.sql(f"SELECT * FROM logs WITH ({given}) WHERE id > 2")) == [3, 3, 3, 4]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS logs")
 
 
 def test_hadoops_keys_will_do(spark: Any, logs: Any, s3: Server) -> None:
@@ -68,14 +183,10 @@ def test_hadoops_keys_will_do(spark: Any, logs: Any, s3: Server) -> None:
         "fs.s3a.access.key": "tests",
         "fs.s3a.secret.key": SECRET,
     }
-    for key, value in said.items():
-        spark.conf.set(key, value)
-    try:
+    with told(spark, said):
         logs.write.format("indextables").save(place)
         assert ids(spark.read.format("indextables").load(place)) == [1, 2, 3]
-    finally:
-        for key in said:
-            spark.conf.unset(key)
+        assert spark.sql(f"CHECKPOINT INDEXTABLES '{place}'").first().version == 0
 
 
 def test_a_scan_goes_to_spark_with_the_options_of_its_table(spark: Any, logs: Any, cloud: Server) -> None:

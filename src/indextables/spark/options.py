@@ -20,7 +20,7 @@ MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE, ABSORBED
 )
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
-    | {"serialization.format"}
+    | {"serialization.format", "__required_write_privileges__"}  # the last one marks the target of an INSERT
 )
 
 
