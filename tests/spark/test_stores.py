@@ -3,20 +3,25 @@
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import udf
 
-from indextables import IndexTable
+from indextables import IndexTable, explain
 from indextables.config import Config
 from indextables.errors import IndexTablesError
 from indextables.spark.asked import Asked
+from indextables.spark.java import sequence
 from indextables.storage import open_store
 from tests.stores.servers import SECRET, Server
 
 pytestmark = pytest.mark.spark
 Row = tuple[str, int, str]
+PLANTED = ("s3.sessionToken", "azure.accountKey", "azure.sasToken", "azure.clientSecret")
 ROWS: list[Row] = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3, "full again")]
 
 
@@ -197,29 +202,63 @@ def test_a_scan_goes_to_spark_with_the_options_of_its_table(spark: Any, logs: An
 
 
 def test_a_secret_is_shown_nowhere(spark: Any, logs: Any, s3: Server, capfd: pytest.CaptureFixture[str]) -> None:
-    place = s3.new_table()
-    writer(logs, s3).partitionBy("day").save(place)
-    frame = spark.read.format("indextables").options(**s3.options).load(place).filter("day = 'mon'")
-    shown = [repr(frame), repr(Asked.of({"path": place, **s3.options})), repr(Config.resolve(s3.options))]
+    place, planted = s3.new_table(), dict.fromkeys(PLANTED, SECRET)
+    server = replace(s3, options={**planted, **s3.options})
+    writer(logs, server).partitionBy("day").save(place)
+    frame = spark.read.format("indextables").options(**server.options).load(place).filter("day = 'mon'")
+    frame.createOrReplaceTempView("seen")
+    shown = [repr(frame), repr(Asked.of({"path": place, **server.options})), repr(Config.resolve(server.options))]
     frame.explain(extended=True)
     frame.explain(mode="formatted")
     shown.append(frame._jdf.queryExecution().toString())
     shown.append(frame._jdf.queryExecution().analyzed().treeString())
+    shown.append(explain(frame))
+    with told(spark, {f"indextables.{key}": value for key, value in server.options.items()}):
+        spark.sql(f"CREATE TABLE seen_too USING indextables LOCATION '{place}'")
+        spark.sql("INSERT INTO seen_too VALUES ('wed', 4, 'new')")
+        statements = (
+            "SET",
+            f"DESCRIBE INDEXTABLES HISTORY '{place}'",
+            "DESCRIBE EXTENDED seen_too",
+            "EXPLAIN EXTENDED SELECT * FROM seen",
+            "EXPLAIN EXTENDED INSERT INTO seen_too SELECT * FROM seen",
+            "DROP TABLE seen_too",
+            "DROP VIEW seen",
+        )
+        shown += [str(spark.sql(statement).collect()) for statement in statements]
     for attempt in (
-        lambda: writer(logs, s3).save(place),
-        lambda: writer(logs, s3).option("s3.secretKy", SECRET).mode("append").save(place),
+        lambda: writer(logs, server).save(place),
+        lambda: writer(logs, server).option("s3.secretKy", SECRET).mode("append").save(place),
         lambda: (
-            writer(logs, s3).option("s3.endpoint", "http://127.0.0.1:1").option("store.maxRetries", "0").save(place)
+            writer(logs, server).option("s3.endpoint", "http://127.0.0.1:1").option("store.maxRetries", "0").save(place)
         ),
-        lambda: spark.read.format("indextables").options(**s3.options).option("versionAsOf", 9).load(place),
-        lambda: spark.read.format("indextables").options(**s3.options).load(f"{place}/elsewhere").collect(),
+        lambda: spark.read.format("indextables").options(**server.options).option("versionAsOf", 9).load(place),
+        lambda: spark.read.format("indextables").options(**server.options).load(f"{place}/elsewhere").collect(),
+        lambda: spark.sql(f"CREATE TABLE t (id INT) USING indextables OPTIONS ('s3.secretKey' '{SECRET}')"),
     ):
         with pytest.raises((IndexTablesError, PySparkException)) as caught:
             attempt()
         shown += traceback.format_exception(caught.value)
     store = open_store(place, Config.resolve(s3.options))
     shown += [store.read(entry.key).to_pybytes().decode("latin-1") for entry in store.list()]
+    for run in sequence(spark._jsparkSession.sharedState().statusStore().executionsList()):  # what Spark's UI shows
+        shown += [run.physicalPlanDescription(), str(run.modifiedConfigs())]
     printed = capfd.readouterr()
     text = "\n".join([*shown, printed.out, printed.err])
-    assert "RelationV2" in text
+    assert all(word in text for word in ("RelationV2", "redacted", "AppendData", "CreateViewCommand"))
     assert SECRET not in text
+
+
+def test_what_a_session_is_told_without_spark_in_front_is_not_in_the_properties_of_jobs(spark: Any) -> None:
+    """Spark writes those to its event log."""
+    names = ["indextables.s3.secretKey", "spark.indextables.s3.region"]
+
+    def seen(name: str) -> str | None:
+        context = TaskContext.get()
+        assert context is not None
+        return context.getLocalProperty(name)
+
+    with told(spark, dict.fromkeys(names, "told")):
+        rows = spark.createDataFrame([(name,) for name in names], "name string")
+        answer = dict(rows.select("name", udf(seen, "string", useArrow=False)("name")).collect())
+    assert answer == dict(zip(names, [None, "told"], strict=True))

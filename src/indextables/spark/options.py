@@ -13,6 +13,7 @@ from indextables.spark.java import strings
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
+_QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
 MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE, ABSORBED = (
     f"{_INTERNAL}{name}"
@@ -34,9 +35,13 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
-    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same."""
+    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same.
+
+    `indextables.s3.secretKey` will do: Spark writes all settings of a session that begin with `spark` to its event log.
+    """
     everything = strings(session.conf._jconf.getAllAsJava())  # noqa: SLF001
-    ours = {key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}
+    quiet = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_QUIET)}
+    ours = {**quiet, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
     return {**from_hadoop(everything, ours), **ours}
 
 
