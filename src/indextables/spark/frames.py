@@ -148,6 +148,6 @@ def _of_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, st
         "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
         "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
         "read.minPartitions": str(spark.sparkContext.defaultParallelism),
-        **settings_of(spark),
+        **settings_of(spark, options),
     }
     return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in said}

@@ -1,6 +1,6 @@
 """Settings as Spark has them: options with keys in lower case, some of them Spark's own, and a session."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
 from indextables.rewrite.replace import scope_of
-from indextables.spark.hadoop import from_hadoop
+from indextables.spark.hadoop import CREDENTIALS, from_hadoop
 from indextables.spark.java import strings
 from indextables.write.replacing import Scope
 
@@ -34,15 +34,18 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if not _is_sparks(key.lower())}
 
 
-def settings_of(session: SparkSession) -> dict[str, str]:
+def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, str]:
     """The session's settings that are ours, and those of Hadoop's S3 client that mean the same.
 
+    Credentials for S3 go together: none of the session's, where one of them is among the keys that are `given` beside it.
     `indextables.s3.secretKey` will do: Spark writes all settings of a session that begin with `spark` to its event log.
     """
     everything = strings(session.conf._jconf.getAllAsJava())  # noqa: SLF001
     quiet = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_QUIET)}
     ours = {**quiet, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
-    return {**from_hadoop(everything, ours), **ours}
+    found = {**from_hadoop(everything, ours), **ours}
+    full = {PREFIX + key.strip().lower().removeprefix(PREFIX) for key in given}
+    return {key: value for key, value in found.items() if key.lower() not in CREDENTIALS or not full & CREDENTIALS}
 
 
 def scope_in(options: Mapping[str, str]) -> Scope:

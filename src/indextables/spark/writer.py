@@ -218,7 +218,7 @@ class TableWriter(DataFrameWriter):
         if self._columns:
             given[f"{PREFIX}partitionBy"] = str(self._layout())
         refuse_contradictions(given, overwrites=mode is Mode.OVERWRITE)
-        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark))}
+        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark, given))}
         if mode is not Mode.OVERWRITE:
             session.pop(_WHERE, None)
         if _WHERE in given or _WHERE in session:
