@@ -353,6 +353,8 @@ class TestAnswersFromTheLog:
         whole = table.scan(where="day = 'mon'").explain()
         assert (whole.always, whole.sometimes, whole.known_rows) == (1, 0, 3)
         assert "3 by layout" in str(found)
+        assert found.traffic == table.traffic
+        assert f"{table.traffic.requests} requests" in str(found)
 
 
 class TestSearch:

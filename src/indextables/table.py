@@ -183,16 +183,20 @@ class IndexTable:
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
         return self._wrote(replace_where(self._log.configured(config), self._writable(), pairs, config), config)
 
-    def drop_partitions(self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC") -> Dropped:
+    def drop_partitions(
+        self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC", case_sensitive: bool = False
+    ) -> Dropped:
         """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go.
 
-        `time_zone` is that of times in the condition that name none.
+        `time_zone` is that of times in the condition that name none; `case_sensitive` tells column names apart by case.
         """
         from indextables.rewrite.drop import drop_partitions
 
         config = self._config(None)
         log = self._log.configured(config)
-        after, dropped = drop_partitions(log, self._writable(), where, config, dry_run=dry_run, time_zone=time_zone)
+        after, dropped = drop_partitions(
+            log, self._writable(), where, config, dry_run=dry_run, time_zone=time_zone, case_sensitive=case_sensitive
+        )
         self._moved(after)
         return dropped
 
@@ -302,15 +306,16 @@ class IndexTable:
         coalesce: bool = False,
         dry_run: bool = False,
         time_zone: str = "UTC",
+        case_sensitive: bool = False,
         spark: Any = None,
         progress: Callable[[MergeProgress], object] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> MergeResult:
         """Makes few splits of a good size out of many small ones, with the same rows; see docs/upkeep.md.
 
-        `where` chooses partitions; `time_zone` is that of times in it that name none. `cluster_by` sorts the rows of merged
-        splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets small partitions
-        share splits, as writes with `coalesce.enabled` do. With a Spark session, its executors do the work.
+        `where` chooses partitions, read with `time_zone` and `case_sensitive` as `drop_partitions` does. `cluster_by` sorts
+        the rows of merged splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets
+        small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, its executors do the work.
         """
         from indextables.rewrite.merge import merge, plan_only, run_here
         from indextables.rewrite.request import merge_request
@@ -328,6 +333,7 @@ class IndexTable:
             coalesce=coalesce,
             max_dest_splits=max_dest_splits,
             time_zone=time_zone,
+            case_sensitive=case_sensitive,
         )
         if dry_run:
             return plan_only(snapshot, request, config)

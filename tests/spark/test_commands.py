@@ -10,6 +10,7 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import (
     ConfigError,
+    IndexTablesError,
     InvalidPredicateError,
     LayoutError,
     SchemaError,
@@ -72,13 +73,27 @@ def test_a_table_is_kept_in_shape(spark: Any, table: IndexTable) -> None:
     kept = files(table)
     purged = told("PURGE INDEXTABLE {} OLDER THAN 14 DAYS DRY RUN")
     assert (purged.dry_run, purged.files, purged.paths, files(table)) == (True, 0, [], kept)
-    spark.conf.set("spark.indextables.purge.minRetention", "0 seconds")
-    try:
-        purged = told("PURGE INDEXTABLE logs OLDER THAN 0 SECONDS")
-    finally:
-        spark.conf.unset("spark.indextables.purge.minRetention")
+    purged = told("PURGE INDEXTABLE logs OLDER THAN 0 SECONDS FORCE")
     assert (purged.dry_run, purged.files > 0, kept - files(table) != set()) == (False, True, True)
     assert ids(table) == [1, 2, 4, 5, 7, 8, 10, 11]
+
+
+@pytest.mark.usefixtures("table")
+def test_names_are_as_the_session_reads_them(spark: Any) -> None:
+    commands = [
+        "MERGE SPLITS logs WHERE APP = 'a' DRY RUN",
+        "DROP INDEXTABLES PARTITIONS FROM logs WHERE APP = 'a' DRY RUN",
+        "PREWARM INDEXTABLES CACHE logs WHERE APP = 'a'",
+    ]
+    told = [spark.sql(command).first() for command in commands]
+    assert (told[0].rows, told[1].rows, told[2].splits) == (8, 8, 8)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        for command in commands:
+            with pytest.raises(IndexTablesError, match="'APP'"):
+                spark.sql(command)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
 
 
 def parts(table: IndexTable, app: str) -> list[Any]:

@@ -1,25 +1,56 @@
 """Tables in object stores, from Spark: settings reach the driver, the planning process and the tasks, and nobody else."""
 
 import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import udf
 
-from indextables import IndexTable
+from indextables import IndexTable, explain
 from indextables.config import Config
 from indextables.errors import IndexTablesError
 from indextables.spark.asked import Asked
+from indextables.spark.java import sequence
 from indextables.storage import open_store
-from tests.stores.servers import SECRET, Server
+from tests.stores.proxy import proxied
+from tests.stores.servers import SECRET, Server, s3_server
 
 pytestmark = pytest.mark.spark
-ROWS = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3, "full again")]
+Row = tuple[str, int, str]
+PLANTED = ("s3.sessionToken", "azure.accountKey", "azure.sasToken", "azure.clientSecret")
+ROWS: list[Row] = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3, "full again")]
 
 
 @pytest.fixture
 def logs(spark: Any) -> Any:
-    return spark.createDataFrame(ROWS, "day string, id int, message string")
+    return frame_of(spark, ROWS)
+
+
+@pytest.fixture
+def known(spark: Any, cloud: Server) -> Iterator[Server]:
+    """Each store in turn, of which the session has been told, so that no option is needed."""
+    with told(spark, {f"spark.indextables.{key}": value for key, value in cloud.options.items()}):
+        yield cloud
+
+
+@contextmanager
+def told(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
+
+
+def frame_of(spark: Any, rows: Sequence[Row]) -> Any:
+    return spark.createDataFrame(rows, "day string, id int, message string")
 
 
 def writer(frame: Any, server: Server) -> Any:
@@ -30,33 +61,122 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def test_a_table_is_written_and_read_by_options(spark: Any, logs: Any, cloud: Server) -> None:
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def splits(place: str, options: Mapping[str, str]) -> list[str]:
+    """The splits that are in the store, of whatever version."""
+    store = open_store(place, Config.resolve(options))
+    return sorted(entry.key for entry in store.list() if entry.key.endswith(".split"))
+
+
+def test_every_way_to_write_and_what_each_version_holds(spark: Any, logs: Any, cloud: Server) -> None:
     place = cloud.new_table()
+    monday, tuesday, later = ("mon", 5, "new"), ("tue", 6, "again, and full"), ("wed", 7, "full")
     writer(logs, cloud).partitionBy("day").save(place)
     uploads = {"spark.indextables.s3.maxConcurrency": "12", "spark.indextables.s3.partSize": "134217728"}
-    writer(logs, cloud).options(**uploads).mode("append").save(place)
+    writer(frame_of(spark, [later]), cloud).options(**uploads).mode("append").save(place)
     writer(logs, cloud).mode("ignore").save(place)
-    reader = spark.read.format("indextables").options(**cloud.options)
-    frame = reader.load(place)
-    assert ids(frame.filter("day = 'mon'")) == [1, 1, 2, 2]
-    assert ids(reader.option("query", "message:full").load(place)) == [1, 1, 3, 3]
-    assert frame.count() == 6
-    writer(logs.filter("id = 3"), cloud).mode("overwrite").save(place)
-    again = spark.read.format("indextables").options(**cloud.options)
-    assert ids(again.load(place)) == [3]
-    assert ids(again.option("versionAsOf", 0).load(place)) == [1, 2, 3]
+    by_condition = writer(frame_of(spark, [monday]), cloud).option("replaceWhere", "day < 'tue'")
+    by_condition.mode("overwrite").save(place)
+    by_partition = writer(frame_of(spark, [tuesday]), cloud).option("partitionOverwriteMode", "dynamic")
+    by_partition.mode("overwrite").save(place)
+    writer(frame_of(spark, [monday]), cloud).mode("overwrite").save(place)
+    states = [ROWS, [*ROWS, later], [monday, ROWS[2], later], [monday, tuesday, later], [monday]]
+
+    def read(version: int) -> Any:
+        return spark.read.format("indextables").options(**cloud.options, versionAsOf=version)
+
+    for version, state in enumerate(states):
+        assert rows(read(version).load(place)) == sorted(state)
+        found = [row[1] for row in state if row[0] > "mon" and "full" in row[2]]
+        assert ids(read(version).option("query", "message:full").load(place).filter("day > 'mon'")) == found
+    assert rows(spark.read.format("indextables").options(**cloud.options).load(place)) == [monday]
+    frame = read(3).load(place)
+    open_store(place, Config.resolve(cloud.options)).delete(splits(place, cloud.options))
+    assert (frame.count(), frame.filter("day <> 'mon'").count()) == (3, 2), "the log knows, and nothing else is read"
+    assert rows(frame.groupBy("day").count()) == [("mon", 1), ("tue", 1), ("wed", 1)]
 
 
-def test_the_session_tells_where_and_who(spark: Any, logs: Any, s3: Server) -> None:
-    place, said = s3.new_table(), {f"spark.indextables.{key}": value for key, value in s3.options.items()}
-    for key, value in said.items():
-        spark.conf.set(key, value)
+def test_sql_searches_a_table_and_keeps_it_in_shape(spark: Any, logs: Any, known: Server) -> None:
+    place = known.new_table()
+
+    def one(command: str) -> Any:
+        (row,) = spark.sql(command.format(f"'{place}'")).collect()
+        return row
+
+    def searched(version: str = "") -> list[int]:
+        return ids(spark.sql(f"SELECT id FROM indextables.`{place}` {version} WHERE message INDEXQUERY 'full'"))
+
+    for _ in range(3):
+        written = logs.write.format("indextables").option("indexing.typemap.message", "text")
+        written.partitionBy("day").mode("append").save(place)
+    assert searched() == [1, 1, 1, 3, 3, 3]
+    assert one("MERGE SPLITS {} WHERE day = 'mon' DRY RUN").splits_before == 3
+    merged = one("MERGE SPLITS {}")
+    assert (merged.splits_before, merged.splits_after, merged.rows) == (6, 2, 9)
+    assert one("DROP INDEXTABLES PARTITIONS FROM {} WHERE day = 'tue'").rows == 3
+    assert one("ALTER INDEXTABLE {} PARTITION BY (bucket(2, id))").splits_of_other_layouts == 1
+    added = one("ALTER INDEXTABLE {} ADD COLUMN host STRING").version
+    logs.selectExpr("*", "'a' AS host").write.format("indextables").mode("append").save(place)
+    assert one("MERGE SPLITS {} REWRITE LAYOUT").version > added + 1
+    now = [1, 1, 1, 1, 3]
+    assert (searched(), searched("VERSION AS OF 1"), searched("VERSION AS OF 2")) == (
+        now,
+        [1, 1, 3, 3],
+        [1] * 3 + [3] * 3,
+    )
+    assert one(f"SELECT count(*) AS rows, count(host) AS hosts FROM indextables.`{place}`")[:] == (9, 3)
+    planned = one("PURGE INDEXTABLE {} OLDER THAN 0 SECONDS FORCE DRY RUN")
+    assert set(planned.paths) < set(splits(place, known.options))
+    purged = one("PURGE INDEXTABLE {} OLDER THAN 0 SECONDS FORCE")
+    assert (purged.paths, purged.dry_run, searched()) == (planned.paths, False, now)
+    live = {split["path"] for split in IndexTable.open(place, options=known.options).splits().to_pylist()}
+    assert set(splits(place, known.options)) == live
+    with pytest.raises(PySparkException, match="SplitGoneError"):
+        searched("VERSION AS OF 1")
+    history = {row.operation for row in spark.sql(f"DESCRIBE INDEXTABLES HISTORY '{place}'").collect()}
+    assert history >= {"ALTER TABLE", "MERGE SPLITS"}
+
+
+def test_tables_of_the_catalog_may_be_in_a_store(spark: Any, logs: Any, known: Server, cloud: Server) -> None:
+    found, declared, selected, saved = places = [known.new_table() for _ in range(4)]
+    logs.write.format("indextables").partitionBy("day").save(found)
     try:
-        logs.write.format("indextables").save(place)
-        assert ids(spark.read.format("indextables").load(place)) == [1, 2, 3]
+        spark.sql(f"CREATE TABLE found USING indextables LOCATION '{found}'")
+        spark.sql("INSERT INTO found VALUES ('wed', 4, 'new')")
+        spark.sql("INSERT INTO found REPLACE WHERE day = 'mon' VALUES ('mon', 5, 'newer')")
+        assert ids(spark.sql("SELECT * FROM found WHERE day <> 'tue'")) == [4, 5]
+        assert ids(spark.read.option("versionAsOf", 0).table("found")) == [1, 2, 3]
+        spark.sql(
+            f"CREATE TABLE declared (day STRING, id INT) USING indextables PARTITIONED BY (day) LOCATION '{declared}'"
+        )
+        spark.sql("INSERT INTO declared SELECT day, id FROM found")
+        spark.sql(
+            f"CREATE TABLE selected USING indextables LOCATION '{selected}' AS SELECT * FROM declared WHERE id > 3"
+        )
+        logs.write.format("indextables").option("path", saved).saveAsTable("saved")
+        logs.write.insertInto("saved")
+        assert [spark.table(name).count() for name in ("found", "declared", "selected", "saved")] == [3, 3, 2, 6]
+        assert [IndexTable.open(place, options=cloud.options).count() for place in places] == [3, 3, 2, 6]
     finally:
-        for key in said:
-            spark.conf.unset(key)
+        for name in ("found", "declared", "selected", "saved"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+    assert [IndexTable.open(place, options=cloud.options).count() for place in places] == [3, 3, 2, 6]
+
+
+def test_a_table_of_the_catalog_is_reached_by_options(spark: Any, logs: Any, cloud: Server) -> None:
+    place, given = cloud.new_table(), ", ".join(f"'{key}' = '{value}'" for key, value in cloud.options.items())
+    try:
+        writer(logs, cloud).option("path", place).saveAsTable("logs")
+        writer(logs, cloud).mode("append").saveAsTable("logs")
+        logs.write.options(**cloud.options).insertInto("logs")
+        spark.sql(f"INSERT INTO logs WITH ({given}) VALUES ('wed', 4, 'new')")
+        assert ids(spark.read.options(**cloud.options).table("logs")) == [*sorted([1, 2, 3] * 3), 4]
+        assert ids(spark.sql(f"SELECT * FROM logs WITH ({given}) WHERE id > 2")) == [3, 3, 3, 4]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS logs")
 
 
 def test_hadoops_keys_will_do(spark: Any, logs: Any, s3: Server) -> None:
@@ -68,14 +188,31 @@ def test_hadoops_keys_will_do(spark: Any, logs: Any, s3: Server) -> None:
         "fs.s3a.access.key": "tests",
         "fs.s3a.secret.key": SECRET,
     }
-    for key, value in said.items():
-        spark.conf.set(key, value)
-    try:
+    with told(spark, said):
         logs.write.format("indextables").save(place)
         assert ids(spark.read.format("indextables").load(place)) == [1, 2, 3]
-    finally:
-        for key in said:
-            spark.conf.unset(key)
+        assert spark.sql(f"CHECKPOINT INDEXTABLES '{place}'").first().version == 0
+
+
+@pytest.mark.parametrize("token", ["fs.s3a.session.token", "indextables.s3.sessionToken"])
+def test_credentials_are_of_one_origin(spark: Any, logs: Any, s3: Server, token: str) -> None:
+    with proxied(s3) as proxy, told(spark, {token: "of-somebody-else"}):
+        sent: set[str] = set()
+        proxy.saw = lambda headers: sent.add(headers.get("x-amz-security-token", ""))
+        place = s3.new_table()
+        writer(logs, proxy.server).save(place)
+        assert ids(spark.read.format("indextables").options(**proxy.server.options).load(place)) == [1, 2, 3]
+    assert sent == {""}
+
+
+def test_two_stores_may_have_the_same_place(spark: Any, logs: Any, s3: Server) -> None:
+    place = s3.new_table()
+    with s3_server() as other:
+        writer(logs, s3).save(place)
+        writer(logs.filter("id > 1"), other).save(place)
+        here, there = (spark.read.format("indextables").options(**server.options).load(place) for server in (s3, other))
+        assert (ids(here), ids(there), ids(here)) == ([1, 2, 3], [2, 3], [1, 2, 3])
+        assert (here.count(), there.count()) == (3, 2)
 
 
 def test_a_scan_goes_to_spark_with_the_options_of_its_table(spark: Any, logs: Any, cloud: Server) -> None:
@@ -86,29 +223,63 @@ def test_a_scan_goes_to_spark_with_the_options_of_its_table(spark: Any, logs: An
 
 
 def test_a_secret_is_shown_nowhere(spark: Any, logs: Any, s3: Server, capfd: pytest.CaptureFixture[str]) -> None:
-    place = s3.new_table()
-    writer(logs, s3).partitionBy("day").save(place)
-    frame = spark.read.format("indextables").options(**s3.options).load(place).filter("day = 'mon'")
-    shown = [repr(frame), repr(Asked.of({"path": place, **s3.options})), repr(Config.resolve(s3.options))]
+    place, planted = s3.new_table(), dict.fromkeys(PLANTED, SECRET)
+    server = replace(s3, options={**planted, **s3.options})
+    writer(logs, server).partitionBy("day").save(place)
+    frame = spark.read.format("indextables").options(**server.options).load(place).filter("day = 'mon'")
+    frame.createOrReplaceTempView("seen")
+    shown = [repr(frame), repr(Asked.of({"path": place, **server.options})), repr(Config.resolve(server.options))]
     frame.explain(extended=True)
     frame.explain(mode="formatted")
     shown.append(frame._jdf.queryExecution().toString())
     shown.append(frame._jdf.queryExecution().analyzed().treeString())
+    shown.append(explain(frame))
+    with told(spark, {f"indextables.{key}": value for key, value in server.options.items()}):
+        spark.sql(f"CREATE TABLE seen_too USING indextables LOCATION '{place}'")
+        spark.sql("INSERT INTO seen_too VALUES ('wed', 4, 'new')")
+        statements = (
+            "SET",
+            f"DESCRIBE INDEXTABLES HISTORY '{place}'",
+            "DESCRIBE EXTENDED seen_too",
+            "EXPLAIN EXTENDED SELECT * FROM seen",
+            "EXPLAIN EXTENDED INSERT INTO seen_too SELECT * FROM seen",
+            "DROP TABLE seen_too",
+            "DROP VIEW seen",
+        )
+        shown += [str(spark.sql(statement).collect()) for statement in statements]
     for attempt in (
-        lambda: writer(logs, s3).save(place),
-        lambda: writer(logs, s3).option("s3.secretKy", SECRET).mode("append").save(place),
+        lambda: writer(logs, server).save(place),
+        lambda: writer(logs, server).option("s3.secretKy", SECRET).mode("append").save(place),
         lambda: (
-            writer(logs, s3).option("s3.endpoint", "http://127.0.0.1:1").option("store.maxRetries", "0").save(place)
+            writer(logs, server).option("s3.endpoint", "http://127.0.0.1:1").option("store.maxRetries", "0").save(place)
         ),
-        lambda: spark.read.format("indextables").options(**s3.options).option("versionAsOf", 9).load(place),
-        lambda: spark.read.format("indextables").options(**s3.options).load(f"{place}/elsewhere").collect(),
+        lambda: spark.read.format("indextables").options(**server.options).option("versionAsOf", 9).load(place),
+        lambda: spark.read.format("indextables").options(**server.options).load(f"{place}/elsewhere").collect(),
+        lambda: spark.sql(f"CREATE TABLE t (id INT) USING indextables OPTIONS ('s3.secretKey' '{SECRET}')"),
     ):
         with pytest.raises((IndexTablesError, PySparkException)) as caught:
             attempt()
         shown += traceback.format_exception(caught.value)
     store = open_store(place, Config.resolve(s3.options))
     shown += [store.read(entry.key).to_pybytes().decode("latin-1") for entry in store.list()]
+    for run in sequence(spark._jsparkSession.sharedState().statusStore().executionsList()):  # what Spark's UI shows
+        shown += [run.physicalPlanDescription(), str(run.modifiedConfigs())]
     printed = capfd.readouterr()
     text = "\n".join([*shown, printed.out, printed.err])
-    assert "RelationV2" in text
+    assert all(word in text for word in ("RelationV2", "redacted", "AppendData", "CreateViewCommand"))
     assert SECRET not in text
+
+
+def test_what_a_session_is_told_without_spark_in_front_is_not_in_the_properties_of_jobs(spark: Any) -> None:
+    """Spark writes those to its event log."""
+    names = ["indextables.s3.secretKey", "spark.indextables.s3.region"]
+
+    def seen(name: str) -> str | None:
+        context = TaskContext.get()
+        assert context is not None
+        return context.getLocalProperty(name)
+
+    with told(spark, dict.fromkeys(names, "told")):
+        rows = spark.createDataFrame([(name,) for name in names], "name string")
+        answer = dict(rows.select("name", udf(seen, "string", useArrow=False)("name")).collect())
+    assert answer == dict(zip(names, [None, "told"], strict=True))

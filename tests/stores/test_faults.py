@@ -51,13 +51,22 @@ def test_a_commit_happens_once_whatever_becomes_of_its_answer(proxy: Proxy, faul
     assert list_log(table._log.store).latest == 1
 
 
+@pytest.mark.parametrize("asked", [".split", "list"])  # a file, a listing
 @pytest.mark.parametrize("fault", [Fault.DROPPED, Fault.LOST, Fault.TRUNCATED, Fault.DELAYED, Fault.ERROR])
-def test_a_read_is_whole(proxy: Proxy, fault: Fault) -> None:
+def test_a_read_is_whole(proxy: Proxy, fault: Fault, asked: str) -> None:
     table = created(proxy)
     table.append(DATA)
-    proxy.plan = always(fault, "GET", ".split", times=2)
-    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    proxy.plan = always(fault, "GET", asked, times=2)
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
     assert len(proxy.faults) == 2
+
+
+def test_a_listing_that_never_arrives_is_given_up(proxy: Proxy) -> None:
+    table = created(proxy)
+    proxy.plan = always(Fault.TRUNCATED, "GET", "list")
+    with pytest.raises(StorageError, match="could not be processed"):
+        table.refresh()
+    assert len(proxy.faults) == 4
 
 
 def test_a_store_that_does_not_take_commits_is_given_up(proxy: Proxy) -> None:

@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.stores.servers import s3_server
+from tests.stores.servers import azure_server, missing, s3_server
 from tests.torture.crash import kill_at_any_moment, kill_at_every_step
 from tests.torture.merge import merge_beside_writers
 from tests.torture.race import append_from_many_processes, mix_operations
@@ -23,10 +23,14 @@ def main() -> None:
         )
         print(f"killed at every step: {kill_at_every_step(directory / 'steps', kills=400)}")
         print(f"killed at any moment: {kill_at_any_moment(directory / 'moments', kills=200)}")
-        with s3_server() as s3:
-            rows = append_from_processes(s3, writers=8, appends=10)
-            print(f"8 processes x 10 appends to a table in S3: {rows} rows, each of them once")
-            print(f"faults between a table and S3: {write_through_faults(s3, faults=400)}")
+        for kind, served in (("s3", s3_server), ("azure", azure_server)):
+            if why := missing(kind):
+                print(why)
+                continue
+            with served() as server:
+                rows = append_from_processes(server, writers=8, appends=10)
+                print(f"8 processes x 10 appends to a table in {kind}: {rows} rows, each of them once")
+                print(f"faults between a table and {kind}: {write_through_faults(server, faults=400)}")
         print(f"all as it should be, {time.monotonic() - start:.0f} s")
 
 

@@ -1,4 +1,4 @@
-"""Tables in S3 behind a network that fails, and under many writers."""
+"""Tables in object stores behind a network that fails, and under many writers."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -11,6 +11,7 @@ from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
 from indextables.read.prune import Judged, judge_splits
 from indextables.read.question import Question
+from indextables.storage import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Explanation:
     """How a scan is answered. Splits by verdict: `never` concerned, `sometimes`, `always`; the last two are `opened`.
 
     `known_rows` are the rows of the ALWAYS splits: a count takes them from the log and opens only the SOMETIMES splits.
+    `traffic` is what the table's handle has asked of its store so far: the price of planning, where nothing was read yet.
     """
 
     predicate: str
@@ -65,6 +67,7 @@ class Explanation:
     bytes_total: int
     bytes: int
     known_rows: int
+    traffic: Traffic | None = None
 
     def __str__(self) -> str:
         share = f" ({self.never / self.total:.1%})" if self.total else ""
@@ -77,11 +80,12 @@ class Explanation:
                 f"  wholly inside     {self.always:,} with {self.known_rows:,} rows (counted from the log)",
                 f"  to be looked into {self.sometimes:,}",
                 f"  bytes to open     {self.bytes:,} of {self.bytes_total:,}",
+                *([] if self.traffic is None else [f"  asked so far      {self.traffic}"]),
             ]
         )
 
 
-def explain(plan: ScanPlan) -> Explanation:
+def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
     judged = plan.judged
     never, always = judged.count(Verdict.NEVER), judged.count(Verdict.ALWAYS)
     by_layout = judge_splits(plan.question.predicate, plan.snapshot, statistics=False).count(Verdict.NEVER)
@@ -99,6 +103,7 @@ def explain(plan: ScanPlan) -> Explanation:
         bytes_total=_sum(judged.splits["size"]),
         bytes=_sum(kept["size"]),
         known_rows=_sum(judged.having(Verdict.ALWAYS)["num_records"]),
+        traffic=traffic,
     )
 
 

@@ -150,8 +150,8 @@ class Scan:
         return Scan(self.snapshot, question, self.opener, parallelism=self._parallelism, options=self.options)
 
     def explain(self) -> Explanation:
-        """Which splits are opened and why; nothing is."""
-        return explain(self.plan)
+        """Which splits are opened and why; nothing is. And what has been asked of the store so far."""
+        return explain(self.plan, self.opener.store.traffic)
 
     def open(self, task: SplitTask) -> SplitReader:
         return self.opener.open(task.split)

@@ -44,6 +44,7 @@ def merge_request(
     coalesce: bool = False,
     max_dest_splits: int | None = None,
     time_zone: str = "UTC",
+    case_sensitive: bool = False,
 ) -> MergeRequest:
     """The request, checked: the condition names partition columns only, and columns to sort by are there."""
     if max_dest_splits is not None and max_dest_splits < 1:
@@ -54,7 +55,9 @@ def merge_request(
         )
     condition = None
     if where is not None:
-        condition = read_condition(where, snapshot.metadata, table=table, time_zone=time_zone)
+        condition = read_condition(
+            where, snapshot.metadata, table=table, time_zone=time_zone, case_sensitive=case_sensitive
+        )
     columns = config.cluster_by if cluster_by is None else [cluster_by] if isinstance(cluster_by, str) else cluster_by
     schema = snapshot.metadata.arrow_schema()
     return MergeRequest(

@@ -6,19 +6,18 @@ a relation of a catalog table comes without a path. What names such a table is g
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.log import TransactionLog
-from indextables.spark.frames import decided
+from indextables.spark.asked import Asked
+from indextables.spark.frames import decided, in_session
 from indextables.spark.java import Java, frame_over, jvm_of, plan_of
-from indextables.spark.options import FORMAT, settings_of
+from indextables.spark.options import FORMAT
 from indextables.spark.relation import copied, options_of, with_relations
 from indextables.spark.types import spark_schema
 
@@ -59,14 +58,18 @@ def known(spark: SparkSession, parts: Sequence[str]) -> bool:
     return _metadata(spark, parts) is not None
 
 
-def brought_up_to_date(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
-    """The same as `entry_of`; the catalog then has the columns that the table has, whoever added them."""
+def brought_up_to_date(
+    spark: SparkSession, parts: Sequence[str], options: Mapping[str, str] | None = None
+) -> Entry | None:
+    """The same as `entry_of`; the catalog then has the columns that the table has, whoever added them.
+
+    The table is read with the settings of the session and of `options`, those of whoever names it.
+    """
     entry, found = entry_of(spark, parts), _metadata(spark, parts)
     if entry is None or found is None:
         return None
-    config = Config.resolve(settings_of(spark))
     try:
-        columns = spark_schema(TransactionLog.open(entry.location, config).snapshot().metadata.arrow_schema())
+        columns = columns_at(spark, entry.location, options or {})
     except TableNotFoundError:
         return entry  # the first write creates it, and a read says that there is nothing
     if _shape(StructType.fromJson(json.loads(found.schema().json()))) != _shape(columns):
@@ -75,10 +78,17 @@ def brought_up_to_date(spark: SparkSession, parts: Sequence[str]) -> Entry | Non
     return entry
 
 
-def register(
-    spark: SparkSession, parts: Sequence[str], location: str | None, columns: StructType | None = None
-) -> Entry:
-    """Makes the catalog know a table: the one that is at a location, or a new one where the catalog wants it."""
+def columns_at(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
+    """The columns that a table has now."""
+    asked = Asked.of(in_session(spark, {**options, "path": location}))
+    return spark_schema(asked.log().snapshot().metadata.arrow_schema())
+
+
+def register(spark: SparkSession, parts: Sequence[str], location: str | None, columns: StructType) -> Entry:
+    """Makes the catalog know a table: the one that is at a location, or a new one where the catalog wants it.
+
+    Without columns Spark would ask for them in a process that knows nothing of the session, its credentials least of all.
+    """
     spark.catalog.createTable(quoted(parts), path=location, source=FORMAT, schema=columns)
     entry = entry_of(spark, parts)
     if entry is None:

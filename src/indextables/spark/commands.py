@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import assert_never
+from typing import Any, assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -62,10 +62,9 @@ def _answer(command: Command, table: IndexTable, spark: SparkSession) -> pa.Tabl
         case MergeSplits():
             return _merged(command, table, spark)
         case DropPartitions():
-            zone = _time_zone(spark)
-            return _row(asdict(table.drop_partitions(command.where, dry_run=command.dry_run, time_zone=zone)))
-        case Purge():
-            return _row(asdict(table.purge(older_than=command.older_than, dry_run=command.dry_run)))
+            return _row(asdict(table.drop_partitions(command.where, dry_run=command.dry_run, **_as_read_by(spark))))
+        case Purge(older_than=older_than, force=force, dry_run=dry_run):
+            return _row(asdict(table.purge(older_than=older_than, force=force, dry_run=dry_run)))
         case Prewarm():
             return _prewarmed(command, table, spark)
         case EvolveLayout():
@@ -89,20 +88,22 @@ def _merged(command: MergeSplits, table: IndexTable, spark: SparkSession) -> pa.
         rewrite_layout=command.rewrite_layout,
         coalesce=command.coalesce,
         dry_run=command.dry_run,
-        time_zone=_time_zone(spark),
         spark=spark,
+        **_as_read_by(spark),
     )
     return _row(asdict(result))
 
 
 def _prewarmed(command: Prewarm, table: IndexTable, spark: SparkSession) -> pa.Table:
-    where = None if command.where is None else read(command.where, table.schema, time_zone=_time_zone(spark))
+    where = None if command.where is None else read(command.where, table.schema, **_as_read_by(spark))
     result = table.prewarm(where)
     return _row({"splits": result.splits, "unpacked": result.unpacked, **asdict(result.traffic)})
 
 
-def _time_zone(spark: SparkSession) -> str:
-    return spark.conf.get("spark.sql.session.timeZone") or "UTC"
+def _as_read_by(spark: SparkSession) -> dict[str, Any]:
+    """How the session reads conditions."""
+    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
+    return {"time_zone": zone or "UTC", "case_sensitive": case == "true"}
 
 
 def _row(values: Mapping[str, object]) -> pa.Table:

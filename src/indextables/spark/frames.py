@@ -57,6 +57,11 @@ class TableFrameReader(DataFrameReader):
         return self
 
     @property
+    def given(self) -> Mapping[str, str]:
+        """The options so far."""
+        return self._given
+
+    @property
     def is_of_the_past(self) -> bool:
         return not self._given.keys().isdisjoint({"versionasof", "timestampasof"})
 
@@ -90,11 +95,16 @@ def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | s
 
 def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
     """The options with what the session says and with the version that they mean now, and the table at that version."""
-    given = {**_of_session(spark, options), **options}
+    given = in_session(spark, options)
     asked = Asked.of(given)
     snapshot = fresh(asked)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
     return {**given, "path": asked.path, "versionAsOf": str(snapshot.version)}, snapshot
+
+
+def in_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The options, and what the session says where they say nothing."""
+    return {**_of_session(spark, options), **options}
 
 
 def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
@@ -138,6 +148,6 @@ def _of_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, st
         "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
         "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
         "read.minPartitions": str(spark.sparkContext.defaultParallelism),
-        **settings_of(spark),
+        **settings_of(spark, options),
     }
     return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in said}

@@ -12,7 +12,7 @@ _KEYS = {
     "endpoint": "s3.endpoint",
     "endpoint.region": "s3.region",
 }
-_CREDENTIALS = {f"{PREFIX}{_KEYS[name]}" for name in ("access.key", "secret.key", "session.token")}
+CREDENTIALS = frozenset(f"{PREFIX}{_KEYS[name]}".lower() for name in ("access.key", "secret.key", "session.token"))
 _ANY_REGION = "s3.amazonaws.com"  # Hadoop's word for: wherever the bucket is
 
 
@@ -27,8 +27,8 @@ def from_hadoop(session: Mapping[str, str], ours: Mapping[str, str]) -> dict[str
         given |= {key.removeprefix(prefix): value for key, value in session.items() if key.startswith(prefix)}
     found = {f"{PREFIX}{_KEYS[name]}": value for name, value in given.items() if name in _KEYS and value}
     taken = {key.lower() for key in ours}
-    if taken & {key.lower() for key in _CREDENTIALS}:
-        taken |= {key.lower() for key in _CREDENTIALS}
+    if taken & CREDENTIALS:
+        taken |= CREDENTIALS
     if (endpoint := found.pop(f"{PREFIX}s3.endpoint", _ANY_REGION)) != _ANY_REGION:
         plain = given.get("connection.ssl.enabled", "true").strip().lower() == "false"
         found[f"{PREFIX}s3.endpoint"] = endpoint if "://" in endpoint else f"http{'' if plain else 's'}://{endpoint}"

@@ -88,7 +88,7 @@ def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options
     spark = asked if isinstance(asked, SparkSession) else asked._spark  # noqa: SLF001 - the reader's session
     name = str(next(iter((*args, *options.values())), ""))
     parts = parts_of(spark, name)
-    entry = brought_up_to_date(spark, parts)
+    entry = brought_up_to_date(spark, parts, asked.given if isinstance(asked, TableFrameReader) else None)
     if entry is not None and isinstance(asked, TableFrameReader) and asked.is_of_the_past:
         return asked.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
     return settled(original(asked, *args, **options))

@@ -12,10 +12,7 @@ from indextables.spark.catalog import Entry, settled
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.frames import load
 from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, sequence
-from indextables.spark.options import path_in
 from indextables.spark.relation import options_of
-
-_PRIVILEGES = "__required_write_privileges__"  # Spark marks the target of a write with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,6 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
     if mode is None:
         raise _unsupported(kind(command), "use df.write.format('indextables').save(path)")
     given: dict[str, str] = {**command.table().options().asCaseSensitiveMap(), **dict(pairs(command.writeOptions()))}
-    given.pop(_PRIVILEGES, None)
     return Insert(settled(frame_over(command.query(), spark)), mode, given)
 
 
@@ -63,7 +59,7 @@ def _replaced(spark: Any, plan: Java) -> str | None:
     criteria, target = plan.replaceCriteriaOpt().get(), plan.table()
     if kind(criteria) != "InsertReplaceWhere":
         raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
-    rows = load(spark, {"path": path_in(options_of(target))}).alias(str(sequence(target.multipartIdentifier())[-1]))
+    rows = load(spark, options_of(target)).alias(str(sequence(target.multipartIdentifier())[-1]))
     filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
     chosen = simplified(plan_of(frame_over(filters(criteria.cond(), plan_of(rows)), spark)), spark)
     try:

@@ -1,6 +1,6 @@
 """Settings as Spark has them: options with keys in lower case, some of them Spark's own, and a session."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -8,11 +8,12 @@ from pyspark.sql import SparkSession
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
 from indextables.rewrite.replace import scope_of
-from indextables.spark.hadoop import from_hadoop
+from indextables.spark.hadoop import CREDENTIALS, from_hadoop
 from indextables.spark.java import strings
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
+_QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
 MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE, ABSORBED = (
     f"{_INTERNAL}{name}"
@@ -20,7 +21,7 @@ MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE, ABSORBED
 )
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
-    | {"serialization.format"}
+    | {"serialization.format", "__required_write_privileges__"}  # the last one marks the target of an INSERT
 )
 
 
@@ -33,11 +34,18 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if not _is_sparks(key.lower())}
 
 
-def settings_of(session: SparkSession) -> dict[str, str]:
-    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same."""
+def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, str]:
+    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same.
+
+    Credentials for S3 go together: none of the session's, where one of them is among the keys that are `given` beside it.
+    `indextables.s3.secretKey` will do: Spark writes all settings of a session that begin with `spark` to its event log.
+    """
     everything = strings(session.conf._jconf.getAllAsJava())  # noqa: SLF001
-    ours = {key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}
-    return {**from_hadoop(everything, ours), **ours}
+    quiet = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_QUIET)}
+    ours = {**quiet, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
+    found = {**from_hadoop(everything, ours), **ours}
+    full = {PREFIX + key.strip().lower().removeprefix(PREFIX) for key in given}
+    return {key: value for key, value in found.items() if key.lower() not in CREDENTIALS or not full & CREDENTIALS}
 
 
 def scope_in(options: Mapping[str, str]) -> Scope:

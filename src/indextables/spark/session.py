@@ -9,6 +9,9 @@ from indextables.spark.hooks import install
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.writer import TableWriter
 
+_REDACTED = "spark.sql.redaction.options.regex"
+_ACCOUNT_KEYS = "(?i)account[._-]?key"
+
 
 def enable(spark: SparkSession) -> SparkSession:
     """The same session, which now knows the format `indextables`: all modes, `partitionBy`, optimized write.
@@ -20,7 +23,15 @@ def enable(spark: SparkSession) -> SparkSession:
         register(spark)
         register_functions(spark)
         install()
+        _hide_account_keys(spark)
         setattr(ClassicDataFrame, "write", property(TableWriter))  # noqa: B010 - a property of Spark's own class
     else:
         spark.dataSource.register(IndexTablesDataSource)
     return spark
+
+
+def _hide_account_keys(spark: SparkSession) -> None:
+    """Spark shows options in plans and settings in its UI, but for names that it takes for secrets; not this one."""
+    hidden = spark.conf.get(_REDACTED) or ""
+    if _ACCOUNT_KEYS not in hidden:
+        spark.conf.set(_REDACTED, f"{hidden}|{_ACCOUNT_KEYS}")

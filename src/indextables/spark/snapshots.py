@@ -16,26 +16,27 @@ from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
 from indextables.storage import open_store
 
-_logs: LRUCache[tuple[str, frozenset[tuple[str, str]]], TransactionLog] = LRUCache(16)
-_kept: LRUCache[tuple[str, int | None], Snapshot] = LRUCache(16)
+_Place = tuple[str, frozenset[tuple[str, str]]]
+_logs: LRUCache[_Place, TransactionLog] = LRUCache(16)
+_kept: LRUCache[tuple[_Place, int | None], Snapshot] = LRUCache(16)
 _lock = Lock()  # looking into a cache changes what was used last
 
 
 def fresh(asked: Asked) -> Snapshot:
     """The snapshot that the log has now, kept for `settled`."""
-    key = asked.path, frozenset(asked.settings.items())
+    place = _place(asked)
     with _lock:
-        log = _logs.get(key) or _logs.setdefault(key, asked.log())
+        log = _logs.get(place) or _logs.setdefault(place, asked.log())
     snapshot = log.snapshot(asked.version, timestamp=asked.timestamp)
     with _lock:
-        _kept[asked.path, snapshot.version] = snapshot
+        _kept[place, snapshot.version] = snapshot
     return snapshot
 
 
 def settled(asked: Asked) -> Snapshot:
     """The snapshot of a version that is named, read once."""
     with _lock:
-        kept = _kept.get((asked.path, asked.version))
+        kept = _kept.get((_place(asked), asked.version))
     return fresh(asked) if kept is None else kept
 
 
@@ -44,3 +45,8 @@ def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:
     config = asked.config(plan.snapshot.metadata.properties)
     opener = SplitOpener.of(open_store(asked.path, config), config)
     return Scan(plan.snapshot, plan.question, opener, limit=limit, parallelism=config.read_parallelism)
+
+
+def _place(asked: Asked) -> _Place:
+    """Where a table is: two stores may have the same path, and settings tell them apart."""
+    return asked.path, frozenset(asked.settings.items())

@@ -101,11 +101,12 @@ def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
         if kind(reference) == "RelationTimeTravel":
             _refuse_time_travel(spark, reference.relation())
             continue
-        options = {key.lower() for key in options_of(reference)}
+        given = options_of(reference)
+        options = {key.lower() for key in given}
         if not options.isdisjoint({"versionasof", "timestampasof"}):
             _refuse_time_travel(spark, reference)
         if "path" not in options and not reference.isStreaming() and reference.origin().stopIndex().isDefined():
-            entry = brought_up_to_date(spark, _parts(reference))
+            entry = brought_up_to_date(spark, _parts(reference), given)
             if entry is not None:
                 yield reference.origin().stopIndex().get() + 1, entry
 
@@ -162,15 +163,14 @@ def _created(spark: SparkSession, plan: Java, args: Any) -> DataFrame:
 
 def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
     """A table with these columns, new or known to be so; or the one that is at the location."""
-    given, columns = _given(plan), _columns(plan)
+    given, columns, session = _given(plan), _columns(plan), canonical(settings_of(spark))
     location = given.pop("path", None)
     if not columns.fields and location is None:
         raise _refused("neither columns nor a location", "give columns, or the LOCATION of a table")
-    if location is not None and (
-        not columns.fields or TransactionLog.open(location, Config.resolve(settings_of(spark))).exists()
-    ):
-        _refuse_differences(IndexTable.open(location), columns, _layout(plan), given)
-        register(spark, parts, location)
+    if location is not None and (not columns.fields or TransactionLog.open(location, Config.resolve(session)).exists()):
+        table = IndexTable.open(location, options=session)
+        _refuse_differences(table, columns, _layout(plan), given)
+        register(spark, parts, location, spark_schema(table.schema))
         return
     schema = StructType([StructField(c.name, c.dataType) for c in columns])
     entry = register(spark, parts, location, schema)
@@ -181,7 +181,7 @@ def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
             entry.location,
             arrow_schema(columns, as_declared=True),
             partition_by=_terms(plan),
-            options=settings,
+            options={**session, **settings},
             properties={**properties, **settings},
         )
     except BaseException:

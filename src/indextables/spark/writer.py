@@ -16,7 +16,7 @@ from indextables.errors import ConfigError, TableExistsError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
 from indextables.spark.arrangement import arranged
-from indextables.spark.catalog import Entry, brought_up_to_date, entry_of, forget, known, parts_of, register
+from indextables.spark.catalog import Entry, brought_up_to_date, columns_at, entry_of, forget, known, parts_of, register
 from indextables.spark.inserts import insert_of_frame
 from indextables.spark.options import (
     ARRANGED,
@@ -137,10 +137,11 @@ class TableWriter(DataFrameWriter):
             _refuse_other_format(parts)
         if entry is not None:
             self._save_again(entry, mode)
-            brought_up_to_date(self._spark, parts)
+            brought_up_to_date(self._spark, parts, self._given)
         elif "path" in self._given:
             self._write(mode)
-            register(self._spark, parts, path_in(self._given))
+            path = path_in(self._given)
+            register(self._spark, parts, path, columns_at(self._spark, path, self._given))
         else:
             self._save_managed(parts, mode)
 
@@ -173,7 +174,7 @@ class TableWriter(DataFrameWriter):
 
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803, FBT001 - Spark's
         """Writes to a table of the catalog, by the positions of columns."""
-        entry = brought_up_to_date(self._spark, parts_of(self._spark, tableName))
+        entry = brought_up_to_date(self._spark, parts_of(self._spark, tableName), self._given)
         if entry is None:
             super().insertInto(tableName, overwrite)
             return
@@ -217,7 +218,7 @@ class TableWriter(DataFrameWriter):
         if self._columns:
             given[f"{PREFIX}partitionBy"] = str(self._layout())
         refuse_contradictions(given, overwrites=mode is Mode.OVERWRITE)
-        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark))}
+        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark, given))}
         if mode is not Mode.OVERWRITE:
             session.pop(_WHERE, None)
         if _WHERE in given or _WHERE in session:

@@ -88,8 +88,13 @@ def _drop(text: str, tokens: Tokens) -> DropPartitions:
 
 
 def _purge(text: str, tokens: Tokens) -> Purge:
-    heard = said(text, tokens, 2, ["OLDER THAN", "DRY RUN"])
-    return Purge(table=heard.table, older_than=heard.value("OLDER THAN", duration), dry_run=heard.flag("DRY RUN"))
+    heard = said(text, tokens, 2, ["OLDER THAN", "FORCE", "DRY RUN"])
+    return Purge(
+        table=heard.table,
+        older_than=heard.value("OLDER THAN", duration),
+        force=heard.flag("FORCE"),
+        dry_run=heard.flag("DRY RUN"),
+    )
 
 
 def _alter(text: str, tokens: Tokens) -> Alteration:

@@ -86,6 +86,7 @@ class DropPartitions:
 class Purge:
     table: Table
     older_than: timedelta | None = None
+    force: bool = False
     dry_run: bool = False
 
 

@@ -1,13 +1,15 @@
 """Object stores: uploads in parts, reads in few requests, and proof that a file is created only if it is not there."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pyarrow as pa
+from obstore.exceptions import GenericError
 
 from indextables.config import Config
 from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, UnsafeStoreError
@@ -19,6 +21,7 @@ from indextables.storage.store import PAGE, Store
 from indextables.storage.traffic import Meter
 
 _MOST_PARTS = 10_000  # of one file in S3
+_CUT_OFF = "list response body"  # what obstore says of it
 _PROOF = "_transaction_log/_put_if_absent"
 _PROVED: set[tuple[str | None, ...]] = set()  # places, by this process
 
@@ -53,6 +56,7 @@ class CloudStore(Store):
             super().__init__(location, client_for(location, config), secrets=secrets, meter=meter)
         self._uploads = UploadPolicy.configured(config)
         self._single_writer = config.single_writer
+        self._retries = config.store_max_retries
         self._place = (str(location), config.s3_endpoint, config.azure_endpoint)
 
     def configured(self, config: Config) -> "CloudStore":
@@ -119,6 +123,20 @@ class CloudStore(Store):
             "if there is never more than one writer, set spark.indextables.commit.unsafeSingleWriter to true",
             path=str(self.location),
         )
+
+    def _pages(self, under: str) -> Iterator[Sequence[Any]]:
+        """Obstore asks again for whatever is cut off on its way, but not for listings; this does, if nothing came yet."""
+        for left in range(self._retries, -1, -1):
+            pages = super()._pages(under)
+            try:
+                first = next(pages, ())
+            except GenericError as error:
+                if left and _CUT_OFF in str(error):
+                    continue
+                raise
+            yield first
+            yield from pages
+            return
 
     def _is_there(self, key: str) -> bool:
         try:

@@ -107,9 +107,9 @@ class Store:
         self.meter.add(1)
         under = self._prefix + (checked_key(prefix.rstrip("/"), root=self.location) if prefix else "")
         with translated(str(self.location), secrets=self._secrets), suppress(FileNotFoundError):
-            for number, chunk in enumerate(obstore.list(self._backend, prefix=under or None, chunk_size=PAGE)):
+            for number, page in enumerate(self._pages(under)):
                 self.meter.add(number > 0)
-                for meta in chunk:
+                for meta in page:
                     yield Entry(meta["path"].removeprefix(self._prefix), meta["size"], meta["last_modified"])
 
     def head(self, key: str) -> Entry:
@@ -147,6 +147,9 @@ class Store:
     def name_of(self, key: str) -> str:
         """The key with the table's location before it, for messages."""
         return f"{self.location}/{key}"
+
+    def _pages(self, under: str) -> Iterator[Sequence[Any]]:
+        yield from obstore.list(self._backend, prefix=under or None, chunk_size=PAGE)
 
     def _asked(self, key: str) -> AbstractContextManager[None]:
         return translated(self.name_of(key), secrets=self._secrets)
