@@ -5,8 +5,10 @@
 
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +16,25 @@ import pytest
 from msgspec import structs
 
 from indextables import IndexTable
-from indextables.errors import ConflictError, PredicateError
+from indextables.errors import ConflictError, InvalidPredicateError, PredicateError, RowsOutsideError
 from indextables.log import Operation, Transaction, TransactionLog
-from tests.rewrite.matrix import DYNAMIC, MATRIX, Case, Make, append, by_month, by_year, row
-from tests.rewrite.samples import litter, numbers
+from tests.rewrite.matrix import (
+    DYNAMIC,
+    MATRIX,
+    Act,
+    Case,
+    Make,
+    append,
+    by_month,
+    by_year,
+    clear,
+    drop,
+    dynamic,
+    overwrite,
+    replace,
+    row,
+)
+from tests.rewrite.samples import SCHEMA, litter, numbers
 from tests.rewrite.second import Second, second_process
 
 A_FEW = {(case.title, case.left is None): case for case in MATRIX.values()}
@@ -109,6 +126,54 @@ def test_while_rows_still_come(
         appended.set()
         assert isinstance(writing.exception(), ConflictError) == (left is None)
     assert numbers(IndexTable.open(tmp_path)) == (left or [1, 2, 3, 4, 100])
+    assert litter(tmp_path) == set()
+
+
+STEPS: list[tuple[Act, type[Exception] | None, list[int]]] = [
+    (replace("year = 2023"), None, [4, 200]),
+    (replace("year = 2023", year=2024), RowsOutsideError, [4, 200]),
+    (lambda table: table.replace_where(row(None, 9), "year = 2023"), RowsOutsideError, [4, 200]),
+    (replace("n = 1"), InvalidPredicateError, [4, 200]),
+    (clear("year = 2023"), None, [4]),
+    (clear("year = 2023"), None, [4]),
+    (replace("year = 2030", year=2030), None, [4, 200]),
+    (dynamic(None), None, [4, 200, 200]),
+    (dynamic(None), None, [4, 200, 200]),
+    (lambda table: table.overwrite(SCHEMA.empty_table(), options=DYNAMIC), None, [4, 200, 200]),
+    (drop("year IS NULL OR year = 2030"), None, [4]),
+    (overwrite, ConflictError, [4]),
+]
+
+
+def test_beside_a_thread_that_appends_all_the_time(tmp_path: Path) -> None:
+    """What is replaced, cleared, dropped and refused is the same as if nobody else wrote; an overwrite of all fails."""
+    by_year(tmp_path)
+    appended, enough = threading.Event(), threading.Event()
+
+    def keep_appending() -> int:
+        own, times = IndexTable.open(tmp_path), 0
+        while not enough.is_set():
+            own.append(row(1999, times))
+            times += 1
+            appended.set()
+        return times
+
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(keep_appending)
+        try:
+            for act, error, left in STEPS:
+                handle = IndexTable.open(tmp_path)
+                appended.clear()
+                appended.wait()  # so that the handle is older than the table
+                with pytest.raises(error) if error else nullcontext():
+                    act(handle)
+                assert numbers(IndexTable.open(tmp_path), "NOT year <=> 1999") == left
+        finally:
+            enough.set()
+    table = IndexTable.open(tmp_path)
+    assert numbers(table, "year = 1999") == list(range(busy.result()))
+    done = Counter(table.history()["operation"].to_pylist())
+    assert (done["REPLACE WHERE"], done["OVERWRITE"], done["DROP PARTITIONS"]) == (3, 2, 1)
     assert litter(tmp_path) == set()
 
 

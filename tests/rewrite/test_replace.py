@@ -74,6 +74,7 @@ class TestReplaceWhere:
             ("1 = 1", []),
             ("1 = 2", [1, 2, 3, 4, 5, 6, 7, 8]),
             ("year = NULL", [1, 2, 3, 4, 5, 6, 7, 8]),
+            ("year = 2030", [1, 2, 3, 4, 5, 6, 7, 8]),
         ],
     )
     def test_no_rows_take_partitions_out(self, table: IndexTable, where: str, left: list[int]) -> None:
