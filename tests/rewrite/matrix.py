@@ -97,6 +97,12 @@ def merge(where: str) -> Act:
     return lambda table: table.merge_splits(where=where)
 
 
+def append_and_merge(table: IndexTable) -> None:
+    """Two versions: month 2 gets a row, and then shares one split with what had been there."""
+    table.append(row(2023, 100, "2"))
+    assert table.merge_splits().merged == 1
+
+
 def overwrite(table: IndexTable) -> None:
     table.overwrite(row(2021, 300))
 
@@ -223,11 +229,14 @@ SHARE: Rows = [
     ("replace, append outside", replace("month = '1'"), append(month="2"), [2, 3, 4, 5, 6, 7, 100, 200]),
     ("replace, drop of the same split", replace("month = '1'"), drop("month = '3'"), FAILS),
     ("replace, drop of another", replace("month = '1'"), drop("month = '9'"), [2, 3, 4, 200]),
+    ("replace, merge of the same split", replace("month = '1'"), append_and_merge, FAILS),
+    ("replace, merge of another", replace("month = '9'", month="9"), append_and_merge, [1, 2, 3, 4, 100, 200]),
     ("partitions, append inside", dynamic(), append(), FAILS),
     ("partitions, append outside", dynamic(), append(month="2"), [2, 3, 4, 5, 6, 7, 100, 200]),
     ("partitions, those of the same split", dynamic(), dynamic(month="2"), FAILS),
     ("drop, append inside", drop("month = '1'"), append(), [2, 3, 4, 5, 6, 7]),
     ("drop, drop of the same split", drop("month = '1'"), drop("month = '2'"), [4, 5, 6, 7]),
+    ("drop, merge of the same split", drop("month = '1'"), append_and_merge, [2, 3, 4, 5, 6, 7, 100]),
     ("overwrite, append", overwrite, append(month="2"), FAILS),
 ]
 

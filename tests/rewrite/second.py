@@ -5,6 +5,7 @@ Where it waits is real: Python tells a hook of every `os.link`, which is how a v
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -35,15 +36,18 @@ class Second:
 
     pipe: Connection
 
-    def work_until_commit(self, table: Path, case: str) -> None:
+    @contextmanager
+    def at_its_commit(self, table: Path, case: str) -> Iterator[Future[Ended]]:
+        """Inside, the process waits before its commit; how it ended is known afterwards."""
         self.pipe.send((table, case))
         came = self.pipe.recv()
         assert came == _AT_ITS_COMMIT, came
-
-    def go_on(self) -> Ended:
-        self.pipe.send("go on")
-        ended: Ended = self.pipe.recv()
-        return ended
+        ended: Future[Ended] = Future()
+        try:
+            yield ended
+        finally:
+            self.pipe.send("go on")
+            ended.set_result(self.pipe.recv())
 
 
 @contextmanager

@@ -82,10 +82,10 @@ def test_older_handles(place: Path, case: Case) -> None:
 @pytest.mark.parametrize("case", MATRIX.values(), ids=MATRIX)
 def test_two_processes(second: Second, place: Path, case: Case) -> None:
     """The loser is another process, which has written its files and is about to put its version when the winner does."""
-    second.work_until_commit(place, case.name)
-    case.winner(IndexTable.open(place))
-    after = numbers(IndexTable.open(place))
-    ended = second.go_on()
+    with second.at_its_commit(place, case.name) as losing:
+        case.winner(IndexTable.open(place))
+        after = numbers(IndexTable.open(place))
+    ended = losing.result()
     if case.left is None:
         assert ended.error == "ConflictError"
         assert "read the table again and retry" in ended.message
