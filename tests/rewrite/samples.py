@@ -21,8 +21,8 @@ def made(path: str | Path, partition_by: str) -> IndexTable:
     return IndexTable.create(path, SCHEMA, partition_by=partition_by)
 
 
-def numbers(table: IndexTable) -> list[int]:
-    return sorted(table.scan(columns=["n"]).to_arrow()["n"].to_pylist())
+def numbers(table: IndexTable, where: str | None = None) -> list[int]:
+    return sorted(table.scan(where=where, columns=["n"]).to_arrow()["n"].to_pylist())
 
 
 def evolved(table: IndexTable, layout: str) -> None:

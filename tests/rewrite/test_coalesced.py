@@ -1,5 +1,6 @@
 """Rows taken out of splits that partitions share: the other partitions are copied out, exactly."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -57,6 +58,21 @@ def test_a_dynamic_overwrite_replaces_only_the_partitions_of_its_rows(table: Ind
     assert table.count("app = 'C'") == table.count("app = 'D'") == 1
     assert {"C": 1, "D": 1} in shared(table)
     assert {"A": 1, "B": 2} in shared(table)
+
+
+def test_a_shared_split_of_which_the_log_lists_nothing_is_opened(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path, SCHEMA, partition_by="day, app", options=ON)
+    table.append(rows("ABBC"))
+    version = tmp_path / "_transaction_log" / f"{1:018}.json"
+    lines = [json.loads(line) for line in version.read_text().splitlines()]
+    for line in lines:
+        line.get("add", {}).pop("logicalPartitions", None)
+    version.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    table = IndexTable.open(tmp_path)
+    assert shared(table) == [None]
+    table.replace_where(rows("AA", n=1), "app = 'A'")
+    assert (apps(table), table.count("n = 1"), table.count("app = 'B'")) == ("AABBC", 2, 2)
+    assert table.drop_partitions("app = 'Z'").rewritten == 0
 
 
 def test_nothing_is_rewritten_for_a_partition_that_is_not_there(table: IndexTable) -> None:

@@ -1,196 +1,196 @@
-"""Writers that were second: each handle below has read the table before the other one committed."""
+"""Writers of one table of which one was second: what comes of it is what some order of the two would have made.
 
+`matrix.py` has the cases; here they are run by an older handle, by two processes and by threads.
+"""
+
+import shutil
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from msgspec import structs
 
 from indextables import IndexTable
-from indextables.config import Config
-from indextables.errors import ConflictError, PredicateError
+from indextables.errors import ConflictError, InvalidPredicateError, PredicateError, RowsOutsideError
 from indextables.log import Operation, Transaction, TransactionLog
-from indextables.log.splits import removes_for
-from indextables.read.opener import SplitOpener
-from indextables.rewrite.copy import plan_copy, refs_to, rows_of
-from indextables.write.pipeline import write_rows
-from tests.rewrite.samples import SCHEMA, evolved, litter, made, numbers, rows
+from tests.rewrite.matrix import (
+    DYNAMIC,
+    MATRIX,
+    Act,
+    Case,
+    Make,
+    append,
+    by_month,
+    by_year,
+    clear,
+    drop,
+    dynamic,
+    overwrite,
+    replace,
+    row,
+)
+from tests.rewrite.samples import SCHEMA, litter, numbers
+from tests.rewrite.second import Second, second_process
 
-Act = Callable[[IndexTable], object]
-DYNAMIC = {"partitionOverwriteMode": "dynamic"}
-
-
-def row(year: int, n: int, month: str = "1") -> pa.Table:
-    return rows([year], [month], [n])
-
-
-def append(year: int, **options: str) -> Act:
-    return lambda table: table.append(row(year, 100), options=options)
-
-
-def replace(year: int, where: str | None = None) -> Act:
-    return lambda table: table.replace_where(row(year, 200), where or f"year = {year}")
-
-
-def dynamic(year: int) -> Act:
-    return lambda table: table.overwrite(row(year, 200), options=DYNAMIC)
+A_FEW = {(case.title, case.left is None): case for case in MATRIX.values()}
+"""Of each title one case that fails, and one that does not."""
 
 
-def drop(where: str) -> Act:
-    return lambda table: table.drop_partitions(where)
+@pytest.fixture(scope="module")
+def second() -> Iterator[Second]:
+    with second_process() as process:
+        yield process
 
 
-def overwrite(table: IndexTable) -> None:
-    table.overwrite(row(2021, 300))
-
-
-def evolve(table: IndexTable) -> None:
-    evolved(table, "month")
-
-
-def set_property(table: IndexTable) -> None:
-    log = TransactionLog.open(table.path)
-    snapshot = log.snapshot()
-    metadata = structs.replace(snapshot.metadata, properties={"owner": "me"})
-    log.commit(Transaction(operation=Operation.ALTER, snapshot=snapshot, metadata=metadata))
-
-
-def merge(where_year: int) -> Act:
-    """The splits of a year become one."""
-
-    def act(table: IndexTable) -> None:
-        log = TransactionLog.open(table.path)
-        snapshot = log.snapshot()
-        year = pc.struct_field(snapshot.splits["partition"], ["year", "value"])
-        sources = snapshot.splits.filter(pc.equal(year, where_year))
-        batches = rows_of(SplitOpener.of(log.store, Config()), refs_to(sources), SCHEMA)
-        adds = write_rows(plan_copy(snapshot, Config()), batches, log.store)
-        log.commit(
-            Transaction(
-                operation=Operation.MERGE,
-                snapshot=snapshot,
-                adds=[structs.replace(add, data_change=False) for add in adds],
-                removes=removes_for(sources, snapshot.metadata, deletion_timestamp=1, data_change=False),
-            )
-        )
-
-    return act
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[Make, Path]:
+    """Each table of the matrix, made once."""
+    directory = tmp_path_factory.mktemp("originals")
+    places = {case.make: directory / case.make.__name__ for case in MATRIX.values()}
+    for make, place in places.items():
+        make(place)
+    return places
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> IndexTable:
-    """Two splits of 2023, with 1 to 3, one of 2024 with 4."""
-    table = made(tmp_path, "year")
-    table.append(rows([2023, 2023], ["1", "2"], [1, 2]))
-    table.append(rows([2023, 2024], ["2", "1"], [3, 4]))
-    return table
+def place(originals: dict[Make, Path], tmp_path: Path, case: Case) -> Path:
+    """A copy of the case's table."""
+    return shutil.copytree(originals[case.make], tmp_path / "table")
 
 
-FAILS = None
-MATRIX: list[tuple[str, Act, Act, list[int] | None]] = [
-    ("replace, append inside", replace(2023), append(2023), FAILS),
-    ("replace, append outside", replace(2023), append(2024), [4, 100, 200]),
-    ("replace, batch of a stream inside", replace(2023), append(2023, txnAppId="a", txnVersion="1"), FAILS),
-    ("replace, batch of a stream outside", replace(2023), append(2024, txnAppId="a", txnVersion="1"), [4, 100, 200]),
-    ("replace, overwrite", replace(2023), overwrite, FAILS),
-    ("replace, replace the same", replace(2023), replace(2023), FAILS),
-    ("replace, replace another", replace(2023), replace(2024), [200, 200]),
-    ("replace, replace the same emptiness", replace(2030, "year >= 2025"), replace(2031, "year >= 2025"), FAILS),
-    ("replace, replace beside", replace(2030, "year > 2025"), replace(2025, "year = 2025"), [1, 2, 3, 4, 200, 200]),
-    ("replace, drop the same", replace(2023), drop("year = 2023"), FAILS),
-    ("replace, drop another", replace(2023), drop("year = 2024"), [200]),
-    ("replace, overwrite the partition", replace(2023), dynamic(2023), FAILS),
-    ("replace, overwrite another", replace(2023), dynamic(2024), [200, 200]),
-    ("replace, merge inside", replace(2023), merge(2023), [4, 200]),
-    ("replace, merge outside", replace(2024), merge(2023), [1, 2, 3, 200]),
-    ("replace, layout", replace(2023), evolve, FAILS),
-    ("replace, property", replace(2023), set_property, [4, 200]),
-    ("partitions, append inside", dynamic(2023), append(2023), FAILS),
-    ("partitions, append outside", dynamic(2023), append(2024), [4, 100, 200]),
-    ("partitions, the same", dynamic(2023), dynamic(2023), FAILS),
-    ("partitions, others", dynamic(2023), dynamic(2024), [200, 200]),
-    ("partitions, new ones, both", dynamic(2030), dynamic(2030), FAILS),
-    ("partitions, merge inside", dynamic(2023), merge(2023), [4, 200]),
-    ("partitions, layout", dynamic(2023), evolve, FAILS),
-    ("overwrite, append", overwrite, append(2021), FAILS),
-    ("overwrite, overwrite", overwrite, overwrite, FAILS),
-    ("overwrite, replace", overwrite, replace(2024), FAILS),
-    ("overwrite, drop", overwrite, drop("year = 2024"), FAILS),
-    ("overwrite, merge", overwrite, merge(2023), [300]),
-    ("overwrite, property", overwrite, set_property, FAILS),
-    ("append, replace", append(2023), replace(2023), [4, 100, 200]),
-    ("append, drop", append(2023), drop("year = 2023"), [4, 100]),
-    ("drop, append inside", drop("year = 2023"), append(2023), [4]),
-    ("drop, append outside", drop("year = 2023"), append(2024), [4, 100]),
-    ("drop, overwrite", drop("year = 2023"), overwrite, [300]),
-    ("drop, replace", drop("year = 2023"), replace(2023), [4]),
-    ("drop, merge", drop("year = 2023"), merge(2023), [4]),
-    ("drop, drop the same", drop("year = 2023"), drop("year = 2023"), [4]),
-    ("drop, drop more", drop("year = 2023"), drop("year >= 2023"), []),
-    ("drop, layout", drop("year = 2023"), evolve, [4]),
-    ("drop, property", drop("year = 2023"), set_property, [4]),
-]
-
-
-@pytest.mark.parametrize(("loser", "winner", "left"), [case[1:] for case in MATRIX], ids=[case[0] for case in MATRIX])
-def test_matrix(table: IndexTable, tmp_path: Path, loser: Act, winner: Act, left: list[int] | None) -> None:
-    winner(IndexTable.open(tmp_path))
-    if left is None:
-        after = numbers(IndexTable.open(tmp_path))
+@pytest.mark.parametrize("case", A_FEW.values(), ids=[case.name for case in A_FEW.values()])
+def test_older_handles(place: Path, case: Case) -> None:
+    """The loser has read the table before the winner's commit, and begins its work after it."""
+    table = IndexTable.open(place)
+    case.winner(IndexTable.open(place))
+    after = numbers(IndexTable.open(place))
+    if case.left is None:
         with pytest.raises(ConflictError, match="read the table again and retry"):
-            loser(table)
-        assert numbers(IndexTable.open(tmp_path)) == after
+            case.loser(table)
     else:
-        loser(table)
-        assert numbers(IndexTable.open(tmp_path)) == left
-        assert numbers(table) == left
+        case.loser(table)
+        assert numbers(table) == case.left
+    assert numbers(IndexTable.open(place)) == (after if case.left is None else case.left)
+    assert litter(place) == set()
+
+
+@pytest.mark.parametrize("case", MATRIX.values(), ids=MATRIX)
+def test_two_processes(second: Second, place: Path, case: Case) -> None:
+    """The loser is another process, which has written its files and is about to put its version when the winner does."""
+    with second.at_its_commit(place, case.name) as losing:
+        case.winner(IndexTable.open(place))
+        after = numbers(IndexTable.open(place))
+    ended = losing.result()
+    if case.left is None:
+        assert ended.error == "ConflictError"
+        assert "read the table again and retry" in ended.message
+    else:
+        assert (ended.error, ended.seen) == (None, case.left)
+    assert numbers(IndexTable.open(place)) == (after if case.left is None else case.left)
+    assert litter(place) == set()
+
+
+@pytest.mark.parametrize(
+    ("write", "left"),
+    [
+        (lambda table, data: table.replace_where(data, "year = 2023"), None),
+        (lambda table, data: table.overwrite(data, options=DYNAMIC), None),
+        (lambda table, data: table.overwrite(data), None),
+        (lambda table, data: table.append(data), [1, 2, 3, 4, 50, 51, 100]),
+    ],
+    ids=["replace", "partitions", "overwrite", "append"],
+)
+def test_while_rows_still_come(
+    tmp_path: Path, write: Callable[[IndexTable, Iterable[pa.RecordBatch]], object], left: list[int] | None
+) -> None:
+    """One thread has written a split and waits for more rows, while another one appends to the same partition."""
+    by_year(tmp_path)
+    begun, appended = threading.Event(), threading.Event()
+    slow = IndexTable.open(tmp_path, options={"targetRecordsPerSplit": "1"})
+
+    def coming() -> Iterator[pa.RecordBatch]:
+        yield from row(2023, 50).to_batches()
+        begun.set()
+        appended.wait()
+        yield from row(2023, 51).to_batches()
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write, slow, coming())
+        begun.wait()
+        append(2023)(IndexTable.open(tmp_path))
+        appended.set()
+        assert isinstance(writing.exception(), ConflictError) == (left is None)
+    assert numbers(IndexTable.open(tmp_path)) == (left or [1, 2, 3, 4, 100])
     assert litter(tmp_path) == set()
 
 
-class TestCopies:
-    """The table is partitioned by month now, so that a condition on the year copies rows of other years."""
-
-    @pytest.fixture
-    def mixed(self, tmp_path: Path) -> IndexTable:
-        table = made(tmp_path, "month")
-        evolved(table, "month, bucket(2, year)")
-        table.append(rows([2023, 2024, 2025, 2026, 2027], ["1"] * 5, [1, 2, 3, 4, 5]))
-        return table
-
-    @pytest.mark.parametrize(
-        ("act", "left"),
-        [(append(2023), [2, 3, 4, 5]), (append(2024), [2, 3, 4, 5, 100]), (replace(2023), [2, 3, 4, 5])],
-    )
-    def test_a_drop_copies_again(self, mixed: IndexTable, tmp_path: Path, act: Act, left: list[int]) -> None:
-        act(IndexTable.open(tmp_path))
-        dropped = mixed.drop_partitions("year = 2023")
-        assert (numbers(IndexTable.open(tmp_path)), dropped.version) == (left, 4)
-        assert litter(tmp_path) == set()
-
-    def test_a_replacement_does_not_bring_back_rows(self, mixed: IndexTable, tmp_path: Path) -> None:
-        everything_but_one = "year <> 2023"
-        IndexTable.open(tmp_path).drop_partitions(everything_but_one)
-        with pytest.raises(ConflictError):
-            mixed.replace_where(row(2023, 9), "year = 2023")
-        assert numbers(IndexTable.open(tmp_path)) == [1]
-        assert litter(tmp_path) == set()
-
-    def test_a_drop_whose_column_is_gone_from_the_layouts(self, mixed: IndexTable, tmp_path: Path) -> None:
-        log = TransactionLog.open(tmp_path)
-        snapshot = log.snapshot()
-        specs = list(snapshot.metadata.partition_specs)
-        metadata = structs.replace(snapshot.metadata, partition_specs=specs[:1], current_spec_id=0)
-        log.commit(Transaction(operation=Operation.ALTER, snapshot=snapshot, metadata=metadata))
-        with pytest.raises(PredicateError, match="'year' is not a partition column"):
-            mixed.drop_partitions("year = 2023")
-        assert litter(tmp_path) == set()
+STEPS: list[tuple[Act, type[Exception] | None, list[int]]] = [
+    (replace("year = 2023"), None, [4, 200]),
+    (replace("year = 2023", year=2024), RowsOutsideError, [4, 200]),
+    (lambda table: table.replace_where(row(None, 9), "year = 2023"), RowsOutsideError, [4, 200]),
+    (replace("n = 1"), InvalidPredicateError, [4, 200]),
+    (clear("year = 2023"), None, [4]),
+    (clear("year = 2023"), None, [4]),
+    (replace("year = 2030", year=2030), None, [4, 200]),
+    (dynamic(None), None, [4, 200, 200]),
+    (dynamic(None), None, [4, 200, 200]),
+    (lambda table: table.overwrite(SCHEMA.empty_table(), options=DYNAMIC), None, [4, 200, 200]),
+    (drop("year IS NULL OR year = 2030"), None, [4]),
+    (overwrite, ConflictError, [4]),
+]
 
 
-def test_threads_that_replace_their_own(table: IndexTable, tmp_path: Path) -> None:
+def test_beside_a_thread_that_appends_all_the_time(tmp_path: Path) -> None:
+    """What is replaced, cleared, dropped and refused is the same as if nobody else wrote; an overwrite of all fails."""
+    by_year(tmp_path)
+    appended, enough = threading.Event(), threading.Event()
+
+    def keep_appending() -> int:
+        own, times = IndexTable.open(tmp_path), 0
+        while not enough.is_set():
+            own.append(row(1999, times))
+            times += 1
+            appended.set()
+        return times
+
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(keep_appending)
+        try:
+            for act, error, left in STEPS:
+                handle = IndexTable.open(tmp_path)
+                appended.clear()
+                appended.wait()  # so that the handle is older than the table
+                with pytest.raises(error) if error else nullcontext():
+                    act(handle)
+                assert numbers(IndexTable.open(tmp_path), "NOT year <=> 1999") == left
+        finally:
+            enough.set()
+    table = IndexTable.open(tmp_path)
+    assert numbers(table, "year = 1999") == list(range(busy.result()))
+    done = Counter(table.history()["operation"].to_pylist())
+    assert (done["REPLACE WHERE"], done["OVERWRITE"], done["DROP PARTITIONS"]) == (3, 2, 1)
+    assert litter(tmp_path) == set()
+
+
+def test_a_drop_whose_column_is_gone_from_the_layouts(tmp_path: Path) -> None:
+    table = by_month(tmp_path)
+    log = TransactionLog.open(tmp_path)
+    snapshot = log.snapshot()
+    specs = list(snapshot.metadata.partition_specs)
+    metadata = structs.replace(snapshot.metadata, partition_specs=specs[:1], current_spec_id=0)
+    log.commit(Transaction(operation=Operation.ALTER, snapshot=snapshot, metadata=metadata))
+    with pytest.raises(PredicateError, match="'year' is not a partition column"):
+        table.drop_partitions("year = 2023")
+    assert litter(tmp_path) == set()
+
+
+def test_threads_that_replace_their_own(tmp_path: Path) -> None:
+    table = by_year(tmp_path)
     years, rounds = range(2030, 2034), 5
     start = threading.Barrier(len(years))
 
@@ -208,8 +208,9 @@ def test_threads_that_replace_their_own(table: IndexTable, tmp_path: Path) -> No
     assert litter(tmp_path) == set()
 
 
-def test_threads_that_replace_the_same(table: IndexTable, tmp_path: Path) -> None:
+def test_threads_that_replace_the_same(tmp_path: Path) -> None:
     """Each counts up what it reads; no count is lost, because whoever was second has to look again."""
+    table = by_year(tmp_path)
     workers, rounds = 3, 4
     table.replace_where(row(2030, 1000), "year = 2030")
     start = threading.Barrier(workers)

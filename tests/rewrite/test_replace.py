@@ -1,4 +1,18 @@
-"""Rows replaced by a condition, and partitions by those of the data: what goes, what stays, what is refused."""
+"""Rows replaced by a condition, and partitions by those of the data: what goes, what stays, what is refused.
+
+| what must come out | test; from Spark the same, in tests/spark/test_replace.py |
+|---|---|
+| 1000 rows, 166 of them replaced by 100: 934 are left | `test_the_seed` |
+| a new row outside the condition, or null where it asks: refused, no version, no file | `test_rows_outside` |
+| no rows: what matches goes, in one version; if nothing does, there is none | `test_no_rows_take_partitions_out` |
+| rows where nothing matches: an append | `test_where_nothing_matches_rows_are_added` |
+| no partitions, unknown or data columns, broken text, types, functions: refused | `TestRefused` |
+| two parts at once, or a part of an append: refused; the session gives way | `test_contradictions` |
+| one version has commitInfo, replaceWhere, removes with their partition, adds | `test_what_one_version_says` |
+| a shared split of which the log lists nothing or not all is opened | `test_coalesced.py` |
+| dynamic: no rows change nothing; null is replaced, the empty text is not | `TestDynamic` |
+| all of it while others write, by threads and processes | `test_conflicts.py`, `test_torture.py` |
+"""
 
 import json
 from collections.abc import Callable
@@ -74,6 +88,7 @@ class TestReplaceWhere:
             ("1 = 1", []),
             ("1 = 2", [1, 2, 3, 4, 5, 6, 7, 8]),
             ("year = NULL", [1, 2, 3, 4, 5, 6, 7, 8]),
+            ("year = 2030", [1, 2, 3, 4, 5, 6, 7, 8]),
         ],
     )
     def test_no_rows_take_partitions_out(self, table: IndexTable, where: str, left: list[int]) -> None:

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.torture.merge import merge_beside_writers
+from tests.torture.rewrite import mix_writes
 
 
 def test_a_merge_disturbs_no_writer(tmp_path: Path) -> None:
@@ -10,3 +13,9 @@ def test_a_merge_disturbs_no_writer(tmp_path: Path) -> None:
     assert done["appends"] == 20
     assert done["merges"] > 0
     assert done["splits"] == 2
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["splits of their own", "shared splits"])
+def test_writes_of_every_kind_are_serial(tmp_path: Path, *, shared: bool) -> None:
+    done = mix_writes(tmp_path, workers=4, operations=6, shared=shared)
+    assert {"append", "replace", "partitions", "drop", "overwrite"} <= done.keys()

@@ -8,6 +8,7 @@ from tests.stores.servers import azure_server, missing, s3_server
 from tests.torture.crash import kill_at_any_moment, kill_at_every_step
 from tests.torture.merge import merge_beside_writers
 from tests.torture.race import append_from_many_processes, mix_operations
+from tests.torture.rewrite import mix_writes
 from tests.torture.stores import append_from_processes, write_through_faults
 
 
@@ -18,6 +19,10 @@ def main() -> None:
         print(f"16 processes x 10 appends: {versions} contiguous versions, each with one commitInfo, no split lost")
         done = mix_operations(directory / "mixed", workers=8, operations=15)
         print(f"8 processes x 15 operations {done}: every version equals the serial execution")
+        for shared in (False, True):
+            (place := directory / f"written-{shared}").mkdir()
+            done = mix_writes(place, workers=8, operations=20, shared=shared)
+            print(f"8 processes x 20 writes, {'shared splits' if shared else 'splits of their own'}, {done}: serial")
         print(
             f"a merge beside 4 writers: {merge_beside_writers(directory / 'merged', writers=4, appends=40)}, each row once"
         )
