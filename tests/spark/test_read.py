@@ -143,6 +143,15 @@ def test_a_path_without_a_table_is_named(registered: Any, tmp_path: Path) -> Non
     assert "TableNotFoundError: there is no table at" in f"{type(caught.value).__name__}: {caught.value}"
 
 
+def test_a_relative_path_is_that_of_this_process(
+    registered: Any, table: IndexTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(table.path)
+    monkeypatch.chdir(path.parent)
+    frame = registered.read.format("indextables").load(path.name)
+    assert len(frame.collect()) == len(by_the_source_alone(frame)) == table.count()
+
+
 def test_an_empty_table_has_no_rows(registered: Any, tmp_path: Path) -> None:
     table = IndexTable.create(tmp_path / "table", rows().schema)
     assert load(registered, table).filter("id > 5").collect() == []
