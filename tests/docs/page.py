@@ -3,8 +3,8 @@
 | block | what is done with it |
 |---|---|
 | `python` with `>>>` | a doctest |
-| `python` | run; a `text` block right after it is what it prints |
-| `sql` | run and shown by Spark; a `text` block right after it is what that prints |
+| `python` | run; what it prints is in a `text` block right after it |
+| `sql` | run and shown by Spark; what that prints may be in a `text` block right after it |
 | `console` | each `$` command is run; what follows it is what it prints |
 | `csv`, `json` with `title="name"` | a file of that name |
 | a comment that begins with `<!-- run` | Python that the reader need not see |
@@ -17,6 +17,7 @@ import ast
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LANGUAGES = {"python", "sql", "console", "csv", "json", "text", "sh", ""}
 LOOSE = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _BLOCK = re.compile(r'^```(\w*)(?: title="([^"]*)")?\n(.*?)^```$|^<!-- run\n(.*?)^-->$', re.DOTALL | re.MULTILINE)
-_NEEDS_A_SHELL = re.compile(r"[|;&>]")
+_OF_SHELLS = {"|", ";", "&&", ">"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,8 @@ def _run_code(block: Block, names: dict[str, Any], where: str) -> None:
     printed = StringIO()
     with redirect_stdout(printed):
         exec(compile("\n" * (block.line - 1) + code, where, "exec"), names)
-    if block.prints is not None:
-        _compare(block.prints, printed.getvalue(), where)
+    if block.kind == "python" or block.prints is not None:
+        _compare(block.prints or "", printed.getvalue(), where)
 
 
 def _run_doctest(block: Block, names: dict[str, Any], where: str) -> None:
@@ -129,7 +130,7 @@ def _run_commands(block: Block, where: str) -> None:
 
 def _printed_by(line: str) -> str:
     """What a command prints; without a process of its own where it is only our program."""
-    if not _NEEDS_A_SHELL.search(line):
+    if _OF_SHELLS.isdisjoint(shlex.shlex(line, posix=True, punctuation_chars=True)):
         return "\n".join(run_line(line))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
