@@ -144,12 +144,13 @@ def test_a_path_without_a_table_is_named(registered: Any, tmp_path: Path) -> Non
 
 
 def test_a_relative_path_is_that_of_this_process(
-    registered: Any, table: IndexTable, monkeypatch: pytest.MonkeyPatch
+    registered: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = Path(table.path)
-    monkeypatch.chdir(path.parent)
-    frame = registered.read.format("indextables").load(path.name)
-    assert len(frame.collect()) == len(by_the_source_alone(frame)) == table.count()
+    for count in (20, 60):  # two tables of one name
+        table = written(tmp_path / str(count) / "logs", count=count)
+        monkeypatch.chdir(tmp_path / str(count))
+        frame = registered.read.format("indextables").load("logs")
+        assert len(frame.collect()) == len(by_the_source_alone(frame)) == table.count() == count
 
 
 def test_an_empty_table_has_no_rows(registered: Any, tmp_path: Path) -> None:

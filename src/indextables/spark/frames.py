@@ -22,7 +22,6 @@ from indextables.spark.relation import made
 from indextables.spark.snapshots import fresh
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.types import arrow_schema, spark_schema
-from indextables.storage import Location
 
 
 class TableFrameReader(DataFrameReader):
@@ -90,15 +89,12 @@ def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | s
 
 
 def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
-    """The options with what the session says and with the version that they mean now, and the table at that version.
-
-    A relative path is made absolute here: workers have a directory of their own.
-    """
+    """The options with what the session says and with the version that they mean now, and the table at that version."""
     given = {**_of_session(spark, options), **options}
     asked = Asked.of(given)
     snapshot = fresh(asked)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
-    return {**given, "path": str(Location.parse(asked.path)), "versionAsOf": str(snapshot.version)}, snapshot
+    return {**given, "path": asked.path, "versionAsOf": str(snapshot.version)}, snapshot
 
 
 def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
