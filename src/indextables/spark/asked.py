@@ -27,7 +27,6 @@ from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
 from indextables.read.question import Question, ask
 from indextables.spark.options import SEARCHES, path_in, settings_in
-from indextables.storage import Location
 from indextables.write.plan import current_rules
 
 READ_OPTIONS = ("versionAsOf", "timestampAsOf", "where", "query", "timeZone", "caseSensitive")
@@ -66,7 +65,7 @@ class Asked:
             )
         time_zone = given.get("timeZone", "UTC")
         return cls(
-            path=str(Location.parse(path_in(options))),  # workers have a directory of their own
+            path=path_in(options),
             version=_version(given.get("versionAsOf")),
             timestamp=_moment(given.get("timestampAsOf"), time_zone),
             where=given.get("where"),
