@@ -18,7 +18,7 @@ setup: $(READY) ## create .venv with everything that the project needs
 demo: $(READY) ## see what it does, in a minute
 	@$(JAVA) PYSPARK_PYTHON="$(abspath $(BIN))/python" $(BIN)/python -m indextables.demo 2> >(grep -v -e WARN -e log4j -e "log level" >&2)
 
-test: $(READY) ## every test: unit, laws, doctests, README, Spark
+test: $(READY) ## every test: unit, laws, doctests, pages, Spark
 	@$(JAVA) $(BIN)/python -m pytest
 
 unit: $(READY) ## the tests that need no JVM
@@ -39,16 +39,19 @@ format: $(READY) ## let ruff format and mend the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## write docs/configuration.md and docs/cli.md again
+docs: $(READY) ## write the generated pages again and build the site into site/
 	@$(BIN)/python -c "from indextables.config import markdown; print(markdown(), end='')" > docs/configuration.md
 	@$(BIN)/python -c "from indextables.cli.page import markdown; print(markdown(), end='')" > docs/cli.md
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+	@echo "built: open site/index.html, or $(BIN)/python -m http.server -d site for its search too"
 
 bench: $(READY) ## the benchmarks, with the peers beside them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup demo test unit laws torture check format docs bench clean

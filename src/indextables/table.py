@@ -383,19 +383,23 @@ class IndexTable:
         return self._moved(alter(log, self._writable(), change, parameters))
 
     def history(self) -> pa.Table:
+        """What was done to the table, the newest first: version, time, operation, parameters, metrics."""
         return self._log.history()
 
     def splits(self) -> pa.Table:
+        """The data files of this version: path, rows, bytes, partition, bounds."""
         from indextables.read.listing import list_splits
 
         return list_splits(self._snapshot)
 
     def partitions(self) -> pa.Table:
+        """The partitions of this version, with their splits, rows and bytes, and the directories that they are in."""
         from indextables.read.listing import list_partitions
 
         return list_partitions(self._snapshot)
 
     def checkpoint(self) -> CheckpointResult:
+        """Writes this version as a whole beside the log, so that it opens faster; writes do so every ten versions."""
         return self._log.configured(self._config(None)).checkpoint(self._snapshot)
 
     @property

@@ -143,6 +143,16 @@ def test_a_path_without_a_table_is_named(registered: Any, tmp_path: Path) -> Non
     assert "TableNotFoundError: there is no table at" in f"{type(caught.value).__name__}: {caught.value}"
 
 
+def test_a_relative_path_is_that_of_this_process(
+    registered: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for count in (20, 60):  # two tables of one name
+        table = written(tmp_path / str(count) / "logs", count=count)
+        monkeypatch.chdir(tmp_path / str(count))
+        frame = registered.read.format("indextables").load("logs")
+        assert len(frame.collect()) == len(by_the_source_alone(frame)) == table.count() == count
+
+
 def test_an_empty_table_has_no_rows(registered: Any, tmp_path: Path) -> None:
     table = IndexTable.create(tmp_path / "table", rows().schema)
     assert load(registered, table).filter("id > 5").collect() == []

@@ -197,6 +197,12 @@ def test_refused_before_any_file(  # noqa: PLR0917 - the columns of a table
     assert not Path(path).exists()
 
 
+def test_memory_is_not_shared_with_workers(spark: Any, logs: Any) -> None:
+    for use in (lambda path: save(logs, path), spark.read.format("indextables").load):
+        with pytest.raises(ConfigError, match="memory of one process"):
+            use("memory://spark/logs")
+
+
 def test_what_a_table_refuses(logs: Any, path: str) -> None:
     logs.write.format("indextables").partitionBy("date").option("indexing.typemap.message", "text").save(path)
     before = files(path)

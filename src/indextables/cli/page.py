@@ -15,5 +15,5 @@ def markdown() -> str:
     command = typer.main.get_command(app)
     name = "indextables"
     reference = get_docs_for_click(obj=command, ctx=typer.Context(command), name=name, title="The command line")
-    title, _, rest = reference.strip().partition("\n")
+    title, _, rest = reference.strip().replace("```console\n$ ", "```text\n").partition("\n")
     return f"{title}\n\n<!-- written by `make docs` from src/indextables/cli -->\n{rest}\n"

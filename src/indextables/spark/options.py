@@ -10,6 +10,7 @@ from indextables.errors import ConfigError
 from indextables.rewrite.replace import scope_of
 from indextables.spark.hadoop import CREDENTIALS, from_hadoop
 from indextables.spark.java import strings
+from indextables.storage import Location
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
@@ -58,6 +59,7 @@ def scope_in(options: Mapping[str, str]) -> Scope:
 
 
 def path_in(options: Mapping[str, str]) -> str:
+    """Where the table is, for every process: workers have a directory and a memory of their own."""
     path = next((value for key, value in options.items() if key.lower() == "path"), None)
     if path is None:
         raise ConfigError(
@@ -67,7 +69,14 @@ def path_in(options: Mapping[str, str]) -> str:
             key="path",
             value=None,
         )
-    return path
+    location = Location.parse(path)
+    if location.scheme == "memory":
+        raise ConfigError(
+            f"{path} is in the memory of one process, and Spark's workers are others; use a directory or an object store",
+            key="path",
+            value=path,
+        )
+    return str(location)
 
 
 def _is_sparks(key: str) -> bool:
