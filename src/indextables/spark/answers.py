@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot
-from indextables.predicate import conjunction
+from indextables.predicate import distinct_conjunction
 from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
 from indextables.read.at_hand import is_counted
 from indextables.read.extremes import extremes_from_log, merged_extremes
@@ -182,7 +182,7 @@ def _is_not_null(counted: Java) -> bool:
 def _planned(query: TableQuery) -> tuple[Snapshot, ScanPlan]:
     snapshot = settled(query.asked)
     question = query.asked.question(snapshot, [])
-    predicate = conjunction(question.predicate, bound(query, question.schema))
+    predicate = distinct_conjunction(question.predicate, bound(query, question.schema))
     return snapshot, plan_scan(snapshot, replace(question, predicate=predicate))
 
 

@@ -30,7 +30,7 @@ _SPARE_MEMORY = 16 * 1024 * 1024
 class SplitOptions:
     """How a split is laid out; docs/decisions/0005-row-groups.md says why."""
 
-    row_group_rows: int = 4096
+    row_group_rows: int = 8192
     compression: str = "zstd"
 
 
