@@ -137,6 +137,18 @@ def test_every_action_gives_the_rows(frame: Any, plain: Any, capsys: pytest.Capt
         assert shown == capsys.readouterr().out
 
 
+def test_what_is_written_is_read_by_the_same_plan(spark: Any, frame: Any, plain: Any, tmp_path: Path) -> None:
+    condition = "level = 'ERROR' OR id > 50"
+    frame.filter(condition).select("id", "message").write.parquet(str(tmp_path / "rows"))
+    frame.filter("indexquery(message, 'timeout')").write.format("indextables").save(str(tmp_path / "found"))
+    written = spark.read.parquet(str(tmp_path / "rows"))
+    assert sorted(written.collect(), key=str) == sorted(
+        plain.filter(condition).select("id", "message").collect(), key=str
+    )
+    found = spark.read.format("indextables").load(str(tmp_path / "found"))
+    assert sorted(map(str, found.collect())) == sorted(map(str, plain.filter("message LIKE '%timeout%'").collect()))
+
+
 @pytest.mark.parametrize("condition", ["true", "level = 'ERROR'", "number > 2", "length(message) > 5 AND id > 3"])
 def test_limits(frame: Any, plain: Any, condition: str) -> None:
     found = {row.id for row in plain.filter(condition).collect()}

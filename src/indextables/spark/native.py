@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 from urllib.parse import unquote
 
@@ -100,7 +101,7 @@ def node(spark: Any, location: str, splits: Sequence[SplitRef], output: Java) ->
     return sources.LogicalRelation(read, output, nothing, False, nothing)
 
 
-@cached(LRUCache(16), key=lambda spark, root, splits: (jvm_of(spark), root, splits))
+@cached(LRUCache(16), key=lambda spark, root, splits: (jvm_of(spark), root, splits), lock=Lock())
 def _files(spark: Any, root: str, splits: tuple[tuple[str, int], ...]) -> Java:
     """The list of the splits, in the JVM."""
     jvm, session = jvm_of(spark), spark._jsparkSession  # noqa: SLF001

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, jvm_of, sequence
@@ -36,7 +37,7 @@ def prepared(frame: DataFrame) -> DataFrame:
             return frame
         nodes = {ids: scan.node(spark) for ids, scan in scans.items()}
         return frame_over(_replaced(plan, nodes, spark), spark)
-    except (Py4JError, UnknownIdsError):
+    except (Py4JError, PySparkException, UnknownIdsError):
         return frame  # a plan that we cannot look into is run as it is
 
 

@@ -6,6 +6,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from indextables.spark.frames import register
 from indextables.spark.function import register_functions
 from indextables.spark.hooks import install
+from indextables.spark.prepared import prepared
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.writer import TableWriter
 
@@ -24,7 +25,7 @@ def enable(spark: SparkSession) -> SparkSession:
         register_functions(spark)
         install()
         _hide_account_keys(spark)
-        setattr(ClassicDataFrame, "write", property(TableWriter))  # noqa: B010 - a property of Spark's own class
+        setattr(ClassicDataFrame, "write", property(_writer))  # noqa: B010 - a property of Spark's own class
     else:
         spark.dataSource.register(IndexTablesDataSource)
     return spark
@@ -35,3 +36,7 @@ def _hide_account_keys(spark: SparkSession) -> None:
     hidden = spark.conf.get(_REDACTED) or ""
     if _ACCOUNT_KEYS not in hidden:
         spark.conf.set(_REDACTED, f"{hidden}|{_ACCOUNT_KEYS}")
+
+
+def _writer(frame: ClassicDataFrame) -> TableWriter:
+    return TableWriter(prepared(frame))

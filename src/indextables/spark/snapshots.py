@@ -9,6 +9,7 @@ from threading import Lock
 
 from cachetools import LRUCache
 
+from indextables.config import canonical
 from indextables.log import Snapshot, TransactionLog
 from indextables.read.opener import SplitOpener
 from indextables.read.plan import ScanPlan
@@ -49,4 +50,4 @@ def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:
 
 def _place(asked: Asked) -> _Place:
     """Where a table is: two stores may have the same path, and settings tell them apart."""
-    return asked.path, frozenset(asked.settings.items())
+    return asked.path, frozenset(canonical(asked.settings).items())
