@@ -37,7 +37,7 @@ from indextables.split import SplitReader
 SCORE = "_score"
 _TRUE = Literal(value=True)
 _MORE = 8
-_FEW_GROUPS = 4
+_FEW_GROUPS = 2
 Slices = TypeVar("Slices", list[int], pa.Array)
 
 

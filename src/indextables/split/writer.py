@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from indextables.search.fields import FieldRule
@@ -74,7 +75,7 @@ def write_split(
     try:
         with TemporaryDirectory(prefix=TEMPORARY, dir=place) as scratch, pa.OSFile(str(path), "wb") as sink:
             index = IndexBuilder(Path(scratch), schema=schema, rules=rules)
-            with pq.ParquetWriter(sink, schema, **_parquet_options(schema, options)) as parquet:
+            with pq.ParquetWriter(sink, schema, **_parquet_options(first[0], options)) as parquet:
                 seen = _write_rows(chain(first, groups), parquet, index)
                 index.close(name=str(path))
                 section = pack(Path(scratch), sink, rules=rules)
@@ -143,15 +144,24 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int)
         yield pa.concat_batches(pending)
 
 
-def _parquet_options(schema: pa.Schema, options: SplitOptions) -> dict[str, object]:
-    """Timestamps rarely repeat and mostly grow: their differences are smaller than a dictionary of them."""
-    instants = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+def _parquet_options(first: pa.RecordBatch, options: SplitOptions) -> dict[str, object]:
+    """Dictionaries for columns whose values repeat, going by the first row group; differences for other whole numbers.
+
+    Timestamps rarely repeat and mostly grow.
+    """
+    instants = {field.name for field in first.schema if pa.types.is_timestamp(field.type)}
+    unique = {name for name in first.schema.names if _is_mostly_unique(first[name])} - instants
+    numbers = {name for name in unique if pa.types.is_integer(first.schema.field(name).type)}
     return {
         "compression": options.compression,
-        "use_dictionary": [name for name in schema.names if name not in instants],
-        "column_encoding": dict.fromkeys(instants, "DELTA_BINARY_PACKED") or None,
+        "use_dictionary": [name for name in first.schema.names if name not in instants | unique],
+        "column_encoding": dict.fromkeys(instants | numbers, "DELTA_BINARY_PACKED") or None,
         "write_page_checksum": True,
     }
+
+
+def _is_mostly_unique(column: pa.Array) -> bool:
+    return bool(2 * pc.count_distinct(column, mode="only_valid").as_py() > len(column) - column.null_count > 0)
 
 
 def _sealed(path: Path) -> int:
