@@ -6,7 +6,18 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from indextables.cli.options import ON_PARTITIONS, Columns, DryRun, Json, Settings, Table, names, opened, settings
+from indextables.cli.options import (
+    ON_PARTITIONS,
+    Columns,
+    DryRun,
+    Json,
+    Settings,
+    Table,
+    names,
+    opened,
+    refuse_file,
+    settings,
+)
 from indextables.cli.output import facts, show_figures, show_report
 from indextables.cli.progress import rows_read
 from indextables.cli.sources import rows_in
@@ -32,8 +43,10 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Writes files of rows to a table, which is made if it is not there."""
-    rows, given = rows_in(files, names(columns)), settings(option)
+    refuse_file(path)
+    given = settings(option)
     table = _existing(path, given)
+    rows = rows_in(files, names(columns), like=None if table is None else table.schema)
     fields = dict.fromkeys(names(text) or (), "text")
     if table is not None and (partition_by or fields):
         raise ConfigError(
