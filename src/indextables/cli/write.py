@@ -1,5 +1,6 @@
 """Verbs that change the rows, the layout or the columns of a table."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from indextables.cli.sources import rows_in
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import normalize, type_name
 from indextables.table import IndexTable
+from indextables.write.job import Mode, commit_job, plan_job, write_task
 
 
 def import_(
@@ -60,10 +62,12 @@ def import_(
         mode = "create" if table is None else "overwrite" if overwrite else "append"
         show_figures({"table": path, "would": mode, "columns": types}, as_json=as_json)
         return
-    if table is None:
-        table = IndexTable.create(path, rows.schema, partition_by=partition_by, fields=fields, options=given)
     with rows_read(rows) as batches:
-        (table.overwrite if overwrite else table.append)(pa.RecordBatchReader.from_batches(rows.schema, batches))
+        read = pa.RecordBatchReader.from_batches(rows.schema, batches)
+        if table is None:
+            table = _made(path, read, partition_by or "", fields, given)
+        else:
+            (table.overwrite if overwrite else table.append)(read)
     show_figures({"table": path, "version": table.version, "rows": table.count()}, as_json=as_json)
 
 
@@ -124,6 +128,16 @@ def widen_column(
     """Gives a column a wider type: integers up to long, float to double."""
     version = opened(path, option).widen_column(name, kind)
     show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def _made(
+    path: str, rows: pa.RecordBatchReader, layout: str, fields: Mapping[str, str], given: Mapping[str, str]
+) -> IndexTable:
+    """A new table, made with its rows in one commit: where a row cannot be read, there is no table."""
+    kinds = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
+    job = plan_job(path, rows.schema, mode=Mode.ERROR, sources=[{**given, "partitionBy": layout, **kinds}])
+    commit_job(job, [write_task(job, rows, task=0)])
+    return IndexTable.open(path, options=given)
 
 
 def _existing(path: str, given: dict[str, str]) -> IndexTable | None:
