@@ -3,7 +3,7 @@
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
@@ -30,20 +30,18 @@ MESSAGES = {
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="indextables-demo-") as directory:
-        for line in story(directory):
+        for line in _spaced(story(directory)):
             print(line, flush=True)  # noqa: T201 - a demo speaks
 
 
 def story(directory: str) -> Iterator[str]:
     path = f"{directory}/logs"
     yield from _through_spark(path, f"{directory}/parquet")
-    yield ""
     yield "The same table without Spark, in this process:"
     logs = IndexTable.open(path)
     yield from _asking(logs)
     yield from _keeping(logs)
     yield from _travelling(logs)
-    yield ""
     yield "Where to go next: README.md; docs/coalescing.md, docs/sql.md, docs/search.md; indextables --help."
 
 
@@ -203,7 +201,17 @@ def _lines() -> pa.Table:
 
 
 def _code(text: str) -> str:
-    return f"\n>>> {text}"
+    return f">>> {text}"
+
+
+def _spaced(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, with a blank one after each answer."""
+    answered = False
+    for line in lines:
+        if answered and not line.startswith("  "):
+            yield ""
+        yield line
+        answered = line.startswith("  ")
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

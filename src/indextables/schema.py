@@ -9,6 +9,7 @@ The log writes a schema the way Spark does (`StructType.json()`), so that it can
 True
 """
 
+import difflib
 import re
 from collections import Counter
 from typing import Any
@@ -103,8 +104,20 @@ def column_named(schema: pa.Schema, name: str, *, case_sensitive: bool = False) 
     own: dict[str, str] = {column if case_sensitive else column.lower(): column for column in schema.names}
     found = own.get(name if case_sensitive else name.lower())
     if found is None:
-        raise SchemaError(f"there is no column {name!r}; the table has {', '.join(schema.names)}", column=name)
+        raise SchemaError(f"there is no column {name!r}; {what_there_is(name, schema.names)}", column=name)
     return found
+
+
+def what_there_is(name: str, columns: list[str]) -> str:
+    """The end of a message on a column that is not there.
+
+    >>> what_there_is("yaer", ["year", "name"]), what_there_is("n", ["year", "name"])
+    ("did you mean 'year'? The table has year, name", 'the table has year, name')
+    """
+    known = f"table has {', '.join(columns)}"
+    own = {column.lower(): column for column in columns}
+    close = difflib.get_close_matches(name.lower(), own, n=1)
+    return f"did you mean {own[close[0]]!r}? The {known}" if close else f"the {known}"
 
 
 def to_json(schema: pa.Schema) -> dict[str, Any]:

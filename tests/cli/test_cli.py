@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from indextables import IndexTable
 from indextables.cli.app import app
 from indextables.cli.page import markdown
+from indextables.release import __version__
 from tests.cli.shell import found, run
 
 LINES = pa.table(
@@ -56,6 +57,44 @@ def test_text_files_are_imported(tmp_path: Path, name: str, content: str) -> Non
     assert rows == [{"day": "mon", "n": 1, "at": "10:30:00"}, {"day": "tue", "n": None, "at": "11:00:00"}]
 
 
+def test_text_is_read_in_the_types_of_the_table(tmp_path: Path) -> None:
+    first, second, other = tmp_path / "first.csv", tmp_path / "second.csv", tmp_path / "third.jsonl"
+    first.write_text("id,closed,zip,amount\n1,2024-05-01,K1A,1.5\n")
+    second.write_text("ID,closed,zip,amount\n2,,10115,12\n")
+    other.write_text('{"id": 3, "closed": null, "zip": "8001", "amount": 7}\n')
+    for file in (first, second, other):
+        run("import", tmp_path / "table", file)
+    rows = IndexTable.open(tmp_path / "table").scan().to_arrow().sort_by("id").to_pylist()
+    assert rows[1:] == [
+        {"id": 2, "closed": None, "zip": "10115", "amount": 12.0},
+        {"id": 3, "closed": None, "zip": "8001", "amount": 7.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"id\nx1\n", "invalid value 'x1'"),
+        (b"id\n" + b"1\n" * 1_000_000 + b"K1A\n", "invalid value 'K1A'"),
+        ("id,name\n1,M\u00fcller\n".encode("latin1"), "column 'name' is not text in UTF-8"),
+    ],
+)
+def test_values_that_cannot_be_read_are_named_and_nothing_is_written(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    (tmp_path / "good.csv").write_text("id\n1\n")
+    (tmp_path / "bad.csv").write_bytes(content)
+    run("import", tmp_path / "table", tmp_path / "good.csv")
+    assert message in run("import", tmp_path / "table", tmp_path / "bad.csv", code=1).stderr
+    assert run("count", tmp_path / "table").stdout == "1\n"
+
+
+def test_a_first_import_that_fails_makes_no_table(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id\n" + "1\n" * 1_000_000 + "K1A\n")
+    run("import", tmp_path / "table", tmp_path / "rows.csv", code=1)
+    assert not [path for path in (tmp_path / "table").rglob("*") if path.is_file()]
+
+
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     pq.write_table(LINES, tmp_path / "lines.parquet")
     said = found("import", tmp_path / "table", tmp_path / "lines.parquet", "--dry-run", "--columns", "n,day")
@@ -81,20 +120,22 @@ def test_counts(table: str) -> None:
 
 
 def test_the_past(table: str) -> None:
-    assert run("count", table, "--version", 0).stdout == "0\n"
-    assert found("info", table, "--version", 0)["rows"] == 0
+    IndexTable.open(table).append(LINES)
+    assert run("count", table).stdout == "8\n"
+    assert run("count", table, "--version", 0).stdout == "4\n"
+    assert found("info", table, "--version", 0)["rows"] == 4
 
 
 def test_what_there_is(table: str) -> None:
     assert {key: found("info", table)[key] for key in ("version", "rows", "splits", "layout")} == {
-        "version": 1,
+        "version": 0,
         "rows": 4,
         "splits": 3,
         "layout": "day",
     }
     assert len(found("splits", table)) == 3
     assert [row["partition"]["day"] for row in found("partitions", table)] == ["mon", "tue", "wed"]
-    assert [row["operation"] for row in found("history", table)] == ["APPEND", "CREATE TABLE"]
+    assert [row["operation"] for row in found("history", table)] == ["CREATE TABLE"]
     assert found("explain", table, "--where", "day = 'mon'")["never"] == 2
     assert found("checkpoint", table)["num_splits"] == 3
 
@@ -109,6 +150,10 @@ def test_people_are_shown_text(table: str, verb: str) -> None:
     [
         (["count", "TABLE", "--where", "nn = 1"], "nn"),
         (["search", "TABLE", "messag:full"], "did you mean 'message'"),
+        (["count", "TABLE", "--where", "messag = 'a'"], "did you mean 'message'"),
+        (["count", "TABLE", "--by", "messag"], "did you mean 'message'"),
+        (["count", __file__], "is a file, and a table is a directory"),
+        (["import", __file__, "TABLE"], "is a file, and a table is a directory"),
         (["count", "/nowhere/at/all"], "there is no table at /nowhere/at/all"),
         (["count", "TABLE", "-o", "checkpoint.intervall=3"], "there is no setting"),
         (["count", "TABLE", "-o", "three"], "write KEY=VALUE"),
@@ -126,6 +171,10 @@ def test_errors_are_one_sentence(table: str, words: list[str], message: str) -> 
 def test_the_layout_of_a_table_is_not_changed_by_an_import(table: str, tmp_path: Path) -> None:
     result = run("import", table, tmp_path / "lines.parquet", "--partition-by", "n", code=1)
     assert "with the layout 'day'" in result.stderr
+
+
+def test_the_release_is_told_without_a_verb() -> None:
+    assert run("--version").stdout == f"{__version__}\n"
 
 
 def test_debugging_shows_where_it_went_wrong() -> None:

@@ -41,7 +41,7 @@ def test_other_columns_may_say_what_they_are_or_be_left_out() -> None:
     ("given", "column", "message"),
     [
         ({"mesage": "text"}, "mesage", "did you mean 'Message'"),
-        ({"zzz": "text"}, "zzz", "The table has Message, n, price, raw"),
+        ({"zzz": "text"}, "zzz", "the table has Message, n, price, raw"),
         ({"n": "text"}, "n", "has type long and cannot be indexed as 'text'; use long or none"),
         ({"raw": "string"}, "raw", "use none"),
         ({"message": "keyword"}, "Message", "use text, string or none"),

@@ -49,15 +49,21 @@ for kind, verbs in VERBS.items():
         app.command(name, short_help=verb.__doc__, rich_help_panel=kind)(verb)
 
 
+def _print_release(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+_Release = typer.Option("--version", help="Print the release and end.", is_eager=True, callback=_print_release)
+
+
 @app.callback()
 def _options(
     *,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
-    version: Annotated[bool, typer.Option("--version", help="Print the release and end.", is_eager=True)] = False,
-) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, _Release] = False,
+) -> None: ...
 
 
 def main() -> None:

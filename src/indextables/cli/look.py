@@ -94,7 +94,8 @@ def explain(
 
 def partitions(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
     """The partitions of a table, with their splits, rows and bytes."""
-    show_rows(opened(path, option, version=version).partitions(), as_json=as_json)
+    found = opened(path, option, version=version).partitions()
+    show_rows(found.sort_by([("spec_id", "ascending"), ("partition", "ascending")]), as_json=as_json)
 
 
 def splits(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from indextables.config import duration
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, TableNotFoundError
 from indextables.table import IndexTable
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="Where the table is: a directory, s3://..., abfss://...")]
@@ -33,7 +34,16 @@ Columns = Annotated[
 def opened(
     path: str, option: Iterable[str] | None, *, version: int | None = None, timestamp: str | None = None
 ) -> IndexTable:
+    refuse_file(path)
     return IndexTable.open(path, version=version, timestamp=timestamp, options=settings(option))
+
+
+def refuse_file(path: str) -> None:
+    if Path(path).is_file():
+        raise TableNotFoundError(
+            f"{path} is a file, and a table is a directory; `indextables import TABLE {path}` makes one of its rows",
+            table=path,
+        )
 
 
 def settings(given: Iterable[str] | None) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Files of rows, read as Arrow batches: Parquet, CSV, JSON lines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,21 +21,55 @@ _FORMATS = {
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 
-def rows_in(files: Sequence[Path], columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-    """The rows of all files, which have one format and the same columns; times of day and columns of nulls as text."""
+def rows_in(
+    files: Sequence[Path], columns: Sequence[str] | None = None, *, like: pa.Schema | None = None
+) -> pa.RecordBatchReader:
+    """The rows of all files, which have one format and the same columns; times of day and columns of nulls as text.
+
+    What is text in a file has the type of the column of that name in `like`. Where there is none, the beginning of the
+    first file tells.
+    """
     missing = [str(file) for file in files if not file.exists()]
     if missing:
         raise IndexTablesError(f"there is no file {missing[0]}")
     formats = sorted({format_of(file) for file in files})
     if len(formats) != 1:
         raise IndexTablesError(f"the files are of several formats: {', '.join(formats)}; import one format at a time")
-    try:
-        rows = ds.dataset([str(file) for file in files], format=_reader(formats[0]))
+    with _told_as(formats[0]):
+        paths, reading = [str(file) for file in files], _reader(formats[0])
+        rows = ds.dataset(paths, format=reading)
+        if formats[0] != "parquet":
+            rows = ds.dataset(paths, format=reading, schema=_typed(rows.schema, like or pa.schema([])))
         names = [column_named(rows.schema, name) for name in columns or rows.schema.names]
         wanted = {name: _as_stored(rows.schema.field(name)) for name in names}
-        return rows.scanner(columns=wanted).to_reader()
+        reader = rows.scanner(columns=wanted).to_reader()
+    return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, formats[0]))
+
+
+def _batches(reader: pa.RecordBatchReader, name: str) -> Iterator[pa.RecordBatch]:
+    with _told_as(name):
+        yield from reader
+
+
+@contextmanager
+def _told_as(name: str) -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
-        raise IndexTablesError(f"the files cannot be read as {formats[0]}: {error}") from error
+        raise IndexTablesError(f"the files cannot be read as {name}: {error}") from error
+
+
+def _typed(found: pa.Schema, like: pa.Schema) -> pa.Schema:
+    """The columns of the files with the types that are known; bytes among them are text in an unknown encoding."""
+    known = {field.name.lower(): field.type for field in like}
+    typed = pa.schema([field.with_type(known.get(field.name.lower(), field.type)) for field in found])
+    for field in typed:
+        if pa.types.is_binary(field.type) and field.name.lower() not in known:
+            raise IndexTablesError(
+                f"column {field.name!r} is not text in UTF-8; convert the file first, as in "
+                "iconv -f latin1 -t utf-8 old.csv > new.csv"
+            )
+    return typed
 
 
 def format_of(file: Path) -> str:

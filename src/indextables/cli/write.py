@@ -1,18 +1,31 @@
 """Verbs that change the rows, the layout or the columns of a table."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import pyarrow as pa
 import typer
 
-from indextables.cli.options import ON_PARTITIONS, Columns, DryRun, Json, Settings, Table, names, opened, settings
+from indextables.cli.options import (
+    ON_PARTITIONS,
+    Columns,
+    DryRun,
+    Json,
+    Settings,
+    Table,
+    names,
+    opened,
+    refuse_file,
+    settings,
+)
 from indextables.cli.output import facts, show_figures, show_report
 from indextables.cli.progress import rows_read
 from indextables.cli.sources import rows_in
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import normalize, type_name
 from indextables.table import IndexTable
+from indextables.write.job import Mode, commit_job, plan_job, write_task
 
 
 def import_(
@@ -32,8 +45,10 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Writes files of rows to a table, which is made if it is not there."""
-    rows, given = rows_in(files, names(columns)), settings(option)
+    refuse_file(path)
+    given = settings(option)
     table = _existing(path, given)
+    rows = rows_in(files, names(columns), like=None if table is None else table.schema)
     fields = dict.fromkeys(names(text) or (), "text")
     if table is not None and (partition_by or fields):
         raise ConfigError(
@@ -47,10 +62,12 @@ def import_(
         mode = "create" if table is None else "overwrite" if overwrite else "append"
         show_figures({"table": path, "would": mode, "columns": types}, as_json=as_json)
         return
-    if table is None:
-        table = IndexTable.create(path, rows.schema, partition_by=partition_by, fields=fields, options=given)
     with rows_read(rows) as batches:
-        (table.overwrite if overwrite else table.append)(pa.RecordBatchReader.from_batches(rows.schema, batches))
+        read = pa.RecordBatchReader.from_batches(rows.schema, batches)
+        if table is None:
+            table = _made(path, read, partition_by or "", fields, given)
+        else:
+            (table.overwrite if overwrite else table.append)(read)
     show_figures({"table": path, "version": table.version, "rows": table.count()}, as_json=as_json)
 
 
@@ -111,6 +128,16 @@ def widen_column(
     """Gives a column a wider type: integers up to long, float to double."""
     version = opened(path, option).widen_column(name, kind)
     show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def _made(
+    path: str, rows: pa.RecordBatchReader, layout: str, fields: Mapping[str, str], given: Mapping[str, str]
+) -> IndexTable:
+    """A new table, made with its rows in one commit: where a row cannot be read, there is no table."""
+    kinds = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
+    job = plan_job(path, rows.schema, mode=Mode.ERROR, sources=[{**given, "partitionBy": layout, **kinds}])
+    commit_job(job, [write_task(job, rows, task=0)])
+    return IndexTable.open(path, options=given)
 
 
 def _existing(path: str, given: dict[str, str]) -> IndexTable | None:

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from indextables.errors import LayoutError
 from indextables.layout.transforms import Calendar, Identity, Transform
+from indextables.schema import what_there_is
 
 _COLUMN = r"(?:`(?:[^`]|``)+`|[^\s,()`]+)"
 _SIZE_FIRST, _SIZE_LAST = r"(?:(?P<first>-?[0-9]+)\s*,\s*)?", r"(?:\s*,\s*(?P<last>-?[0-9]+))?"
@@ -184,7 +185,8 @@ def _bound(field: PartitionField, schema: pa.Schema, *, case_sensitive: bool) ->
     same = [column for column in schema.names if fold(column) == fold(field.source)]
     if not same:
         raise LayoutError(
-            f"{field.term} names a column that is not there; the table has {', '.join(schema.names)}", field=field.name
+            f"{field.term} names a column that is not there; {what_there_is(field.source, schema.names)}",
+            field=field.name,
         )
     return field.of_column(same[0])
 

@@ -446,7 +446,8 @@ def _parse(text: str) -> Transform:
     if size is not None and word in _SIZED:
         return _SIZED[word](int(size))
     raise LayoutError(
-        f"{text!r} is not a transform; choose identity, year, month, day, hour, bucket[N], truncate[W] or void",
+        f"{text!r} is not a transform; choose identity, year, month, day, hour, bucket(N, column), "
+        "truncate(W, column) or void",
         field=text,
     )
 

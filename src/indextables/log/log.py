@@ -115,7 +115,9 @@ class TransactionLog:
         files = list_log(self.store)
         if files.latest < 0:
             raise TableNotFoundError(
-                f"there is no table at {self.table}: it has no _transaction_log with a version", table=self.table
+                f"there is no table at {self.table}: it has no _transaction_log with a version; check the path, "
+                "or write a table there first",
+                table=self.table,
             )
         return files
 

@@ -6,7 +6,7 @@
 True
 >>> bind(col("yaer") == 2024, schema)
 Traceback (most recent call last):
-indextables.errors.InvalidPredicateError: there is no column 'yaer'; the table has year, name
+indextables.errors.InvalidPredicateError: there is no column 'yaer'; did you mean 'year'? The table has year, name
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ from indextables.predicate.nodes import (
 from indextables.predicate.normal import push_negations
 from indextables.predicate.patterns import simplest
 from indextables.predicate.render import value_sql
-from indextables.schema import normalize, type_name
+from indextables.schema import normalize, type_name, what_there_is
 
 
 def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", case_sensitive: bool = False) -> Predicate:
@@ -95,7 +95,7 @@ class _Binder:
         reason = f"there is no column {operand.name!r}"
         names = self.schema.names
         raise InvalidPredicateError(
-            f"{reason}; the table has {', '.join(names)}", predicate=operand.name, reason=reason, columns=names
+            f"{reason}; {what_there_is(operand.name, names)}", predicate=operand.name, reason=reason, columns=names
         )
 
     def same_name(self, one: str, other: str) -> bool:

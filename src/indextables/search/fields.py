@@ -19,14 +19,13 @@ always left out.
 Words over 65,530 bytes are left out by every tokenizer.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema import normalize, type_name
+from indextables.schema import normalize, type_name, what_there_is
 
 DEFAULT_TOKENIZER = "default"
 TOKENIZERS = (DEFAULT_TOKENIZER, "en_stem", "raw", "whitespace")
@@ -101,6 +100,4 @@ def _allowed(field: pa.Field, rule: FieldRule) -> FieldRule:
 
 
 def _unknown(name: str, columns: list[str]) -> SchemaError:
-    close = difflib.get_close_matches(name, columns, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    return SchemaError(f"there is no column {name!r} to index{hint} The table has {', '.join(columns)}", column=name)
+    return SchemaError(f"there is no column {name!r} to index; {what_there_is(name, columns)}", column=name)

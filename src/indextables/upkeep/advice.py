@@ -66,7 +66,7 @@ class Advice:
         found = [self._of(use) for use in self.uses] or ["  no query narrows a column down"]
         return "\n".join(
             [
-                f"{self.queries} queries on {self.rows:,} rows, {amount(self.bytes)}",
+                f"{self.queries} {'query' if self.queries == 1 else 'queries'} on {self.rows:,} rows, {amount(self.bytes)}",
                 "",
                 "what the queries narrow down (share of queries x share of the table that they rule out by it)",
                 *found,

@@ -94,8 +94,8 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
     if retention < least and not force:
         raise ConfigError(
             f"files younger than {least} may belong to a writer that is at work, or to a reader of an older version, and "
-            f"older_than is {retention}; use {least} or more. If nobody else uses the table, force it (force=True, FORCE in "
-            "SQL), or lower spark.indextables.purge.minRetention",
+            f"older_than is {retention}; use {least} or more. If nobody else uses the table, force it (force=True, "
+            "--force in a shell, FORCE in SQL), or lower spark.indextables.purge.minRetention",
             key="spark.indextables.purge.minRetention",
             value=str(retention),
         )

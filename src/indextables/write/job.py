@@ -32,6 +32,7 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata
 from indextables.log.clock import now
 from indextables.log.commit import Committed
+from indextables.schema import what_there_is
 from indextables.storage import Store
 from indextables.write.conform import conformer
 from indextables.write.modes import PROTOCOL, already_written, figures, progress
@@ -206,7 +207,7 @@ def _refuse_unknown_columns(columns: Iterable[str], schema: pa.Schema) -> None:
     for column in columns:
         if column.lower() not in known:
             raise SchemaError(
-                f"clusterBy names a column {column!r} that is not there; the table has {', '.join(schema.names)}",
+                f"clusterBy names a column {column!r} that is not there; {what_there_is(column, schema.names)}",
                 column=column,
             )
 
