@@ -26,7 +26,7 @@ class _Verbs(TyperGroup):
 
 def demo() -> None:
     """A tour with made-up log lines; needs PySpark and Java."""
-    from indextables.demo import main as tour  # noqa: PLC0415 - nobody else needs it
+    from indextables.demo import main as tour
 
     tour()
 
@@ -49,15 +49,21 @@ for kind, verbs in VERBS.items():
         app.command(name, short_help=verb.__doc__, rich_help_panel=kind)(verb)
 
 
+def _say_release(wanted: bool) -> None:  # noqa: FBT001 - called by typer
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     *,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
-    version: Annotated[bool, typer.Option("--version", help="Print the release and end.", is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the release and end.", is_eager=True, callback=_say_release)
+    ] = False,
 ) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
+    pass
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Verbs that keep a table in good shape; its rows stay as they are."""
+"""Verbs that keep a table in good shape; its rows stay as they are. Each loads what it needs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,6 @@ import typer
 
 from indextables.cli.options import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened, span
 from indextables.cli.output import facts, show_figures, show_json, show_report
-from indextables.cli.progress import groups_merged
 from indextables.errors import IndexTablesError
 
 UNFINISHED = 3
@@ -73,6 +72,8 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Makes few splits of a good size out of many small ones; ends with 3 where some had to stay as they were."""
+    from indextables.cli.progress import groups_merged
+
     table = opened(path, option)
     with groups_merged() as progress:
         result = table.merge_splits(

@@ -1,4 +1,4 @@
-"""Verbs that change the rows, the layout or the columns of a table."""
+"""Verbs that change the rows, the layout or the columns of a table. Each loads what it needs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +8,6 @@ import typer
 
 from indextables.cli.options import ON_PARTITIONS, Columns, DryRun, Json, Settings, Table, names, opened, settings
 from indextables.cli.output import facts, show_figures, show_report
-from indextables.cli.progress import rows_read
-from indextables.cli.sources import rows_in
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import normalize, type_name
 from indextables.table import IndexTable
@@ -32,6 +30,9 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Writes files of rows to a table, which is made if it is not there."""
+    from indextables.cli.progress import rows_read
+    from indextables.cli.sources import rows_in
+
     rows, given = rows_in(files, names(columns)), settings(option)
     table = _existing(path, given)
     fields = dict.fromkeys(names(text) or (), "text")
