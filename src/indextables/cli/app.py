@@ -40,7 +40,15 @@ app = typer.Typer(
 VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [look.info, look.search, look.count, look.explain, look.partitions, look.splits, look.history],
     "Write": [write.import_, write.drop_partitions, write.evolve, write.add_column, write.widen_column],
-    "Upkeep": [upkeep.health, upkeep.advise, upkeep.merge, upkeep.purge, upkeep.checkpoint, upkeep.prewarm],
+    "Upkeep": [
+        upkeep.health,
+        upkeep.report,
+        upkeep.advise,
+        upkeep.merge,
+        upkeep.purge,
+        upkeep.checkpoint,
+        upkeep.prewarm,
+    ],
     "Learn": [demo],
 }
 for kind, verbs in VERBS.items():

@@ -30,6 +30,25 @@ def health(
         raise typer.Exit(UNFINISHED)
 
 
+def report(
+    path: Table,
+    *,
+    output: Annotated[Path, typer.Option("--output", help="The file that is written.")] = Path("report.html"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Writes one HTML page that shows what a table is; with `--json`, prints its facts instead."""
+    found = opened(path, option).report()
+    if as_json:
+        show_json(facts(found))
+        return
+    from indextables.report import html
+
+    _write(output, html(found), replace=force)
+    typer.echo(f"written: {output}")
+
+
 def advise(
     path: Table,
     queries: Annotated[list[str] | None, typer.Argument(help="Queries or conditions in SQL.")] = None,
@@ -116,6 +135,16 @@ def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -
 def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
     """Brings search indexes to the cache of this machine, before anybody searches."""
     show_figures(facts(opened(path, option).prewarm(where)), as_json=as_json)
+
+
+def _write(file: Path, text: str, *, replace: bool) -> None:
+    try:
+        with file.open("w" if replace else "x", encoding="utf-8") as opened_file:
+            opened_file.write(text)
+    except FileExistsError:
+        raise IndexTablesError(f"there is a file {file} already; choose another --output, or --force") from None
+    except OSError as error:
+        raise IndexTablesError(f"the report cannot be written to {file}: {error}") from error
 
 
 def _lines(file: Path) -> Iterator[str]:
