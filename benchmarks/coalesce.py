@@ -118,13 +118,15 @@ def drawn(results: Mapping[str, Any]) -> str:
     title = (
         f"{results['rows']:,} lines of {results['apps']:,} apps on {results['days']} days, partitioned by day and app"
     )
-    style = "text{font:13px sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
-    style += ".plain{fill:#c7cdd6}.coalesced{fill:#2a7f62}"
+    style = "svg{color-scheme:light dark}text{font:13px system-ui,sans-serif;fill:#1f2328}.t{font-size:15px;font-weight:600}"
+    style += ".card{fill:#fff}.plain{fill:#c7cdd6}.coalesced{fill:#2a7f62}"
+    style += "@media (prefers-color-scheme:dark){text{fill:#e6e9ef}.card{fill:#1e2129}"
+    style += ".plain{fill:#6b7482}.coalesced{fill:#5cb694}}"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{80 + 58 * len(pairs)}" role="img">',
             f"<title>{title}</title><style>{style}</style>",
-            '<rect width="100%" height="100%" fill="#ffffff"/>',
+            '<rect class="card" width="100%" height="100%" rx="8"/>',
             f'<text class="t" x="16" y="28">{title}</text>',
             '<rect class="plain" x="16" y="42" width="12" height="12"/><text x="34" y="53">a directory for each</text>',
             '<rect class="coalesced" x="190" y="42" width="12" height="12"/><text x="208" y="53">small ones share</text>',
@@ -141,8 +143,8 @@ def _both(results: Mapping[str, Any], name: str) -> tuple[float, ...]:
 def _pair(name: str, values: tuple[float, ...], *, top: int) -> str:
     longest = max(values) or 1
     bars = [
-        f'<rect class="{kind}" x="210" y="{top + 20 * row}" width="{max(2, round(430 * value / longest))}" height="16"/>'
-        f'<text x="{218 + max(2, round(430 * value / longest))}" y="{top + 13 + 20 * row}">{value:,}</text>'
+        f'<rect class="{kind}" x="224" y="{top + 20 * row}" width="{max(2, round(430 * value / longest))}" height="16"/>'
+        f'<text x="{232 + max(2, round(430 * value / longest))}" y="{top + 13 + 20 * row}">{value:,}</text>'
         for row, (kind, value) in enumerate(zip(("plain", "coalesced"), values, strict=True))
     ]
     return f'<text x="16" y="{top + 23}">{name}</text>' + "".join(bars)

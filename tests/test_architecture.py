@@ -23,6 +23,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("write",),
     ("rewrite",),
     ("upkeep",),
+    ("report",),
     ("table",),
     ("spark",),
     ("functions",),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from indextables.read.opener import SplitOpener
     from indextables.read.prewarm import Prewarmed
     from indextables.read.scan import Scan
+    from indextables.report import Report
     from indextables.rewrite.drop import Dropped
     from indextables.rewrite.merge import MergeProgress, MergeResult
     from indextables.search import FieldRule
@@ -365,6 +366,12 @@ class IndexTable:
         from indextables.upkeep.health import health
 
         return health(self._log, self._snapshot, self._config(None))
+
+    def report(self) -> Report:
+        """What the table is, for one page: `indextables.report.html` makes it; no split is opened."""
+        from indextables.report import report
+
+        return report(self._log, self._snapshot, self._config(None), self._rules)
 
     def advise(self, queries: Iterable[Given]) -> Advice:
         """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""

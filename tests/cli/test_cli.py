@@ -1,5 +1,7 @@
 """The command line, as a user calls it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from indextables import IndexTable
+from indextables import IndexTable, __version__
 from indextables.cli.app import app
 from indextables.cli.page import markdown
-from indextables.release import __version__
 from tests.cli.shell import found, run
 
 LINES = pa.table(
@@ -173,8 +174,17 @@ def test_the_layout_of_a_table_is_not_changed_by_an_import(table: str, tmp_path:
     assert "with the layout 'day'" in result.stderr
 
 
-def test_the_release_is_told_without_a_verb() -> None:
+def test_the_release_is_told() -> None:
     assert run("--version").stdout == f"{__version__}\n"
+
+
+def test_a_search_for_scripts_does_not_wait_for_what_draws_writes_and_merges(table: str) -> None:
+    """Half of the time of a search from a shell is imports."""
+    script = "import sys; from indextables.cli.app import app; app(sys.argv[1:], standalone_mode=False)"
+    unneeded = {"rich.console", "pyarrow.dataset", "pyiceberg_core", "indextables.rewrite.merge", "sqlglot"}
+    loaded = f"{script}; print(sorted({unneeded} & sys.modules.keys()), file=sys.stderr)"
+    words = [sys.executable, "-c", loaded, "search", table, "message:full", "--json"]
+    assert subprocess.run(words, check=True, capture_output=True, text=True).stderr == "[]\n"
 
 
 def test_debugging_shows_where_it_went_wrong() -> None:

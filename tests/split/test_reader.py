@@ -1,4 +1,5 @@
 from pathlib import Path
+from threading import get_ident
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,6 +9,7 @@ import tantivy
 from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.split import SplitReader
+from indextables.split.ranges import RangesFile
 from indextables.storage import open_store
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write
 
@@ -24,6 +26,20 @@ def test_some_columns_of_some_row_groups(tmp_path: Path) -> None:
     split = split_of(rows, tmp_path, rows_per_group=100)
     found = pa.Table.from_batches(split.read(["level", "n"], row_groups=[2, 9]))
     assert found.equals(pa.concat_tables([rows.slice(200, 100), rows.slice(900)]).select(["level", "n"]))
+
+
+def test_a_split_is_decoded_by_the_thread_that_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of Arrow's that lets go of our file while the process ends would abort it."""
+    threads, read = set(), RangesFile.read_buffer
+
+    def watched(file: RangesFile, size: int) -> pa.Buffer:
+        threads.add(get_ident())
+        return read(file, size)
+
+    monkeypatch.setattr(RangesFile, "read_buffer", watched)
+    rows = numbered(1000)
+    assert pa.Table.from_batches(split_of(rows, tmp_path, rows_per_group=64).read()).equals(rows)
+    assert threads == {get_ident()}
 
 
 def test_no_columns_are_still_rows(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class _Verbs(TyperGroup):
 
 def demo() -> None:
     """A tour with made-up log lines; needs PySpark and Java."""
-    from indextables.demo import main as tour  # noqa: PLC0415 - nobody else needs it
+    from indextables.demo import main as tour
 
     tour()
 
@@ -40,7 +40,15 @@ app = typer.Typer(
 VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [look.info, look.search, look.count, look.explain, look.partitions, look.splits, look.history],
     "Write": [write.import_, write.drop_partitions, write.evolve, write.add_column, write.widen_column],
-    "Upkeep": [upkeep.health, upkeep.advise, upkeep.merge, upkeep.purge, upkeep.checkpoint, upkeep.prewarm],
+    "Upkeep": [
+        upkeep.health,
+        upkeep.report,
+        upkeep.advise,
+        upkeep.merge,
+        upkeep.purge,
+        upkeep.checkpoint,
+        upkeep.prewarm,
+    ],
     "Learn": [demo],
 }
 for kind, verbs in VERBS.items():

@@ -1,13 +1,16 @@
-"""Verbs that look at a table and leave it as it is."""
+"""Verbs that look at a table and leave it as it is. Each loads what it needs, so that the others need not wait."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from indextables.cli.highlight import Highlighter
 from indextables.cli.options import AtTime, AtVersion, Columns, Json, Query, Settings, Table, Where, names, opened
 from indextables.cli.output import show_figures, show_report, show_rows
 from indextables.schema import type_name
+
+if TYPE_CHECKING:
+    from indextables.cli.drawing import Style
+    from indextables.read.question import Question
 
 
 def info(
@@ -48,10 +51,11 @@ def search(
     as_json: Json = False,
 ) -> None:
     """The rows that match a search best, best first."""
+    from indextables.read.top import search_top
+
     table = opened(path, option, version=version, timestamp=timestamp)
-    found = table.search(query, where=where, columns=names(columns), limit=limit)
-    question = table.scan(where=where, query=query).question
-    show_rows(found, as_json=as_json, style=Highlighter(question.queries.values(), question.rules))
+    scan = table.scan(where=where, query=query, columns=names(columns))
+    show_rows(search_top(scan, limit), as_json=as_json, style=None if as_json else _marked(scan.question))
 
 
 def count(
@@ -110,3 +114,10 @@ def history(path: Table, *, option: Settings = None, as_json: Json = False) -> N
     found = opened(path, option).history()
     wanted = ["version", "timestamp", "operation", "parameters", "metrics"]
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
+
+
+def _marked(question: "Question") -> "Style":
+    """Texts with the words that were searched for."""
+    from indextables.cli.highlight import Highlighter
+
+    return Highlighter(question.queries.values(), question.rules)

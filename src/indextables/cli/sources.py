@@ -93,7 +93,7 @@ def _as_stored(field: pa.Field) -> ds.Expression:
 
 def _reader(name: str) -> ds.FileFormat | str:
     if name == "tsv":
-        from pyarrow.csv import ParseOptions  # noqa: PLC0415 - seldom needed
+        from pyarrow.csv import ParseOptions
 
         return ds.CsvFileFormat(parse_options=ParseOptions(delimiter="\t"))
     return name

@@ -1,4 +1,4 @@
-"""Verbs that keep a table in good shape; its rows stay as they are."""
+"""Verbs that keep a table in good shape; its rows stay as they are. Each loads what it needs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,6 @@ import typer
 
 from indextables.cli.options import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened, span
 from indextables.cli.output import facts, show_figures, show_json, show_report
-from indextables.cli.progress import groups_merged
 from indextables.errors import IndexTablesError
 
 UNFINISHED = 3
@@ -29,6 +28,25 @@ def health(
     show_report(found, as_json=as_json)
     if exit_code and not found.healthy:
         raise typer.Exit(UNFINISHED)
+
+
+def report(
+    path: Table,
+    *,
+    output: Annotated[Path, typer.Option("--output", help="The file that is written.")] = Path("report.html"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Writes one HTML page that shows what a table is; with `--json`, prints its facts instead."""
+    found = opened(path, option).report()
+    if as_json:
+        show_json(facts(found))
+        return
+    from indextables.report import html
+
+    _write(output, html(found), replace=force)
+    typer.echo(f"written: {output}")
 
 
 def advise(
@@ -73,6 +91,8 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Makes few splits of a good size out of many small ones; ends with 3 where some had to stay as they were."""
+    from indextables.cli.progress import groups_merged
+
     table = opened(path, option)
     with groups_merged() as progress:
         result = table.merge_splits(
@@ -115,6 +135,16 @@ def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -
 def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
     """Brings search indexes to the cache of this machine, before anybody searches."""
     show_figures(facts(opened(path, option).prewarm(where)), as_json=as_json)
+
+
+def _write(file: Path, text: str, *, replace: bool) -> None:
+    try:
+        with file.open("w" if replace else "x", encoding="utf-8") as opened_file:
+            opened_file.write(text)
+    except FileExistsError:
+        raise IndexTablesError(f"there is a file {file} already; choose another --output, or --force") from None
+    except OSError as error:
+        raise IndexTablesError(f"the report cannot be written to {file}: {error}") from error
 
 
 def _lines(file: Path) -> Iterator[str]:

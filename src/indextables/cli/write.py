@@ -1,4 +1,4 @@
-"""Verbs that change the rows, the layout or the columns of a table."""
+"""Verbs that change the rows, the layout or the columns of a table. Each loads what it needs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +20,6 @@ from indextables.cli.options import (
     settings,
 )
 from indextables.cli.output import facts, show_figures, show_report
-from indextables.cli.progress import rows_read
-from indextables.cli.sources import rows_in
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import normalize, type_name
 from indextables.table import IndexTable
@@ -45,6 +43,9 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Writes files of rows to a table, which is made if it is not there."""
+    from indextables.cli.progress import rows_read
+    from indextables.cli.sources import rows_in
+
     refuse_file(path)
     given = settings(option)
     table = _existing(path, given)

@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal, assert_never, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg_core import transform as iceberg
 
 from indextables import values
 from indextables.civil import (
@@ -40,6 +39,7 @@ from indextables.civil import (
 )
 from indextables.errors import LayoutError, SchemaError
 from indextables.kernels import captured_number, clamp, extract, flat, floor_divide, join, over_distinct, where, within
+from indextables.layout import iceberg
 from indextables.schema import MAX_DECIMAL_PRECISION
 
 MAX_SIZE = 2**31 - 1

@@ -215,7 +215,9 @@ class SplitReader:
                 pre_buffer=False,
                 page_checksum_verification=True,
             )
-            return parquet.read_row_groups(groups, columns=list(columns)).select(list(columns))
+            # Splits are read side by side already, and a process that ends while a thread of Arrow's lets go of a Python
+            # file is aborted.
+            return parquet.read_row_groups(groups, columns=list(columns), use_threads=False).select(list(columns))
         except (OSError, ValueError) as error:
             raise damaged(self.name, f"its row groups cannot be read: {error}") from error
 

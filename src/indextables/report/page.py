@@ -1,0 +1,138 @@
+"""A report as one HTML page, which needs nothing but itself.
+
+Whatever comes from the table is text of others: `_text` and the charts escape it, and nothing else goes into the page.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from indextables.release import __version__
+from indextables.report.charts import Bar, columns, share
+from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
+from indextables.upkeep.health import SPLIT_SIZES, Finding, amount
+
+
+def html(report: Report) -> str:
+    """The page of a report."""
+    figures = report.health
+    template = files("indextables.report").joinpath("page.html").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        title=_text(report.table.rstrip("/").rpartition("/")[2] or report.table),
+        table=_text(report.table),
+        release=_text(__version__),
+        figures=_figures(report),
+        findings="".join(map(_finding, figures.findings)) or '<p class="good">Nothing to mend.</p>',
+        columns=_rows((_text(c.name), _text(c.type), _indexed(c.indexed)) for c in report.columns),
+        layout=_code(report.layout) if report.layout else "The table is not partitioned.",
+        properties=_properties(report.properties),
+        partition_chart=_partition_chart(report.partitions) if report.layout else "",
+        partition_note=_text(_partition_note(report)),
+        partitions=_rows(_partition(partition, figures.rows) for partition in report.partitions),
+        split_chart=columns([_size_bar(size) for size in report.split_sizes], title="splits by size"),
+        split_note=_text(_split_note(report)),
+        history=_rows(map(_version, report.history)),
+    )
+
+
+def _figures(report: Report) -> str:
+    known = report.health
+    figures = {
+        "version": f"{report.version:,}",
+        "rows": f"{known.rows:,}",
+        "splits": f"{known.splits:,}",
+        "size": amount(known.bytes),
+        "partitions": f"{known.partitions:,}",
+        "log": amount(known.log_bytes),
+        "to be purged": amount(known.tombstone_bytes),
+    }
+    return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in figures.items())
+
+
+def _finding(finding: Finding) -> str:
+    return (
+        f'<div class="finding {_text(finding.severity)}"><b>{_text(finding.severity)}: {_text(finding.area)}</b>'
+        f"<p>{_text(finding.what)}</p><p>To mend it: {_code(finding.mend)}</p></div>"
+    )
+
+
+def _indexed(rule: str) -> str:
+    return '<span class="dim">not indexed</span>' if rule == "none" else _text(rule)
+
+
+def _properties(properties: Mapping[str, str]) -> str:
+    if not properties:
+        return ""
+    pairs = _rows((_code(key), _text(value)) for key, value in sorted(properties.items()))
+    return f"<table><thead><tr><th>property<th>value</tr></thead><tbody>{pairs}</tbody></table>"
+
+
+def _partition_chart(partitions: Sequence[PartitionFact]) -> str:
+    bars = [
+        Bar(partition.label, partition.rows or 0, f"{partition.label}: {_row_count(partition)} rows")
+        for partition in sorted(partitions, key=lambda partition: partition.label)
+    ]
+    return columns(bars, title="rows by partition")
+
+
+def _partition_note(report: Report) -> str:
+    count, shown = report.health.partitions, len(report.partitions)
+    if count <= shown:
+        return _counted(count, "partition")
+    return f"The {shown} with the most rows, of {_counted(count, 'partition')}."
+
+
+def _split_note(report: Report) -> str:
+    splits, good = report.health.splits, " to ".join(map(amount, SPLIT_SIZES))
+    if not splits:
+        return "There are no splits yet."
+    median = amount(report.health.median_split)
+    return f"{_counted(splits, 'split')}; half of them have {median} or less, where {good} is good."
+
+
+def _partition(partition: PartitionFact, rows: int) -> tuple[str, ...]:
+    numbers = (_row_count(partition), f"{partition.splits:,}", amount(partition.bytes))
+    return _text(partition.label), share(partition.rows or 0, rows), *map(_text, numbers)
+
+
+def _row_count(partition: PartitionFact) -> str:
+    return "unknown" if partition.rows is None else f"{partition.rows:,}"
+
+
+def _size_bar(size: SizeFact) -> Bar:
+    label, good = amount(size.least), SPLIT_SIZES[0] <= size.least < SPLIT_SIZES[1]
+    tip = f"{_counted(size.splits, 'split')} of {label} to {amount(2 * size.least)}"
+    return Bar(label, size.splits, tip, kind="bar good" if good else "bar")
+
+
+def _version(version: VersionFact) -> tuple[str, ...]:
+    at = f"{version.timestamp:%Y-%m-%d %H:%M:%S}"
+    return (
+        f"{version.version:,}",
+        _text(at),
+        _text(version.operation),
+        _pairs(version.parameters),
+        _pairs(version.metrics),
+    )
+
+
+def _pairs(pairs: Mapping[str, str]) -> str:
+    shown = {key: f"{int(value):,}" if value.isdecimal() else value for key, value in pairs.items()}
+    return "<br>".join(f'<span class="dim">{_text(key)}</span> {_text(value)}' for key, value in shown.items())
+
+
+def _rows(rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _code(text: str) -> str:
+    return f"<code>{_text(text)}</code>"
+
+
+def _text(text: str) -> str:
+    return escape(text)
