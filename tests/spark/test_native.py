@@ -81,6 +81,19 @@ def test_numbers_that_are_none_are_not_lost(spark: Any, tmp_path: Path, conditio
     assert reader_of(frame) == READ_BY_US
 
 
+@pytest.mark.parametrize("sensitive", ["false", "true"])
+def test_columns_in_other_letters_are_read_alike(spark: Any, tmp_path: Path, sensitive: str) -> None:
+    """A frame keeps the names that it was made with, whatever the session says of letter case later."""
+    table = written(tmp_path / "t", pa.table({"price": [1.0, float("nan")], "n": [1, 2]}))
+    frame = spark.read.format("indextables").schema("PRICE double, N long").load(table.path)
+    spark.conf.set("spark.sql.caseSensitive", sensitive)
+    try:
+        assert found(frame.filter("PRICE > 2")) == ["Row(PRICE=nan, N=2)"]
+        assert found(frame.select("N")) == ["Row(N=1)", "Row(N=2)"]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
 def test_rows_that_an_index_finds_are_not_left_to_spark(spark: Any, tmp_path: Path) -> None:
     many = 30_000
     order = [n * 7919 % many for n in range(many)]
@@ -109,6 +122,29 @@ def test_splits_that_are_gone_are_never_taken_for_empty(spark: Any, tmp_path: Pa
     finally:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
     assert caught.value.path == str(split)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda frame: list(frame.toLocalIterator()),
+        lambda frame: frame.filter("id = 7").collect(),
+        lambda frame: frame.filter("indexquery(message, 'disk')").count(),
+    ],
+)
+def test_splits_that_are_gone_are_named_however_they_are_read(spark: Any, tmp_path: Path, read: Any) -> None:
+    table = written(tmp_path / "my.splits %41" / "t", EVERY_TYPE, fields={"message": "text"})
+    (split,) = Path(table.path).rglob("*.split")
+    split.unlink()
+    with pytest.raises(SplitGoneError) as caught:
+        read(frame_of(spark, table))
+    assert caught.value.path == str(split)
+
+
+def test_names_that_look_like_two_are_one(spark: Any, tmp_path: Path) -> None:
+    rows = pa.table({"a#5\0b": [1, 2], "a#5L": [3, 4], "`c`.d": [5, 6]})
+    frame = frame_of(spark, written(tmp_path / "t", rows))
+    assert [tuple(row) for row in frame.filter("`a#5L` = 4").collect()] == [(2, 4, 6)]
 
 
 def test_a_file_that_is_not_in_the_version_is_not_read(spark: Any, tmp_path: Path) -> None:

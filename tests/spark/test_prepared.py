@@ -130,7 +130,7 @@ def test_every_action_gives_the_rows(frame: Any, plain: Any, capsys: pytest.Capt
     assert (ours.take(3), ours.first(), ours.head(2), ours.tail(2)) == (wanted[:3], wanted[0], wanted[:2], wanted[-2:])
     assert (ours.count(), ours.isEmpty(), ours.filter("id < 0").isEmpty()) == (len(wanted), False, True)
     assert ours.rdd.map(lambda row: row.id).collect() == [row.id for row in wanted]
-    for n in (2, 100):
+    for n in (2, 100, 2**31 - 1):
         ours.show(n)
         shown = capsys.readouterr().out
         sparks.show(n)
@@ -156,6 +156,30 @@ def test_limits(frame: Any, plain: Any, condition: str) -> None:
         some = [row.id for row in frame.filter(condition).limit(limit).select("id").collect()]
         assert len(set(some)) == len(some) == min(limit, len(found))
         assert found.issuperset(some)
+
+
+@pytest.mark.parametrize(
+    "query", ["(TABLE a) UNION ALL (TABLE b)", "SELECT a.* FROM a, b", "SELECT a.* FROM a LEFT JOIN b ON true"]
+)
+def test_a_limit_over_several_tables_is_a_limit_of_all(spark: Any, table: IndexTable, query: str) -> None:
+    """The columns of such a query may be those of its first table, which has the limit too."""
+    for name in ("a", "b"):
+        read = spark.read.format("indextables").option("where", "id >= 0")
+        read.load(table.path).select("id", "level").createOrReplaceTempView(name)
+    assert len(spark.sql(f"SELECT * FROM ({query}) LIMIT 3").collect()) == 3
+
+
+def test_a_frame_in_sparks_cache_is_read_from_there(spark: Any, tmp_path: Path) -> None:
+    table = written(tmp_path / "table")
+    cached = spark.read.format("indextables").load(table.path).cache()
+    try:
+        wanted = cached.filter("id > 50 AND level = 'INFO'").count()
+        assert len(cached.collect()) == 60
+        shutil.rmtree(table.path)
+        assert len(cached.filter("id > 50 AND level = 'INFO'").collect()) == wanted > 0
+        assert cached.join(cached.filter("id = 7").select("id"), "id").count() == 1
+    finally:
+        cached.unpersist()
 
 
 @pytest.fixture
@@ -220,5 +244,6 @@ def test_large_tables_are_not_sent_to_all_executors(spark: Any, table: IndexTabl
 def test_a_table_made_again_at_the_same_place_is_read_as_it_is(spark: Any, tmp_path: Path) -> None:
     for count in (8, 12):
         table = written(tmp_path / "table", count=count)
-        assert len(spark.read.format("indextables").load(table.path).select("id").collect()) == count
+        frame = spark.read.format("indextables").load(table.path)
+        assert (frame.count(), len(frame.select("id").collect())) == (count, count)
         shutil.rmtree(table.path)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
@@ -146,3 +147,11 @@ def test_other_aggregates_are_sparks(enabled: Any, whole: Any, aggregate: Any) -
 
 def test_a_limit_is_sparks(whole: Any) -> None:
     assert sum(row["count"] for row in whole.limit(9).groupBy("level").count().collect()) == 9
+
+
+def test_groups_of_texts_with_a_collation_are_sparks(enabled: Any, tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "t", pa.schema({"level": pa.string(), "n": pa.int64()}), partition_by="level")
+    table.append(pa.table({"level": ["info", "INFO", "warn"], "n": [1, 2, 3]}))
+    read = enabled.read.format("indextables").schema("level string COLLATE UTF8_LCASE, n long")
+    groups = read.load(table.path).groupBy("level").count()
+    assert sorted((row.level.lower(), row["count"]) for row in groups.collect()) == [("info", 2), ("warn", 1)]

@@ -1,8 +1,10 @@
 """Filters that the scan takes over: proved by deleting the splits that they rule out."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable, IndexTablesError, col
@@ -200,3 +202,18 @@ def test_scans_are_frames(enabled: Any, table: IndexTable, question: dict[str, A
 def test_a_scan_with_a_limit_is_a_frame_with_a_limit(enabled: Any, table: IndexTable) -> None:
     assert table.scan(limit=7).to_spark(enabled).count() == 7
     assert table.at(version=1).scan().to_spark(enabled).count() == 30
+
+
+@pytest.mark.parametrize("condition", ["day >= TIMESTAMP '2024-01-02'", "wall >= TIMESTAMP '2024-01-02'"])
+def test_a_time_zone_that_was_set_later_is_that_of_the_query(enabled: Any, tmp_path: Path, condition: str) -> None:
+    """The frame was made in UTC, where these rows are eight hours before the moment that is asked for."""
+    day, wall = dt.date(2024, 1, 2), dt.datetime(2024, 1, 2)  # noqa: DTZ001 - a wall's time
+    rows = pa.table({"day": [day], "wall": pa.array([wall], pa.timestamp("us")), "id": [1]})
+    table = IndexTable.create(tmp_path / "t", rows.schema, partition_by="day")
+    table.append(rows)
+    frame = enabled.read.format("indextables").load(table.path)
+    enabled.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        assert (ids(frame.filter(condition)), frame.filter(condition).count()) == ([1], 1)
+    finally:
+        enabled.conf.set("spark.sql.session.timeZone", "UTC")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from indextables.read.gone import told_if_gone
 from indextables.read.plan import SplitTask
 from indextables.read.rows import is_only_a_search, left_by_index
 from indextables.read.scan import Scan
@@ -15,7 +16,7 @@ def has_few_rows(scan: Scan, most: int) -> bool:
     if most <= 0 or len(tasks) > _MOST_SPLITS:
         return False
     for task in tasks:
-        left = None if task.wholly else left_by_index(scan.open(task), scan.question)
+        left = None if task.wholly else _left(scan, task)
         if left is None or (found := found + left) > most:
             return False
     return True
@@ -25,4 +26,9 @@ def is_counted(scan: Scan, unknown: Sequence[SplitTask]) -> bool:
     """Whether indexes on this machine know how many rows of these splits match, without a look at the rows."""
     if len(unknown) > _MOST_SPLITS or not is_only_a_search(scan.question):
         return False
-    return all(left_by_index(scan.open(task), scan.question) is not None for task in unknown)
+    return all(_left(scan, task) is not None for task in unknown)
+
+
+def _left(scan: Scan, task: SplitTask) -> int | None:
+    with told_if_gone(task.split, scan.opener.store, scan.snapshot.version):
+        return left_by_index(scan.open(task), scan.question)

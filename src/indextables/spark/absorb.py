@@ -45,7 +45,10 @@ def absorbed(frame: DataFrame) -> DataFrame:
     spark: Any = frame.sparkSession
     plan = plan_of(frame)
     try:
-        taken = narrowed(with_searches(plan, spark), spark)
+        answered = with_searches(plan, spark)
+        if answered is plan and _is_cached(frame, spark):
+            return frame  # to Spark, a relation that knows a condition is not the one that it has in its cache
+        taken = narrowed(answered, spark)
         return frame if taken is plan else frame_over(taken, spark)
     except (Py4JError, PySparkException, UnknownIdsError):
         return frame  # a plan that we cannot look into is run as it is
@@ -143,6 +146,14 @@ class _Narrowing:
             return conditions.predicate(simplified(logical.Filter(term, relation.java), self.spark).condition())
         except NotUnderstoodError:
             return _TRUE
+
+
+def _is_cached(frame: DataFrame, spark: Any) -> bool:
+    """Whether some of the rows of a frame are in Spark's cache."""
+    if spark._jsparkSession.sharedState().cacheManager().isEmpty():  # noqa: SLF001
+        return False
+    leaves = frame._jdf.queryExecution().withCachedData().collectLeaves()  # noqa: SLF001
+    return any(kind(leaf) == "InMemoryRelation" for leaf in sequence(leaves))
 
 
 def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Java, list[Java]]]:

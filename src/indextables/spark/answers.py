@@ -22,6 +22,7 @@ from indextables.read.plan import ScanPlan, plan_scan
 from indextables.spark.catalyst import (
     NotUnderstoodError,
     TableQuery,
+    arrow_type,
     bound,
     is_over_a_table,
     simplified,
@@ -156,7 +157,7 @@ def _figure(expression: Java, query: TableQuery, keys: list[str]) -> Figure:
         if expression.isDistinct() or expression.filter().isDefined():
             raise NotUnderstoodError
         return _aggregated(expression.aggregateFunction(), query)
-    name = query.column(expression)
+    name = _compared(expression, query)
     if name not in keys:
         raise NotUnderstoodError
     return Key(name)
@@ -170,8 +171,14 @@ def _aggregated(function: Java, query: TableQuery) -> Figure:
         case "Count" if len(of) == 1:
             return Values(query.column(of[0]))
         case "Min" | "Max" as name:
-            return Extreme(_EXTREMES[name], query.column(of[0]))
+            return Extreme(_EXTREMES[name], _compared(of[0], query))
     raise NotUnderstoodError
+
+
+def _compared(expression: Java, query: TableQuery) -> str:
+    """A column whose values are told apart as the log does it; of a text with a collation, Spark does it otherwise."""
+    arrow_type(expression)
+    return query.column(expression)
 
 
 def _is_not_null(counted: Java) -> bool:

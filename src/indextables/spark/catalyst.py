@@ -15,6 +15,7 @@ from indextables.errors import PredicateError
 from indextables.predicate import Column, IndexQuery, Like, Not, Predicate, bind, col, conjunction, disjunction
 from indextables.predicate import Literal as Known
 from indextables.predicate.coerce import common_type
+from indextables.predicate.literals import TIMESTAMP
 from indextables.predicate.python import ColumnExpression
 from indextables.schema import type_named
 from indextables.spark.asked import Asked
@@ -179,7 +180,14 @@ class Conditions:
             own = arrow_type(operand.child())
             if common_type(own, compared) != compared or (pa.types.is_string(own) and own != compared):
                 raise NotUnderstoodError
+            if compared == TIMESTAMP and not self.is_in_zone(operand):
+                raise NotUnderstoodError
         return [scalar(literal, compared) for literal in literals]
+
+    def is_in_zone(self, cast: Java) -> bool:
+        """Whether a conversion to moments is in the time zone of the scan; a session may have changed its own since."""
+        zone = cast.timeZoneId()
+        return bool(zone.isDefined() and zone.get() == self.query.asked.time_zone)
 
     def text_column(self, node: Java) -> str:
         if arrow_type(node) != pa.string():

@@ -5,11 +5,11 @@ would have to repeat each of them, and would be lost in views and SQL. A hook se
 that is not over one of our tables runs as before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
 from pyspark.sql.readwriter import DataFrameReader
@@ -24,7 +24,8 @@ from indextables.spark.prepared import is_over_tables, prepared
 from indextables.spark.sql import answer
 
 _MARK = "_of_indextables"
-_ACTIONS = ("collect", "toArrow", "toPandas", "toLocalIterator", "tail", "checkpoint", "localCheckpoint")
+_MOST_ROWS = 2**31 - 1  # that a limit of Spark's can have
+_ACTIONS = ("collect", "toArrow", "toPandas", "tail", "checkpoint", "localCheckpoint")
 
 
 def install() -> None:
@@ -36,6 +37,7 @@ def install() -> None:
     _hook(ClassicDataFrame, "count", _count)
     for action in _ACTIONS:
         _hook(ClassicDataFrame, action, _prepared)
+    _hook(ClassicDataFrame, "toLocalIterator", _iterated)
     _hook(ClassicDataFrame, "isEmpty", _is_empty)
     _hook(ClassicDataFrame, "show", _show)
     _hook(ClassicDataFrame, "filter", _filter)
@@ -68,6 +70,16 @@ def _prepared(original: Callable[..., Any], frame: DataFrame, *args: Any, **opti
     return original(prepared(frame), *args, **options)
 
 
+def _iterated(original: Callable[..., Iterator[Row]], frame: DataFrame, *args: Any, **options: Any) -> Iterator[Row]:
+    """Spark starts at once, and rows are read while they are asked for: what is missing may be missed late."""
+    return _told(original(prepared(frame), *args, **options))
+
+
+def _told(rows: Iterator[Row]) -> Iterator[Row]:
+    with told_if_gone():
+        yield from rows
+
+
 def _is_empty(original: Callable[..., bool], frame: DataFrame) -> bool:
     return original(prepared(frame.limit(1)) if is_over_tables(frame) else frame)
 
@@ -75,7 +87,7 @@ def _is_empty(original: Callable[..., bool], frame: DataFrame) -> bool:
 def _show(original: Callable[..., None], frame: DataFrame, n: int = 20, *args: Any, **options: Any) -> None:
     """Spark reads one row more than it shows, to know whether there are more."""
     if isinstance(n, int) and n >= 0 and is_over_tables(frame):
-        frame = prepared(frame.limit(n + 1))
+        frame = prepared(frame.limit(min(n + 1, _MOST_ROWS)))
     original(frame, n, *args, **options)
 
 

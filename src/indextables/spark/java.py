@@ -78,11 +78,12 @@ def ids(attributes: Java) -> tuple[int, ...]:
 
 def labels(attributes: Java) -> list[tuple[int, str]]:
     """Spark's ids of columns and their names, in their order; one call for all of them."""
-    if attributes.isEmpty():
+    count = attributes.size()
+    if count == 0:
         return []
     texts = attributes.mkString(_SEPARATOR).split(_SEPARATOR)
     found = [(text, _ID.search(text)) for text in texts]
-    if not all(match for _, match in found):
+    if len(found) != count or not all(match for _, match in found):
         raise UnknownIdsError
     return [(int(match[1]), text[: match.start()]) for text, match in found if match]
 

@@ -35,18 +35,21 @@ _OPTIONS = {
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
 }
-_GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*?\.split)")
+_GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*\.split)")
 _BLOCK = 128 * 1024 * 1024
 
 
 def is_native(relation: Relation, plan: ScanPlan, judged: Iterable[str]) -> bool:
     """Whether Spark's reader gives the rows of a scan, and soonest; `judged` are the columns that filters look at.
 
-    The plan's filters have to say all that the scan asks for, because that reader knows no more. Bounds of floating-point
-    columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
+    The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
+    the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
+    floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
     """
     asked, question = relation.asked, plan.question
     if asked.searches or index_queries(question.predicate) or not relation.is_filtered_above:
+        return False
+    if not set(question.schema.names).issuperset(relation.columns.values()):
         return False
     floating = {field.name for field in question.schema if pa.types.is_floating(field.type)}
     if Location.parse(asked.path).scheme != "file" or not floating.isdisjoint(judged):

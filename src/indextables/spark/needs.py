@@ -72,7 +72,11 @@ def needs(analyzed: Java, optimized: Java) -> Needs:
 
 
 def _relations(root: Java) -> Iterator[Java]:
-    return (leaf for leaf in sequence(root.collectLeaves()) if kind(leaf).startswith("DataSourceV2"))
+    return filter(_is_relation, sequence(root.collectLeaves()))
+
+
+def _is_relation(node: Java) -> bool:
+    return kind(node).startswith("DataSourceV2")
 
 
 def _used(root: Java) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -100,7 +104,7 @@ def _above(node: Java, conditions: tuple[Java, ...], limit: int | None) -> Itera
             return (yield from _above(children[0], (), _limit(node)))
         case "Project" if not conditions and _is_plain(node):
             return (yield from _above(children[0], (), limit))
-    if kind(node).startswith("DataSourceV2"):
+    if _is_relation(node):
         yield ids_of(node), Above(conditions, limit)
     for child in children:
         yield from _above(child, (), None)
@@ -112,6 +116,8 @@ def _first(analyzed: Java, optimized: Java, above: Mapping[tuple[int, ...], Abov
     node = optimized.child()
     while kind(node) in _ONE_BY_ONE:
         node = node.child()
+    if not _is_relation(node):
+        return None  # a union or a join, whose columns may be those of one of its relations
     limits = {_limit(analyzed), _limit(optimized), above.get(ids_of(node), _NOTHING).limit}
     return ids_of(node) if len(limits) == 1 and None not in limits else None
 
