@@ -25,9 +25,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """A file; two that are equal have the same content. `tag` is what the store calls this content, if it does."""
+
     key: str
     size: int
     modified: datetime
+    tag: str | None = None
 
 
 class Store:
@@ -110,13 +113,14 @@ class Store:
             for number, page in enumerate(self._pages(under)):
                 self.meter.add(number > 0)
                 for meta in page:
-                    yield Entry(meta["path"].removeprefix(self._prefix), meta["size"], meta["last_modified"])
+                    key = meta["path"].removeprefix(self._prefix)
+                    yield Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
 
     def head(self, key: str) -> Entry:
         self.meter.add(1)
         with self._asked(key):
             meta = obstore.head(self._backend, self._path(key))
-            return Entry(key, meta["size"], meta["last_modified"])
+            return Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
 
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
