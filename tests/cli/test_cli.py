@@ -58,6 +58,15 @@ def test_text_files_are_imported(tmp_path: Path, name: str, content: str) -> Non
     assert rows == [{"day": "mon", "n": 1, "at": "10:30:00"}, {"day": "tue", "n": None, "at": "11:00:00"}]
 
 
+def test_values_may_be_parted_by_another_mark(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("day;n\nmon;1\n")
+    refused = run("import", tmp_path / "table", tmp_path / "rows.csv", code=1)
+    assert "say --delimiter ';'" in refused.stderr
+    run("import", tmp_path / "table", tmp_path / "rows.csv", "--delimiter", ";")
+    assert IndexTable.open(tmp_path / "table").scan().to_arrow().to_pylist() == [{"day": "mon", "n": 1}]
+    assert run("import", tmp_path / "table", tmp_path / "rows.csv", "--delimiter", "::", code=1).stderr
+
+
 def test_text_is_read_in_the_types_of_the_table(tmp_path: Path) -> None:
     first, second, other = tmp_path / "first.csv", tmp_path / "second.csv", tmp_path / "third.jsonl"
     first.write_text("id,closed,zip,amount\n1,2024-05-01,K1A,1.5\n")

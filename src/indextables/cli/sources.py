@@ -18,11 +18,16 @@ _FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 
 def rows_in(
-    files: Sequence[Path], columns: Sequence[str] | None = None, *, like: pa.Schema | None = None
+    files: Sequence[Path],
+    columns: Sequence[str] | None = None,
+    *,
+    like: pa.Schema | None = None,
+    delimiter: str | None = None,
 ) -> pa.RecordBatchReader:
     """The rows of all files, which have one format and the same columns; times of day and columns of nulls as text.
 
@@ -36,8 +41,10 @@ def rows_in(
     if len(formats) != 1:
         raise IndexTablesError(f"the files are of several formats: {', '.join(formats)}; import one format at a time")
     with _told_as(formats[0]):
-        paths, reading = [str(file) for file in files], _reader(formats[0])
+        paths, reading = [str(file) for file in files], _reader(formats[0], delimiter)
         rows = ds.dataset(paths, format=reading)
+        if formats[0] in _DELIMITERS and delimiter is None:
+            _refuse_other_delimiter(rows.schema.names)
         if formats[0] != "parquet":
             rows = ds.dataset(paths, format=reading, schema=_typed(rows.schema, like or pa.schema([])))
         names = [column_named(rows.schema, name) for name in columns or rows.schema.names]
@@ -91,9 +98,18 @@ def _as_stored(field: pa.Field) -> ds.Expression:
     return column.cast(pa.string()) if pa.types.is_time(field.type) or pa.types.is_null(field.type) else column
 
 
-def _reader(name: str) -> ds.FileFormat | str:
-    if name == "tsv":
-        from pyarrow.csv import ParseOptions
+def _reader(name: str, delimiter: str | None) -> ds.FileFormat | str:
+    if name not in _DELIMITERS:
+        return name
+    from pyarrow.csv import ParseOptions
 
-        return ds.CsvFileFormat(parse_options=ParseOptions(delimiter="\t"))
-    return name
+    return ds.CsvFileFormat(parse_options=ParseOptions(delimiter=delimiter or _DELIMITERS[name]))
+
+
+def _refuse_other_delimiter(names: Sequence[str]) -> None:
+    """A file of one column whose name has a `;` in it is one of several columns."""
+    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        raise IndexTablesError(
+            f"the first line, {names[0]!r}, has no commas; if its columns are parted by {other!r}, say --delimiter {other!r}"
+        )

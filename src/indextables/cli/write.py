@@ -37,6 +37,9 @@ def import_(
         str | None, typer.Option("--text", help="Columns of a new table to be searched by their words.")
     ] = None,
     columns: Columns = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", help="What parts the values of a CSV file: ';'.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
     dry_run: DryRun = False,
     option: Settings = None,
@@ -49,7 +52,9 @@ def import_(
     refuse_file(path)
     given = settings(option)
     table = _existing(path, given)
-    rows = rows_in(files, names(columns), like=None if table is None else table.schema)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
+    rows = rows_in(files, names(columns), like=None if table is None else table.schema, delimiter=delimiter)
     fields = dict.fromkeys(names(text) or (), "text")
     if table is not None and (partition_by or fields):
         raise ConfigError(
