@@ -279,6 +279,9 @@ class _Reader:
                 return self.from_text(text, _TIMES[node.to.this])
             case exp.Literal() | exp.Cast():
                 return self.number(node)
+            case exp.Column():
+                name = node.sql("spark")
+                raise self.unsupported(node, f"a value was expected here; if {name} is a text, write '{name}'")
             case _:
                 raise self.unsupported(node, "a literal was expected here")
 
