@@ -24,13 +24,16 @@ def named(page: Path) -> Any:
 
 @contextmanager
 def session(spark: Any) -> Iterator[Any]:
-    """The session, enabled; settings that a page makes are taken back."""
+    """The session, enabled; settings and views that a page makes are taken back."""
     from indextables import enable  # noqa: PLC0415 - pages without a JVM run without PySpark
 
     before = spark.conf.getAll.keys()
     yield enable(spark)
     for key in spark.conf.getAll.keys() - before:
         spark.conf.unset(key)
+    for table in spark.catalog.listTables():
+        if table.isTemporary:
+            spark.catalog.dropTempView(table.name)
 
 
 @pytest.fixture

@@ -261,6 +261,17 @@ def test_what_is_refused_leaves_no_table_and_no_name(spark: Any, tmp_path: Path,
     assert IndexTable.open(path).version == 1
 
 
+def test_a_view_of_the_same_name_stays_what_the_name_means(spark: Any, path: str) -> None:
+    written(path)
+    spark.range(3).createOrReplaceTempView("logs")
+    try:
+        spark.sql(f"CREATE TABLE logs USING indextables LOCATION {literal(path)}")
+        assert spark.table("logs").count() == 3
+        assert spark.table(f"{spark.catalog.currentDatabase()}.logs").columns == IndexTable.open(path).schema.names
+    finally:
+        spark.catalog.dropTempView("logs")
+
+
 def test_other_formats_and_plain_commands_are_as_before(spark: Any) -> None:
     spark.sql("CREATE TABLE plain (id INT, p INT) USING parquet PARTITIONED BY (p)")
     spark.sql("INSERT INTO plain PARTITION (p = 1) VALUES (1), (2)")

@@ -99,7 +99,8 @@ def test_rows_that_an_index_finds_are_not_left_to_spark(spark: Any, tmp_path: Pa
     order = [n * 7919 % many for n in range(many)]
     rows = pa.table({"key": [f"k{n}" for n in order], "level": ["INFO"] * many, "message": ["all is well"] * many})
     table = written(tmp_path / "t", rows, fields={"message": "text"})
-    frame = frame_of(spark, table)
+    table.prewarm()
+    frame = frame_of(spark, table, **{"read.driverRows": "0"})
     asked = {
         "key = 'k77'": READ_BY_US,
         "key IN ('k77', 'k78') AND length(message) > 3": READ_BY_US,
@@ -109,6 +110,9 @@ def test_rows_that_an_index_finds_are_not_left_to_spark(spark: Any, tmp_path: Pa
     }
     assert {condition: reader_of(frame.filter(condition).select("key")) for condition in asked} == asked
     assert [row.key for row in frame.filter("key = 'k77'").collect()] == ["k77"]
+    found = frame_of(spark, table).filter("key = 'k77'")
+    assert reader_of(found) == "the driver, by indexes at hand"
+    assert [row.key for row in found.collect()] == ["k77"]
 
 
 def test_splits_that_are_gone_are_never_taken_for_empty(spark: Any, tmp_path: Path) -> None:
