@@ -24,7 +24,7 @@ def named(page: Path) -> Any:
 
 @contextmanager
 def session(spark: Any) -> Iterator[Any]:
-    """The session, enabled; settings and views that a page makes are taken back."""
+    """The session, enabled; settings, views and tables of the catalog that a page makes are taken back."""
     from indextables import enable  # noqa: PLC0415 - pages without a JVM run without PySpark
 
     before = spark.conf.getAll.keys()
@@ -34,6 +34,8 @@ def session(spark: Any) -> Iterator[Any]:
     for table in spark.catalog.listTables():
         if table.isTemporary:
             spark.catalog.dropTempView(table.name)
+        else:
+            spark.sql(f"DROP TABLE `{table.name}`")
 
 
 @pytest.fixture

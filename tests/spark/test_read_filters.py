@@ -65,7 +65,7 @@ def test_only_splits_that_may_match_are_opened(frame: Any, errors: Any, query: A
 
 
 def test_splits_that_may_match_are_needed(errors: Any) -> None:
-    with pytest.raises(Exception, match="SplitGoneError|restore the file"):
+    with pytest.raises(Exception, match="is not there any more"):
         ids(errors.filter("level = 'ERROR' OR id = 1"))
 
 
