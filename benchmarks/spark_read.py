@@ -29,6 +29,7 @@ KINDS = 100_000  # lines that differ; more rows repeat them, with other ids and 
 RARE = 100_000  # one line in so many has the word that is searched for
 PARTITIONS = 100
 REPETITIONS = 7
+WARM = 5
 SMALL = pa.schema({"id": pa.int64(), "day": pa.string()})
 
 
@@ -101,7 +102,7 @@ def _questions(spark: Any, place: Path, rows: int, files: int) -> dict[str, tupl
 
 
 def _in_turns(ours: Question, plain: Question) -> dict[str, object]:
-    for _ in range(2):  # the JVM compiles what it has run before
+    for _ in range(WARM):  # the JVM compiles what it has run before
         ours(), plain()
     if _size(ours()) != _size(plain()):
         raise AssertionError("two answers to one question")
