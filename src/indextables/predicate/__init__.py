@@ -26,6 +26,7 @@ from indextables.predicate.nodes import (
     disjunction,
     distinct_conjunction,
     index_queries,
+    terms_of,
 )
 from indextables.predicate.normal import push_negations
 from indextables.predicate.python import col
@@ -67,5 +68,6 @@ __all__ = [
     "parse",
     "push_negations",
     "read",
+    "terms_of",
     "to_sql",
 ]

@@ -160,14 +160,22 @@ def conjunction(*terms: Predicate) -> Predicate:
     return _flat(And, terms, empty=TRUE)
 
 
+def terms_of(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The predicates that all have to be true.
+
+    >>> terms_of(conjunction(TRUE, UNKNOWN)) == (TRUE, UNKNOWN), terms_of(FALSE) == (FALSE,)
+    (True, True)
+    """
+    return predicate.terms if isinstance(predicate, And) else (predicate,)
+
+
 def distinct_conjunction(*terms: Predicate) -> Predicate:
     """All of the terms, each once, without those that are simply true.
 
     >>> distinct_conjunction(TRUE, conjunction(UNKNOWN, FALSE), UNKNOWN) == And((UNKNOWN, FALSE))
     True
     """
-    flat = conjunction(*terms)
-    once = {repr(term): term for term in (flat.terms if isinstance(flat, And) else (flat,))}
+    once = {repr(term): term for term in terms_of(conjunction(*terms))}
     return conjunction(*(term for term in once.values() if term != TRUE))
 
 

@@ -4,9 +4,11 @@ The index only says where to look, and the rows that it names are judged by the 
 must not leave one out, and where it might, it is not asked.
 """
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
-from indextables.predicate import And, Column, Comparison, In, Op, Predicate
+from indextables.predicate import Column, Comparison, In, Op, Predicate, terms_of
 from indextables.search.nodes import Query, Range, Term, conjunction, disjunction
 from indextables.search.terms import LONGEST_TEXT, Shape, shape
 from indextables.split import SplitReader
@@ -18,14 +20,18 @@ _LONGEST_TERM = LONGEST_TEXT - 4  # what is cut may end a character earlier
 
 def lookup(reader: SplitReader, predicate: Predicate) -> Query | None:
     """What the index of a split can say of a condition; None if nothing."""
-    terms = predicate.terms if isinstance(predicate, And) else (predicate,)
-    asked = [query for term in terms if (query := _query(term, reader)) is not None]
+    asked = [query for term in terms_of(predicate) if (query := _query(term, reader)) is not None]
     return conjunction(asked) if asked else None
 
 
-def finds_few(reader: SplitReader, query: Query) -> bool:
-    """Whether reading the rows that are found is less work than reading all of them."""
-    return _FEWEST * reader.count(query) <= reader.num_rows
+def lookup_of_few(
+    reader: SplitReader, predicate: Predicate, columns: Sequence[str], row_groups: Sequence[int]
+) -> Query | None:
+    """The same, where it is less work than reading these columns of these row groups."""
+    query = lookup(reader, predicate)
+    if query is None or not reader.index_costs_less(columns, row_groups):
+        return None
+    return query if _FEWEST * reader.count(query) <= reader.num_rows else None
 
 
 def _query(term: Predicate, reader: SplitReader) -> Query | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,13 +23,13 @@ class SplitTask:
     wholly: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScanPlan:
     snapshot: Snapshot
     question: Question
     judged: Judged
 
-    @property
+    @cached_property
     def tasks(self) -> list[SplitTask]:
         """All splits that may hold a row of the answer."""
         kept = pc.not_equal(self.judged.verdicts, int(Verdict.NEVER))

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.predicate import (
-    And,
     IndexQuery,
     Literal,
     Predicate,
@@ -25,8 +24,9 @@ from indextables.predicate import (
     evaluate,
     index_queries,
     judge,
+    terms_of,
 )
-from indextables.read.lookup import finds_few, lookup
+from indextables.read.lookup import lookup, lookup_of_few
 from indextables.read.question import Question
 from indextables.search import over_index, over_rows
 from indextables.search.aggregations import Bound
@@ -80,8 +80,7 @@ def aggregate_rows(reader: SplitReader, question: Question, bound: Bound, *, who
 
 def is_only_a_search(question: Question) -> bool:
     """Whether the index alone decides which rows match."""
-    terms = question.predicate.terms if isinstance(question.predicate, And) else (question.predicate,)
-    return all(isinstance(term, IndexQuery) for term in terms)
+    return all(isinstance(term, IndexQuery) for term in terms_of(question.predicate))
 
 
 def left_by_index(reader: SplitReader, question: Question) -> int | None:
@@ -136,8 +135,7 @@ class _Asked:
 
     @classmethod
     def of(cls, reader: SplitReader, question: Question) -> "_Asked":
-        predicate = question.predicate
-        terms = predicate.terms if isinstance(predicate, And) else (predicate,)
+        terms = terms_of(question.predicate)
         certain = dict.fromkeys(term for term in terms if isinstance(term, IndexQuery))
         query = all_of([question.queries[term] for term in certain]) if certain else None
         rest = conjunction(*(term for term in terms if not isinstance(term, IndexQuery)))
@@ -167,10 +165,8 @@ class _Asked:
 
     def _looked_up(self, groups: list[int]) -> pa.Array | None:
         """The numbers of the few rows that may satisfy the rest, if the index knows them and the row groups are many."""
-        query = lookup(self.reader, self.rest) if len(groups) > _FEW_GROUPS else None
-        if query is None or not self.reader.index_costs_less(self._stored, groups):
-            return None
-        return self.reader.search(query) if finds_few(self.reader, query) else None
+        query = lookup_of_few(self.reader, self.rest, self._stored, groups) if len(groups) > _FEW_GROUPS else None
+        return None if query is None else self.reader.search(query)
 
     def rows_at(self, numbers: pa.Array) -> pa.Table:
         return self._conformed(self.reader.take(numbers, self._stored))

@@ -51,6 +51,13 @@ class Scan:
         self._limit = limit
         self._parallelism = parallelism
 
+    @classmethod
+    def of(cls, plan: ScanPlan, opener: SplitOpener, *, limit: int | None, parallelism: int) -> "Scan":
+        """A scan that is planned already."""
+        scan = cls(plan.snapshot, plan.question, opener, limit=limit, parallelism=parallelism)
+        scan.plan = plan
+        return scan
+
     @cached_property
     def plan(self) -> ScanPlan:
         return plan_scan(self.snapshot, self.question)

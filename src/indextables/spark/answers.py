@@ -39,8 +39,10 @@ def known_count(frame: DataFrame) -> int | None:
         query = understood(_simplified(frame))
         _, plan = _planned(query)
         answer = count_from_log(plan)
+        if not answer.unknown:
+            return answer.rows
         scan = scan_of(query.asked, plan)
-        return scan.count() if not answer.unknown or is_counted(scan, answer.unknown) else None
+        return scan.count() if is_counted(scan, answer.unknown) else None
     except _LEFT_TO_SPARK:
         return None
 

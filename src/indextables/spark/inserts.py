@@ -11,7 +11,7 @@ from indextables.predicate import to_sql
 from indextables.spark.catalog import Entry, settled
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.frames import load
-from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, sequence
+from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, sequence
 from indextables.spark.relation import options_of
 
 
@@ -48,7 +48,7 @@ def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Inser
     verb = "OVERWRITE" if overwrite else "INTO"
     text = f"INSERT {verb} {entry.name} WITH ('path' = {literal(entry.location)}) SELECT 1"
     parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
-    rows = jvm_of(spark).PythonUtils.toSeq([frame._jdf.queryExecution().analyzed()])  # noqa: SLF001
+    rows = seq([frame._jdf.queryExecution().analyzed()], spark)  # noqa: SLF001
     return analyzed_insert(spark, parsed.withNewChildren(rows))
 
 

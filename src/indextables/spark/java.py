@@ -110,6 +110,14 @@ def seq(items: Sequence[Java], spark: Any) -> Java:
     return jvm_of(spark).PythonUtils.toSeq(list(items))
 
 
+def named_as(expression: Java, attribute: Java, spark: Any) -> Java:
+    """An expression under the name and id of a column: to the rest of a plan, it is that column."""
+    jvm = jvm_of(spark)
+    name, id_, qualifier = attribute.name(), attribute.exprId(), attribute.qualifier()
+    alias = jvm.org.apache.spark.sql.catalyst.expressions.Alias
+    return alias(expression, name, id_, qualifier, jvm.scala.Option.empty(), seq([], spark))
+
+
 def replacing(pairs: Iterable[tuple[Java, Java]], spark: Any) -> Java:
     """A partial function in the JVM that gives the second node of a pair for the first."""
     table = jvm_of(spark).java.util.HashMap()

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from indextables.spark.java import Java, jvm_of, kind, sequence
+from indextables.spark.java import Java, jvm_of, kind, named_as, seq, sequence
 from indextables.spark.types import spark_schema
 
 
@@ -19,9 +19,5 @@ def local_node(spark: Any, rows: pa.Table, output: Java) -> Java:
     logical, nothing = jvm.org.apache.spark.sql.catalyst.plans.logical, jvm.scala.Option.empty()
     if kind(below) == "LocalRelation":
         return logical.LocalRelation(output, below.data(), False, nothing)
-    alias, empty = jvm.org.apache.spark.sql.catalyst.expressions.Alias, jvm.PythonUtils.toSeq([])
-    labels = [
-        alias(own, wanted.name(), wanted.exprId(), wanted.qualifier(), nothing, empty)
-        for own, wanted in zip(sequence(below.output()), sequence(output), strict=True)
-    ]
-    return logical.Project(jvm.PythonUtils.toSeq(labels), below)
+    columns = zip(sequence(below.output()), sequence(output), strict=True)
+    return logical.Project(seq([named_as(own, wanted, spark) for own, wanted in columns], spark), below)

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 
 from indextables.errors import IndexTablesError, SplitGoneError
 from indextables.predicate import index_queries
-from indextables.read.lookup import finds_few, lookup
+from indextables.read.lookup import lookup_of_few
 from indextables.read.opener import SplitRef
 from indextables.read.plan import ScanPlan
 from indextables.spark.java import Java, jvm_of
@@ -83,10 +83,8 @@ def _is_lookup(relation: Relation, plan: ScanPlan) -> bool:
     smallest = min(unsure, key=lambda task: task.split.size)
     reader = scan_of(relation.asked, plan).open(smallest)
     try:
-        query = lookup(reader, question.predicate)
-        groups = range(reader.num_row_groups)
         have = [name for name in question.needed if name in reader.schema.names]
-        return query is not None and reader.index_costs_less(have, groups) and finds_few(reader, query)
+        return lookup_of_few(reader, question.predicate, have, range(reader.num_row_groups)) is not None
     except IndexTablesError:
         return True  # our own reader tells best what is wrong with a split
 

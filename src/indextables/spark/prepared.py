@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, jvm_of, sequence
+from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, seq, sequence
 from indextables.spark.needs import Needs, needs
 from indextables.spark.relation import Relation
 from indextables.spark.scans import TableScan
@@ -69,4 +69,4 @@ def _replaced(plan: Java, scans: dict[tuple[int, ...], Java], spark: Any) -> Jav
     if not children:
         return scans.get(ids_of(plan), plan) if Relation.of(plan) is not None else plan
     new = [_replaced(child, scans, spark) for child in children]
-    return plan.withNewChildren(jvm_of(spark).PythonUtils.toSeq(new))
+    return plan.withNewChildren(seq(new, spark))

@@ -88,7 +88,7 @@ class TableScan:
         read = workers.planned_read(self.relation.asked, self.plan, self.tasks, self.limit, one_task=self.is_one_task)
         return workers.node(spark, read, self.relation, self.columns)
 
-    @property
+    @cached_property
     def _here(self) -> Scan:
         return scan_of(self.relation.asked, self.plan, limit=self.limit)
 

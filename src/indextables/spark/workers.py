@@ -10,7 +10,7 @@ from pyspark.util import PythonEvalType
 from indextables.read.plan import ScanPlan, SplitTask
 from indextables.read.work import PlannedRead, ScanWork
 from indextables.spark.asked import Asked
-from indextables.spark.java import Java, jvm_of, sequence
+from indextables.spark.java import Java, jvm_of, named_as, seq, sequence
 from indextables.spark.options import FORMAT
 from indextables.spark.packing import packed
 from indextables.spark.relation import Relation
@@ -34,11 +34,11 @@ def node(spark: Any, read: PlannedRead, relation: Relation, columns: Sequence[st
     """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
     jvm, attributes = jvm_of(spark), sequence(relation.java.output())
     named = list(zip(attributes, relation.columns.values(), strict=True))
-    scan = _scan(spark, read, jvm.PythonUtils.toSeq([attribute for attribute, name in named if name in columns]))
+    scan = _scan(spark, read, seq([attribute for attribute, name in named if name in columns], spark))
     if len(columns) == len(attributes):
         return scan
-    outputs = [attribute if name in columns else _null(jvm, attribute) for attribute, name in named]
-    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(jvm.PythonUtils.toSeq(outputs), scan)
+    outputs = [attribute if name in columns else _null(attribute, spark) for attribute, name in named]
+    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(seq(outputs, spark), scan)
 
 
 def _scan(spark: Any, read: PlannedRead, output: Java) -> Java:
@@ -64,10 +64,7 @@ def _numbers(spark: Any, count: int, size: int) -> Java:
     return numbers.queryExecution().analyzed()
 
 
-def _null(jvm: Any, attribute: Java) -> Java:
+def _null(attribute: Java, spark: Any) -> Java:
     """Null by the name and id of a column."""
-    expressions = jvm.org.apache.spark.sql.catalyst.expressions
-    nothing, empty = expressions.Literal(None, attribute.dataType()), jvm.PythonUtils.toSeq([])
-    return expressions.Alias(
-        nothing, attribute.name(), attribute.exprId(), attribute.qualifier(), jvm.scala.Option.empty(), empty
-    )
+    literal = jvm_of(spark).org.apache.spark.sql.catalyst.expressions.Literal
+    return named_as(literal(None, attribute.dataType()), attribute, spark)

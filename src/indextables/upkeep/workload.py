@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from indextables.errors import PredicateError
-from indextables.predicate import And, Comparison, In, IsNull, NullSafeEqual, Op, Or, Predicate, StartsWith, read
+from indextables.predicate import Comparison, In, IsNull, NullSafeEqual, Op, Or, Predicate, StartsWith, read, terms_of
 from indextables.predicate.nodes import Column
 
 Given: TypeAlias = str | Predicate | tuple[str | Predicate, float]
@@ -90,7 +90,7 @@ def _conditions(text: str | Predicate, schema: pa.Schema) -> Iterator[Predicate]
     conjuncts: Sequence[Any] = [text] if not isinstance(text, str) or not _is_query(text) else _conjuncts_of(text)
     for conjunct in conjuncts:
         bound = read(conjunct, schema)
-        yield from bound.terms if isinstance(bound, And) else (bound,)
+        yield from terms_of(bound)
 
 
 def _is_query(text: str) -> bool:
