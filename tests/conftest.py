@@ -72,3 +72,12 @@ def spark() -> Iterator[Any]:
     )
     yield session
     session.stop()
+
+
+def tidied(session: Any) -> None:
+    """Takes back the views and tables that tests have put into the catalog of the one session."""
+    for table in session.catalog.listTables():
+        if table.isTemporary:
+            session.catalog.dropTempView(table.name)
+        else:
+            session.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import tidied
 from tests.docs.page import LANGUAGES, PAGES, ROOT, blocks_of, needs, run
 
 DOCS = ROOT / "docs"
@@ -31,11 +32,7 @@ def session(spark: Any) -> Iterator[Any]:
     yield enable(spark)
     for key in spark.conf.getAll.keys() - before:
         spark.conf.unset(key)
-    for table in spark.catalog.listTables():
-        if table.isTemporary:
-            spark.catalog.dropTempView(table.name)
-        else:
-            spark.sql(f"DROP TABLE `{table.name}`")
+    tidied(spark)
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from tests.conftest import tidied
 
 
 @pytest.fixture(scope="session")
@@ -9,3 +12,10 @@ def spark(spark: Any) -> Any:
     from indextables import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark
 
     return enable(enable(spark))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy(spark: Any) -> Iterator[None]:
+    """No module sees the views and tables of another."""
+    yield
+    tidied(spark)

@@ -198,7 +198,7 @@ def test_save_as_table(spark: Any, path: str) -> None:
 
     save(path=path, partitionBy="p")
     assert (spark.table("t").count(), IndexTable.open(path).layout.names) == (4, ("p",))
-    with pytest.raises(TableExistsError, match="there is a table `t` already"):
+    with pytest.raises(TableExistsError, match="there is a table `shop`.`t` already"):
         save()
     save("ignore")
     save("append")
@@ -267,7 +267,11 @@ def test_a_view_of_the_same_name_stays_what_the_name_means(spark: Any, path: str
     try:
         spark.sql(f"CREATE TABLE logs USING indextables LOCATION {literal(path)}")
         assert spark.table("logs").count() == 3
-        assert spark.table(f"{spark.catalog.currentDatabase()}.logs").columns == IndexTable.open(path).schema.names
+        assert spark.table("shop.logs").columns == IndexTable.open(path).schema.names
+        spark.sql("SELECT 4L AS id, 'b' AS day, 'new' AS message").write.format("indextables").mode(
+            "append"
+        ).saveAsTable("logs")
+        assert (spark.table("logs").count(), spark.table("shop.logs").count()) == (3, 4)
     finally:
         spark.catalog.dropTempView("logs")
 

@@ -88,14 +88,18 @@ def register(spark: SparkSession, parts: Sequence[str], location: str | None, co
     """Makes the catalog know a table: the one that is at a location, or a new one where the catalog wants it.
 
     Without columns Spark would ask for them in a process that knows nothing of the session, its credentials least of all.
-    A temporary view may have the same name; the database tells them apart.
     """
-    whole = parts if len(parts) > 1 else [spark.catalog.currentDatabase(), *parts]
+    whole = with_database(spark, parts)
     spark.catalog.createTable(quoted(whole), path=location, source=FORMAT, schema=columns)
     entry = entry_of(spark, whole)
     if entry is None:
         raise AssertionError("the catalog has it now")
     return entry
+
+
+def with_database(spark: SparkSession, parts: Sequence[str]) -> list[str]:
+    """A name that can only be a table's: temporary views, which may have the same name, are in no database."""
+    return list(parts) if len(parts) > 1 else [spark.catalog.currentDatabase(), *parts]
 
 
 def forget(spark: Any, entry: Entry) -> None:

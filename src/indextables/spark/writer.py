@@ -16,7 +16,17 @@ from indextables.errors import ConfigError, TableExistsError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
 from indextables.spark.arrangement import arranged
-from indextables.spark.catalog import Entry, brought_up_to_date, columns_at, entry_of, forget, known, parts_of, register
+from indextables.spark.catalog import (
+    Entry,
+    brought_up_to_date,
+    columns_at,
+    entry_of,
+    forget,
+    known,
+    parts_of,
+    register,
+    with_database,
+)
 from indextables.spark.inserts import insert_of_frame
 from indextables.spark.options import (
     ARRANGED,
@@ -123,13 +133,16 @@ class TableWriter(DataFrameWriter):
         partitionBy: Any = None,  # noqa: N803
         **options: Any,
     ) -> None:
-        """Writes to the `path` option, or to where the catalog has or wants the table, and makes the catalog know it."""
+        """Writes to the `path` option, or to where the catalog has or wants the table, and makes the catalog know it.
+
+        As everywhere in Spark, a temporary view of the same name is not what is meant.
+        """
         self._told(format, mode, partitionBy, options)
         if not self._ours:
             super().mode(self._mode)
             super().saveAsTable(name)
             return
-        self._save_named(parts_of(self._spark, name), _mode_named(self._mode))
+        self._save_named(with_database(self._spark, parts_of(self._spark, name)), _mode_named(self._mode))
 
     def _save_named(self, parts: Sequence[str], mode: Mode) -> None:
         entry = entry_of(self._spark, parts)
