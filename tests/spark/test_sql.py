@@ -174,6 +174,28 @@ def test_views_may_search(spark: Any, table: IndexTable) -> None:
     expected = table.scan(where="level = 'ERROR' AND message INDEXQUERY 'timeout' AND NOT message INDEXQUERY 'retry'")
     query = "SELECT id FROM slow WHERE level = 'ERROR' AND NOT message INDEXQUERY 'retry'"
     assert ids(spark.sql(query)) == sorted(expected.to_arrow()["id"].to_pylist()) != []
+    assert spark.table("slow").count() == table.count("message INDEXQUERY 'timeout'")
+
+
+def test_commands_that_run_at_once_may_search(spark: Any, table: IndexTable, tmp_path: Path) -> None:
+    search = "SELECT id, level FROM {} WHERE message INDEXQUERY 'timeout'"
+    expected = sorted(table.scan(query="message:timeout").to_arrow()["id"].to_pylist())
+    spark.sql("CREATE TABLE taken (id BIGINT, level STRING) USING parquet")
+    assert expected
+    for source in ("ours", f"indextables.`{table.path}`"):
+        asked = search.format(source)
+        spark.sql(f"INSERT OVERWRITE taken {asked}")
+        assert ids(spark.table("taken")) == expected
+        spark.sql(f"WITH slow AS ({asked}) INSERT INTO taken SELECT * FROM slow WHERE level = 'ERROR'")
+        assert len(ids(spark.table("taken"))) == len(expected) + table.count("level = 'ERROR'", query="message:timeout")
+        for form in ("parquet", "indextables"):
+            spark.sql(f"CREATE TABLE made USING {form} AS {asked}")
+            assert ids(spark.table("made")) == expected
+            spark.sql(f"WITH slow AS ({asked}) INSERT INTO made SELECT * FROM slow")
+            assert ids(spark.table("made")) == sorted([*expected, *expected])
+            spark.sql("DROP TABLE made")
+        spark.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/there' USING parquet {asked}")
+        assert ids(spark.read.parquet(f"{tmp_path}/there")) == expected
 
 
 def test_a_command_runs_once(spark: Any, table: IndexTable, tmp_path: Path) -> None:

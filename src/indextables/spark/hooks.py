@@ -103,7 +103,7 @@ def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options
     entry = brought_up_to_date(spark, parts, asked.given if isinstance(asked, TableFrameReader) else None)
     if entry is not None and isinstance(asked, TableFrameReader) and asked.is_of_the_past:
         return asked.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
-    return settled(original(asked, *args, **options))
+    return searched(settled(original(asked, *args, **options)))
 
 
 def _searched(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, **options: Any) -> DataFrame:

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 
 from indextables.errors import ConfigError
 from indextables.predicate import to_sql
-from indextables.spark.catalog import Entry, settled
+from indextables.spark.catalog import Entry
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
+from indextables.spark.fills import rows_of
 from indextables.spark.frames import load
 from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, sequence
 from indextables.spark.relation import options_of
@@ -39,7 +40,7 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
     if mode is None:
         raise _unsupported(kind(command), "use df.write.format('indextables').save(path)")
     given: dict[str, str] = {**command.table().options().asCaseSensitiveMap(), **dict(pairs(command.writeOptions()))}
-    return Insert(settled(frame_over(command.query(), spark)), mode, given)
+    return Insert(rows_of(command.query(), spark), mode, given)
 
 
 def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Insert:

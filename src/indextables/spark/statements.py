@@ -25,8 +25,8 @@ from indextables.spark.catalog import (
     known,
     quoted,
     register,
-    settled,
 )
+from indextables.spark.fills import over_tables, rows_of, with_inside
 from indextables.spark.inserts import analyzed_insert, literal
 from indextables.spark.java import Java, frame_over, kind, pairs, sequence
 from indextables.spark.options import FORMAT, settings_in, settings_of
@@ -53,12 +53,13 @@ def run(
     if plan is None:
         return original(spark, sqlQuery, args, **names)
     located = _located(spark, sqlQuery, plan)
-    plan = plan if located == sqlQuery else _parsed(spark, located)
+    plan = with_inside(plan if located == sqlQuery else _parsed(spark, located), spark)
     if kind(plan) in _CREATES and _is_for_us(plan):
         return _created(spark, plan, args)
     if kind(plan) == "InsertIntoStatement" and located != sqlQuery and not args and _is_into_ours(spark, plan):
         return _inserted(spark, plan)
-    return original(spark, located, args)
+    filled = None if args else over_tables(plan, spark)
+    return original(spark, located, args) if filled is None else frame_over(filled, spark)
 
 
 def _is_into_ours(spark: SparkSession, plan: Java) -> bool:
@@ -156,7 +157,7 @@ def _created(spark: SparkSession, plan: Java, args: Any) -> DataFrame:
     elif args:
         raise _refused("args", "write the values into the statement")
     else:
-        writer = TableWriter(settled(frame_over(plan.query(), spark))).format(FORMAT)
+        writer = TableWriter(rows_of(plan.query(), spark)).format(FORMAT)
         writer.options(**_given(plan)).partitionBy(*_terms(plan)).saveAsTable(quoted(parts))
     return _nothing(spark)
 
