@@ -115,6 +115,25 @@ def test_rows_that_an_index_finds_are_not_left_to_spark(spark: Any, tmp_path: Pa
     assert [row.key for row in found.collect()] == ["k77"]
 
 
+def test_counts_of_a_search_run_no_job(spark: Any, tmp_path: Path) -> None:
+    rows = pa.table({"n": range(90), "message": ["disk full", "all is well", None] * 30})
+    table = written(tmp_path / "t", rows, fields={"message": "text"})
+    table.prewarm()
+    frame = frame_of(spark, table).filter("indexquery(message, 'full')")
+    frame.createOrReplaceTempView("full")
+    spark.sparkContext.setJobGroup("counts", "of a search")
+    try:
+        assert frame.count() == 30
+        assert spark.sql("SELECT count(*) AS n FROM full").collect()[0].n == 30
+        assert spark.sql("SELECT count(*) AS n FROM full").first().n == 30
+        assert frame.agg({"*": "count"}).head()[0] == 30
+        assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("counts")) == []
+        assert spark.sql("SELECT count(*) AS n FROM full WHERE n > 44").first().n == 15
+        assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("counts")) != []
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
 def test_splits_that_are_gone_are_never_taken_for_empty(spark: Any, tmp_path: Path) -> None:
     table = written(tmp_path / "t", EVERY_TYPE)
     (split,) = Path(table.path).rglob("*.split")

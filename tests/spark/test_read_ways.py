@@ -26,6 +26,8 @@ QUERIES = [
     "SELECT * FROM {0} WHERE id IN (3, 333, 334) AND ({1} OR id > 300)",
     "SELECT * FROM {0} WHERE {s}",
     "SELECT count(*) FROM {0} WHERE {s}",
+    "SELECT count(1) AS n, count(*) AS m FROM {0} WHERE {s} AND {s} LIMIT 1",
+    "SELECT count(*), max(id) FROM {0} WHERE {s} LIMIT 0",
     "SELECT level, count(*) FROM {0} WHERE {s} OR {1} GROUP BY level",
     "SELECT id, {s} AS c, price FROM {0} WHERE {1}",
     "SELECT id FROM {0} WHERE NOT ({s}) AND ({1})",

@@ -7,7 +7,7 @@ from indextables.read.plan import SplitTask
 from indextables.read.rows import is_only_a_search, left_by_index
 from indextables.read.scan import Scan
 
-_MOST_SPLITS = 64  # each is looked into, one after the other
+_MOST_SPLITS = 256  # each is looked into, one after the other: 0.3 ms, and 2 ms the first time
 
 
 def has_few_rows(scan: Scan, most: int) -> bool:

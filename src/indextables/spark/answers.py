@@ -13,12 +13,13 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from indextables.errors import IndexTablesError
-from indextables.log import Snapshot
+from indextables.log.actions import Metadata
 from indextables.predicate import distinct_conjunction
 from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
 from indextables.read.at_hand import is_counted
 from indextables.read.extremes import extremes_from_log, merged_extremes
 from indextables.read.plan import ScanPlan, plan_scan
+from indextables.spark.asked import Asked
 from indextables.spark.catalyst import (
     NotUnderstoodError,
     TableQuery,
@@ -28,7 +29,7 @@ from indextables.spark.catalyst import (
     simplified,
     understood,
 )
-from indextables.spark.java import Java, UnknownIdsError, frame_over, kind, sequence
+from indextables.spark.java import Java, UnknownIdsError, frame_over, jvm_of, kind, sequence
 from indextables.spark.local import local_node
 from indextables.spark.snapshots import scan_of, settled
 
@@ -36,22 +37,21 @@ from indextables.spark.snapshots import scan_of, settled
 def known_count(frame: DataFrame) -> int | None:
     """The number of rows of a frame, if the log knows it, or indexes that are at hand."""
     try:
-        query = understood(_simplified(frame))
-        _, plan = _planned(query)
-        answer = count_from_log(plan)
-        if not answer.unknown:
-            return answer.rows
-        scan = scan_of(query.asked, plan)
-        return scan.count() if is_counted(scan, answer.unknown) else None
+        return _Table.of(understood(_simplified(frame)), by_index=True).rows
     except _LEFT_TO_SPARK:
         return None
 
 
-def known_groups(frame: DataFrame) -> DataFrame:
-    """The same frame, or one with the same columns whose rows are already known from the log."""
+def known_groups(frame: DataFrame, *, by_index: bool = False) -> DataFrame:
+    """The same frame, or one with the same columns whose rows are already known from the log.
+
+    With `by_index`, indexes that are at hand are asked too: that takes longer, and is for a frame that is about to be run.
+    """
     try:
+        if kind(_analyzed(frame)) not in _GROUPING:
+            return frame
         plan = _simplified(frame)
-        rows = _grouped(plan)
+        rows = _grouped(plan, by_index=by_index)
         spark = frame.sparkSession
         return frame if rows is None else frame_over(local_node(spark, rows, plan.output()), spark)
     except _LEFT_TO_SPARK:
@@ -60,6 +60,11 @@ def known_groups(frame: DataFrame) -> DataFrame:
 
 # Spark runs what we cannot look into, and reports what is wrong with it.
 _LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, UnknownIdsError)
+_LIMIT = "GlobalLimit"
+_GROUPING = {
+    "Aggregate",
+    _LIMIT,
+}  # nodes on top of a plan; a limit may be that of `first()`, of a frame that has one row
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +97,50 @@ Columns: TypeAlias = dict[Figure, pa.Array | pa.ChunkedArray]
 _EXTREMES = {"Min": "min", "Max": "max"}
 
 
-def _grouped(plan: Java) -> pa.Table | None:
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What is asked of a table, planned; `by_index` if indexes that are at hand may be asked too."""
+
+    asked: Asked
+    plan: ScanPlan
+    by_index: bool
+
+    @classmethod
+    def of(cls, query: TableQuery, *, by_index: bool) -> "_Table":
+        snapshot = settled(query.asked)
+        question = query.asked.question(snapshot, [])
+        predicate = distinct_conjunction(question.predicate, bound(query, question.schema))
+        return cls(query.asked, plan_scan(snapshot, replace(question, predicate=predicate)), by_index)
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.plan.snapshot.metadata
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.plan.question.schema
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, if that is known."""
+        answer = count_from_log(self.plan)
+        if not answer.unknown:
+            return answer.rows
+        if not self.by_index:
+            return None
+        scan = scan_of(self.asked, self.plan)
+        return scan.count() if is_counted(scan, answer.unknown) else None
+
+
+def _grouped(plan: Java, *, by_index: bool) -> pa.Table | None:
     """The rows of an aggregate of plain columns; None if splits would have to be opened."""
     if kind(plan) != "Aggregate":
         raise NotUnderstoodError
     query = understood(plan.child())
     keys = list(dict.fromkeys(query.column(key) for key in sequence(plan.groupingExpressions())))
     figures = [_figure(expression, query, keys) for expression in sequence(plan.aggregateExpressions())]
-    snapshot, scan = _planned(query)
-    found = _by_key(snapshot, scan, keys, figures) if keys else _overall(snapshot, scan, figures)
+    table = _Table.of(query, by_index=by_index)
+    found = _by_key(table, keys, figures) if keys else _overall(table, figures)
     if found is None:
         return None
     columns = [found[figure] for figure in figures]
@@ -111,39 +151,38 @@ def _grouped(plan: Java) -> pa.Table | None:
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _by_key(snapshot: Snapshot, scan: ScanPlan, keys: list[str], figures: list[Figure]) -> Columns | None:
+def _by_key(table: _Table, keys: list[str], figures: list[Figure]) -> Columns | None:
     """No groups without rows."""
     if any(isinstance(figure, (Values, Extreme)) for figure in figures):
         return None
-    known, answer = groups_from_log(scan, keys, snapshot.metadata)
+    known, answer = groups_from_log(table.plan, keys, table.metadata)
     if answer.unknown:
         return None
-    groups = summed(known, keys, scan.question.schema)
+    groups = summed(known, keys, table.schema)
     return {**{Key(key): groups.column(i) for i, key in enumerate(keys)}, Rows(): groups.column(len(keys))}
 
 
-def _overall(snapshot: Snapshot, scan: ScanPlan, figures: list[Figure]) -> Columns | None:
+def _overall(table: _Table, figures: list[Figure]) -> Columns | None:
     """One row, of no rows too."""
     found: Columns = {}
     for figure in figures:
-        value = _known(snapshot, scan, figure)
+        value = _known(table, figure)
         if value is None:
             return None
         found[figure] = value
     return found
 
 
-def _known(snapshot: Snapshot, scan: ScanPlan, figure: Figure) -> pa.Array | None:
+def _known(table: _Table, figure: Figure) -> pa.Array | None:
     match figure:
         case Rows():
-            total = count_from_log(scan)
-            return None if total.unknown else pa.array([total.rows], pa.int64())
+            return None if (rows := table.rows) is None else pa.array([rows], pa.int64())
         case Values():
-            values = values_from_log(scan, figure.column)
+            values = values_from_log(table.plan, figure.column)
             return None if values is None else pa.array([values], pa.int64())
         case Extreme():
-            ends, unknown = extremes_from_log(scan, figure.column, snapshot.metadata)
-            kind_of = scan.question.schema.field(figure.column).type
+            ends, unknown = extremes_from_log(table.plan, figure.column, table.metadata)
+            kind_of = table.schema.field(figure.column).type
             return None if unknown else pa.array([merged_extremes(ends)[figure.end]], kind_of)
         case Key():
             raise AssertionError("there are no keys")
@@ -188,17 +227,15 @@ def _is_not_null(counted: Java) -> bool:
     return kind(counted) == "Literal" and counted.value() is not None
 
 
-def _planned(query: TableQuery) -> tuple[Snapshot, ScanPlan]:
-    snapshot = settled(query.asked)
-    question = query.asked.question(snapshot, [])
-    predicate = distinct_conjunction(question.predicate, bound(query, question.schema))
-    return snapshot, plan_scan(snapshot, replace(question, predicate=predicate))
-
-
 def _simplified(frame: DataFrame) -> Java:
     """The plan of a frame, if it is worth a look: one over our tables that nobody wants in Spark's cache."""
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - see catalyst
-    level = frame.storageLevel
+    plan, spark, level = _analyzed(frame), frame.sparkSession, frame.storageLevel
     if not is_over_a_table(plan) or level.useMemory or level.useDisk:
         raise NotUnderstoodError
-    return simplified(plan, frame.sparkSession)
+    if kind(plan) == _LIMIT:
+        plan = jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.EliminateLimits.apply(plan)
+    return simplified(plan, spark)
+
+
+def _analyzed(frame: DataFrame) -> Java:
+    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - see catalyst

@@ -67,12 +67,17 @@ def _count(original: Callable[..., int], frame: DataFrame) -> int:
 
 
 def _prepared(original: Callable[..., Any], frame: DataFrame, *args: Any, **options: Any) -> Any:
-    return original(prepared(frame), *args, **options)
+    return original(_ready(frame), *args, **options)
+
+
+def _ready(frame: DataFrame) -> DataFrame:
+    """A frame that is about to be run."""
+    return prepared(known_groups(frame, by_index=True))
 
 
 def _iterated(original: Callable[..., Iterator[Row]], frame: DataFrame, *args: Any, **options: Any) -> Iterator[Row]:
     """Spark starts at once, and rows are read while they are asked for: what is missing may be missed late."""
-    return _told(original(prepared(frame), *args, **options))
+    return _told(original(_ready(frame), *args, **options))
 
 
 def _told(rows: Iterator[Row]) -> Iterator[Row]:
@@ -87,7 +92,7 @@ def _is_empty(original: Callable[..., bool], frame: DataFrame) -> bool:
 def _show(original: Callable[..., None], frame: DataFrame, n: int = 20, *args: Any, **options: Any) -> None:
     """Spark reads one row more than it shows, to know whether there are more."""
     if isinstance(n, int) and n >= 0 and is_over_tables(frame):
-        frame = prepared(frame.limit(min(n + 1, _MOST_ROWS)))
+        frame = _ready(frame.limit(min(n + 1, _MOST_ROWS)))
     original(frame, n, *args, **options)
 
 
