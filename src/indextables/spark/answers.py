@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.errors import IndexTablesError
@@ -19,6 +20,7 @@ from indextables.read.answers import count_from_log, groups_from_log, summed, va
 from indextables.read.at_hand import is_counted
 from indextables.read.extremes import extremes_from_log, merged_extremes
 from indextables.read.plan import ScanPlan, plan_scan
+from indextables.schema import column_named
 from indextables.spark.catalyst import (
     NotUnderstoodError,
     TableQuery,
@@ -59,7 +61,7 @@ def known_groups(frame: DataFrame) -> DataFrame:
 
 
 # Spark runs what we cannot look into, and reports what is wrong with it.
-_LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, UnknownIdsError)
+_LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, PySparkException, UnknownIdsError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _grouped(plan: Java) -> pa.Table | None:
     """The rows of an aggregate of plain columns; None if splits would have to be opened."""
     if kind(plan) != "Aggregate":
         raise NotUnderstoodError
-    query = understood(plan.child())
+    query = _spelled(understood(plan.child()))
     keys = list(dict.fromkeys(query.column(key) for key in sequence(plan.groupingExpressions())))
     figures = [_figure(expression, query, keys) for expression in sequence(plan.aggregateExpressions())]
     snapshot, scan = _planned(query)
@@ -109,6 +111,12 @@ def _grouped(plan: Java) -> pa.Table | None:
         for i, (figure, column) in enumerate(zip(figures, columns, strict=True))
     ]
     return pa.table(columns, schema=pa.schema(fields))
+
+
+def _spelled(query: TableQuery) -> TableQuery:
+    """The query with columns spelled as the table spells them; a reader may have asked for them in other letters."""
+    schema = settled(query.asked).metadata.arrow_schema()
+    return replace(query, names={id_: column_named(schema, name) for id_, name in query.names.items()})
 
 
 def _by_key(snapshot: Snapshot, scan: ScanPlan, keys: list[str], figures: list[Figure]) -> Columns | None:
