@@ -123,6 +123,22 @@ def test_a_named_table_is_pruned_counted_and_searched_as_by_its_path(spark: Any,
     assert rows(spark.table("logs").filter("id > 3")) == []
 
 
+def test_a_frame_shows_one_version_of_a_table_in_subqueries_too(spark: Any, path: str) -> None:
+    table = written(path)
+    spark.sql(f"CREATE TABLE logs USING indextables LOCATION {literal(path)}")
+    spark.sql("CREATE VIEW last AS SELECT id FROM logs WHERE id = (SELECT max(id) FROM logs)")
+    texts = [
+        "SELECT id, (SELECT count(*) FROM logs) AS n FROM logs WHERE id = (SELECT max(id) FROM logs)",
+        "WITH l AS (SELECT * FROM logs) SELECT id, 3 FROM l WHERE id NOT IN (SELECT id FROM logs WHERE id < 3)",
+        "SELECT id, 3 FROM last",
+        "SELECT id, 3 FROM logs WHERE id > 2 AND id IN (SELECT id FROM logs WHERE message INDEXQUERY 'full')",
+    ]
+    frames = [spark.sql(text) for text in texts]
+    table.append(pa.table({"id": [4], "day": ["c"], "message": ["full again"]}))
+    assert [rows(frame) for frame in frames] == [[(3, 3)]] * len(frames)
+    assert [max(rows(spark.sql(text)))[0] for text in texts] == [4] * len(texts)
+
+
 def test_columns_that_came_later_are_seen(spark: Any, path: str) -> None:
     table = written(path)
     spark.sql(f"CREATE TABLE logs USING indextables LOCATION {literal(path)}")

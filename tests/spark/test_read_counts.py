@@ -119,6 +119,31 @@ def test_aggregates_of_counts_are_taken_from_the_log(hollow: Any) -> None:
     assert hollow.filter("level = 'none'").groupBy("level").count().collect() == []
 
 
+def test_figures_of_columns_in_other_letters(hollow: Any, enabled: Any) -> None:
+    path = hollow._jdf.queryExecution().analyzed().options().get("path")
+    frame = enabled.read.format("indextables").schema("ID long, Level string, AT timestamp").load(path)
+    assert sorted(row["count"] for row in frame.groupBy("level").count().collect()) == [15] * 4
+    figures = enabled.sql("SELECT max(id), count(at), count(*) FROM {frame}", frame=frame)
+    assert tuple(figures.first()) == (59, 48, 60)
+
+
+def test_days_that_python_does_not_know(enabled: Any, tmp_path: Path) -> None:
+    days = enabled.sql("SELECT id, date_add(DATE '9999-12-30', CAST(id AS INT)) AS day, day AS at FROM range(5)")
+    days = days.withColumn("at", days.day.cast("timestamp"))
+    days.write.format("indextables").option("partitionBy", "day").save(str(tmp_path / "t"))
+    frame, text = enabled.read.format("indextables").load(str(tmp_path / "t")), "CAST({} AS STRING)"
+    for split in (tmp_path / "t").rglob("*.split"):
+        split.unlink()
+    last = enabled.sql("SELECT max(day) AS day, min(at) AS at FROM {days}", days=frame)
+    assert tuple(last.selectExpr(text.format("day"), text.format("at")).first()) == (
+        "+10000-01-03",
+        "9999-12-30 00:00:00",
+    )
+    assert frame.filter("day > DATE '9999-12-31'").count() == 3
+    groups = frame.groupBy("day").count().selectExpr(text.format("day"), "count")
+    assert ("+10000-01-01", 1) in [tuple(row) for row in groups.collect()]
+
+
 def test_columns_of_the_frame_are_columns_of_its_groups(hollow: Any) -> None:
     groups = hollow.groupBy(hollow.level).count()
     ordered = groups.filter(hollow.level.isNotNull()).orderBy(hollow["level"].desc()).select(hollow.level, "count")

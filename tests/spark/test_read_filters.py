@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable, IndexTablesError, col
+from indextables.errors import UnsupportedOperatorError
 from tests.spark.samples import written
 
 pytestmark = pytest.mark.spark
@@ -128,6 +129,37 @@ def test_searches_are_columns_too(frame: Any, table: IndexTable) -> None:
         frame.alias("b"), (F.col("a.id") == F.col("b.id")) & indexquery("b.message", "timeout")
     )
     assert ids(pairs.select("a.id")) == wanted
+
+
+def test_a_search_is_of_the_column_that_it_names(enabled: Any, tmp_path: Path) -> None:
+    """Whatever else the frame reads, in whatever letters, and whatever else is called as answers are."""
+    schema = pa.schema({"id": pa.int64(), "host": pa.string(), "message": pa.string(), "_indexquery_0": pa.bool_()})
+    table = IndexTable.create(tmp_path / "t", schema, fields={"message": "text"})
+    lines = {"id": [1, 2, 3], "host": ["disk", "web", None], "message": ["web", "disk", "disk"]}
+    table.append(pa.table({**lines, "_indexquery_0": [False, True, None]}))
+    read = enabled.read.format("indextables").schema
+    host = read("host string").load(table.path).filter("indexquery(host, 'disk')")
+    assert (host.count(), [row.host for row in host.collect()]) == (1, ["disk"])
+    shouted = read("ID long, MESSAGE string").load(table.path).filter("indexquery(message, 'disk')")
+    assert (shouted.count(), ids(shouted.withColumnRenamed("ID", "id"))) == (2, [2, 3])
+    with pytest.raises(UnsupportedOperatorError, match="has a column _indexquery_0"):
+        enabled.read.format("indextables").load(table.path).filter("indexquery(message, 'disk')")
+
+
+def test_subqueries_of_frames_may_name_columns_of_the_query_around_them(frame: Any, table: IndexTable) -> None:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    from indextables.functions import indexquery  # noqa: PLC0415
+
+    a, b, same = frame.alias("a"), frame.alias("b"), F.col("b.id") == F.col("a.number").outer()
+    wanted = found(table, where="number IN (0, 1, 2, 3, 7)")
+    assert ids(a.filter(b.filter(same).exists()).select("a.id")) == wanted != []
+    assert ids(a.filter(b.where(same).select(F.max("b.id")).scalar() > 6)) == found(table, where="number = 7")
+    assert ids(a.lateralJoin(b.filter(same & (F.col("b.id") > 2)).withColumn("x", F.lit(1)).select("x"))) == found(
+        table, where="number IN (3, 7)"
+    )
+    searched = a.filter(b.filter(same & indexquery("b.message", "timeout")).exists())
+    assert ids(searched) == found(table, where="number IN (2, 7)")
 
 
 REFUSED = [

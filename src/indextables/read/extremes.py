@@ -1,7 +1,5 @@
 """The least and the greatest value of a column, from the log as far as it knows them."""
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,15 +30,15 @@ def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False
     numbers = values.filter(pc.invert(pc.is_nan(values))) if nan else values
     ends = pc.min_max(numbers)
-    greatest = pa.array([float("nan")], values.type) if nan else pa.array([ends["max"].as_py()], values.type)
-    least = ends["min"].as_py() if ends["min"].is_valid or not nan else float("nan")
-    return pa.table({"min": pa.array([least], values.type), "max": greatest})
+    least = ends["min"] if ends["min"].is_valid or not nan else float("nan")
+    greatest = float("nan") if nan else ends["max"]
+    return pa.table({"min": pa.array([least], values.type), "max": pa.array([greatest], values.type)})
 
 
-def merged_extremes(ends: pa.Table) -> dict[str, Any]:
-    """The least and greatest value of all, out of those of splits."""
+def merged_extremes(ends: pa.Table) -> dict[str, pa.Scalar]:
+    """The least and greatest value of all, out of those of splits; Python has no dates after the year 9999."""
     low, high = (extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema) for end in ("min", "max"))
-    return {"min": low["min"][0].as_py(), "max": high["max"][0].as_py()}
+    return {"min": low["min"][0], "max": high["max"][0]}
 
 
 def _bound(splits: pa.Table, end: str, column: str, kind: pa.DataType) -> pa.Array:

@@ -137,13 +137,13 @@ class Scan:
 
     def min(self, column: str) -> Any:
         """The least value of a column, None where there is none; from the log, as far as it knows."""
-        return self._extremes(column)["min"]
+        return self._extremes(column)["min"].as_py()
 
     def max(self, column: str) -> Any:
         """The greatest value of a column; NaN is greater than any number, as in Spark."""
-        return self._extremes(column)["max"]
+        return self._extremes(column)["max"].as_py()
 
-    def _extremes(self, column: str) -> dict[str, Any]:
+    def _extremes(self, column: str) -> dict[str, pa.Scalar]:
         self._unlimited()
         name = self._column(column)
         known, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)

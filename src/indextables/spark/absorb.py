@@ -43,8 +43,8 @@ _ROUNDS = 10  # Spark's rules move a condition by one or more nodes each time
 def absorbed(frame: DataFrame) -> DataFrame:
     """The same rows, of which scans leave out early what filters leave out later; or the frame as it is."""
     spark: Any = frame.sparkSession
-    plan = plan_of(frame)
     try:
+        plan = plan_of(frame)
         answered = with_searches(plan, spark)
         if answered is plan and _is_cached(frame, spark):
             return frame  # to Spark, a relation that knows a condition is not the one that it has in its cache
@@ -56,7 +56,10 @@ def absorbed(frame: DataFrame) -> DataFrame:
 
 def searched(frame: DataFrame) -> DataFrame:
     """The same rows, with all searches answered; a frame without searches as it is."""
-    return absorbed(frame) if has_searches(plan_of(frame), frame.sparkSession) else frame
+    try:
+        return absorbed(frame) if has_searches(plan_of(frame), frame.sparkSession) else frame
+    except PySparkException:
+        return frame  # a subquery in the making has columns of the query around it, and no plan of its own
 
 
 def narrowed(plan: Java, spark: Any) -> Java:

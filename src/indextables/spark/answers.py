@@ -2,7 +2,7 @@
 
 Spark's Python data sources are not asked to aggregate. The plan of a frame says whether its answer is made of such figures
 over filters and plain columns of one of our tables; if the log knows all of them exactly, no split is opened and no task is
-run.
+run. How many rows a search finds is also known to indexes; those that are at hand are asked when a frame is run.
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.errors import IndexTablesError
@@ -19,6 +20,7 @@ from indextables.read.answers import count_from_log, groups_from_log, summed, va
 from indextables.read.at_hand import is_counted
 from indextables.read.extremes import extremes_from_log, merged_extremes
 from indextables.read.plan import ScanPlan, plan_scan
+from indextables.schema import column_named
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import (
     NotUnderstoodError,
@@ -59,12 +61,9 @@ def known_groups(frame: DataFrame, *, by_index: bool = False) -> DataFrame:
 
 
 # Spark runs what we cannot look into, and reports what is wrong with it.
-_LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, UnknownIdsError)
+_LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, PySparkException, UnknownIdsError)
 _LIMIT = "GlobalLimit"
-_GROUPING = {
-    "Aggregate",
-    _LIMIT,
-}  # nodes on top of a plan; a limit may be that of `first()`, of a frame that has one row
+_GROUPING = {"Aggregate", _LIMIT}  # on top of a plan; the limit may be that of `first()`, over one row
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def _grouped(plan: Java, *, by_index: bool) -> pa.Table | None:
     """The rows of an aggregate of plain columns; None if splits would have to be opened."""
     if kind(plan) != "Aggregate":
         raise NotUnderstoodError
-    query = understood(plan.child())
+    query = _spelled(understood(plan.child()))
     keys = list(dict.fromkeys(query.column(key) for key in sequence(plan.groupingExpressions())))
     figures = [_figure(expression, query, keys) for expression in sequence(plan.aggregateExpressions())]
     table = _Table.of(query, by_index=by_index)
@@ -149,6 +148,12 @@ def _grouped(plan: Java, *, by_index: bool) -> pa.Table | None:
         for i, (figure, column) in enumerate(zip(figures, columns, strict=True))
     ]
     return pa.table(columns, schema=pa.schema(fields))
+
+
+def _spelled(query: TableQuery) -> TableQuery:
+    """The query with columns spelled as the table spells them; a reader may have asked for them in other letters."""
+    schema = settled(query.asked).metadata.arrow_schema()
+    return replace(query, names={id_: column_named(schema, name) for id_, name in query.names.items()})
 
 
 def _by_key(table: _Table, keys: list[str], figures: list[Figure]) -> Columns | None:

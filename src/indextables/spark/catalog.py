@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,9 +17,9 @@ from pyspark.sql.types import StructType
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.spark.asked import Asked
 from indextables.spark.frames import decided, in_session
-from indextables.spark.java import Java, frame_over, jvm_of, plan_of
+from indextables.spark.java import Java, frame_over, jvm_of, plan_of, replacing
 from indextables.spark.options import FORMAT
-from indextables.spark.relation import copied, options_of, with_relations
+from indextables.spark.relation import copied, options_of, relations_in
 from indextables.spark.types import spark_schema
 
 logger = logging.getLogger(__name__)
@@ -108,11 +109,17 @@ def forget(spark: Any, entry: Entry) -> None:
 
 
 def settled(frame: DataFrame) -> DataFrame:
-    """The same frame; its relations have a path and a version, as those of `spark.read.load` have."""
-    spark = frame.sparkSession
-    plan = plan_of(frame)
-    new = with_relations(plan, spark, lambda relation: _settled(spark, relation))
-    return frame if new is plan else frame_over(new, spark)
+    """The same frame; its relations, in subqueries too, have a path and a version, as those of `spark.read.load` have.
+
+    A table that is named several times is seen at one version.
+    """
+    spark, plan = frame.sparkSession, plan_of(frame)
+    loose = [relation for relation in relations_in(plan) if not _keys(options_of(relation)) >= _SETTLED]
+    if not loose:
+        return frame
+    decide = cache(lambda given: decided(spark, dict(given))[0])
+    pairs = [(one, copied(spark, one, decide(_located(spark, one)))) for one in loose]
+    return frame_over(plan.transformWithSubqueries(replacing(pairs, spark)), spark)
 
 
 def quoted(parts: Sequence[str]) -> str:
@@ -124,14 +131,16 @@ def quoted(parts: Sequence[str]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
-def _settled(spark: SparkSession, relation: Java) -> Java:
+def _located(spark: SparkSession, relation: Java) -> frozenset[tuple[str, str]]:
+    """The options of a relation, with the path of the table that it names."""
     options = options_of(relation)
-    keys = {key.lower() for key in options}
-    if keys >= _SETTLED:
-        return relation
-    if "path" not in keys and relation.identifier().isDefined():
+    if "path" not in _keys(options) and relation.identifier().isDefined():
         options["path"] = _location_of(spark, relation.identifier().get())
-    return copied(spark, relation, decided(spark, options)[0])
+    return frozenset(options.items())
+
+
+def _keys(options: Mapping[str, str]) -> set[str]:
+    return {key.lower() for key in options}
 
 
 def _location_of(spark: SparkSession, identifier: Java) -> str:

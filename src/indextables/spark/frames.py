@@ -86,7 +86,13 @@ class TableFrameReader(DataFrameReader):
 
 def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
     """A frame over the table that the options name, in the session's ways."""
-    given, snapshot = decided(spark, options)
+    return frame_at(spark, *decided(spark, options), schema)
+
+
+def frame_at(
+    spark: SparkSession, given: Mapping[str, str], snapshot: Snapshot, schema: StructType | str | None = None
+) -> DataFrame:
+    """A frame over the table that decided options name, at their version."""
     wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
     columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
     refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=Asked.of(given).case_sensitive)

@@ -1,6 +1,6 @@
 """Our relations in Spark's plans: what they ask for, and the same relations asking for more."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.asked import Asked, as_option, search_name
-from indextables.spark.java import Java, jvm_of, kind, labels, over, seq, sequence, strings
+from indextables.spark.java import Java, jvm_of, kind, labels, seq, sequence, strings
 from indextables.spark.options import ABSORBED, FORMAT, SEARCHES
 
 
@@ -110,12 +110,10 @@ def copied(
     )
 
 
-def with_relations(plan: Java, spark: Any, change: Callable[[Java], Java]) -> Java:
-    """The plan with each relation of ours changed; the very same plan where nothing changes."""
-    if is_ours(plan):
-        return change(plan)
-    children = sequence(plan.children())
-    return over(children, [with_relations(child, spark, change) for child in children], plan, spark)
+def relations_in(plan: Java) -> list[Java]:
+    """The relations of ours in a plan, in its subqueries too."""
+    parts = [plan, *sequence(plan.subqueriesAll())]
+    return [leaf for part in parts for leaf in sequence(part.collectLeaves()) if is_ours(leaf)]
 
 
 def _table(jvm: Any, schema: Java) -> Java:

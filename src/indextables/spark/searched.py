@@ -12,6 +12,7 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 
 from indextables.predicate import IndexQuery
+from indextables.spark.asked import search_name
 from indextables.spark.catalyst import NotUnderstoodError, text
 from indextables.spark.function import FUNCTIONS, INDEXQUERYALL, refusal
 from indextables.spark.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
@@ -51,11 +52,11 @@ class _Search:
 
     def of(self, relation: Relation) -> IndexQuery:
         names = relation.names
-        if not self.columns or set(self.columns) == names.keys():
-            return IndexQuery(None, self.query)
-        if len(self.columns) > 1:
+        if len(self.columns) == 1:
+            return IndexQuery(names[self.columns[0]], self.query)  # also where the frame reads no other column
+        if self.columns and set(self.columns) != names.keys():
             raise refusal(self.query, "it names several columns; it takes one, or all of a table")
-        return IndexQuery(names[self.columns[0]], self.query)
+        return IndexQuery(None, self.query)
 
     def stands_on(self, plan: Java) -> bool:
         return set(self.columns) <= set(ids_of(plan))
@@ -135,6 +136,8 @@ class _Searching:
         known = next((id_ for id_, other in relation.searches.items() if other == node), None)
         if known is not None:
             return relation.java, _column(relation.java, known)
+        if (name := search_name(len(relation.asked.searches))) in relation.names.values():
+            raise refusal(search.query, f"the table has a column {name}, which is what its answer would be called")
         wide = relation.searching(self.spark, node)
         wide.asked.question(settled(wide.asked))  # a search that cannot be read is an error here and now
         return wide.java, sequence(wide.java.output())[-1]

@@ -6,6 +6,7 @@ text, and what its plan asks of our tables goes to their scans (`absorb`). A tex
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from inspect import unwrap
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -17,7 +18,7 @@ from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_groups
 from indextables.spark.catalog import settled
 from indextables.spark.commands import run
-from indextables.spark.frames import load, register
+from indextables.spark.frames import decided, frame_at, register
 from indextables.spark.function import register_functions
 from indextables.spark.statements import run as run_statement
 from indextables.statement import TableAt, recognised, rewritten
@@ -56,13 +57,16 @@ def answer(ask_spark: Asking, spark: SparkSession, sqlQuery: str, *args: Any, **
 
 @contextmanager
 def _views(spark: SparkSession, tables: Sequence[TableAt]) -> Iterator[None]:
-    """The tables as views, while Spark looks up what a text names; its plan holds what it found."""
-    made = []
+    """The tables as views, while Spark looks up what a text names; its plan holds what it found.
+
+    A path that is named several times is seen at one version.
+    """
+    made, decide = [], cache(lambda given: decided(spark, dict(given)))
     try:
         for table in tables:
             given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
-            frame = load(spark, {key: value for key, value in given.items() if value is not None})
-            frame.createTempView(table.name)
+            said = frozenset((key, value) for key, value in given.items() if value is not None)
+            frame_at(spark, *decide(said)).createTempView(table.name)
             made.append(table.name)
         yield
     finally:
