@@ -91,7 +91,7 @@ def normalize(schema: pa.Schema) -> pa.Schema:
     Traceback (most recent call last):
     indextables.errors.SchemaError: column 'tags' has type list<item: string>, which a table cannot hold; ...
     """
-    _refuse_ambiguous_names(schema.names)
+    refuse_ambiguous_names(schema.names)
     return pa.schema([pa.field(f.name, _table_type(f.name, f.type), nullable=f.nullable) for f in schema])
 
 
@@ -159,7 +159,8 @@ def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
     )
 
 
-def _refuse_ambiguous_names(names: list[str]) -> None:
+def refuse_ambiguous_names(names: list[str]) -> None:
+    """A SchemaError for two columns of one name, in any letter case, or of none."""
     twice = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
     if twice:
         same = [name for name in names if name.lower() == twice[0]]

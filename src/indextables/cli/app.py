@@ -12,12 +12,14 @@ from indextables.release import __version__
 
 
 class _Verbs(TyperGroup):
-    """Errors of the library come out as one sentence; with `--debug`, as they are."""
+    """Errors come out as one sentence; with `--debug`, as they are."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except IndexTablesError as error:
+        except BrokenPipeError:  # who read has read enough
+            raise
+        except (IndexTablesError, OSError) as error:
             if ctx.params["debug"]:
                 raise
             typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)

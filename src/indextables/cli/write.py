@@ -18,6 +18,7 @@ from indextables.cli.options import (
     opened,
     refuse_file,
     settings,
+    types,
 )
 from indextables.cli.output import facts, show_figures, show_report
 from indextables.errors import ConfigError, TableNotFoundError
@@ -37,6 +38,14 @@ def import_(
         str | None, typer.Option("--text", help="Columns of a new table to be searched by their words.")
     ] = None,
     columns: Columns = None,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="The type of a column in CSV or JSON lines: 'price=decimal(10,2)'; may be repeated.",
+        ),
+    ] = None,
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", help="What parts the values of a CSV file: ';'.")
     ] = None,
@@ -54,7 +63,8 @@ def import_(
     table = _existing(path, given)
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
-    rows = rows_in(files, names(columns), like=None if table is None else table.schema, delimiter=delimiter)
+    known = {} if table is None else dict(zip(table.schema.names, table.schema.types, strict=True))
+    rows = rows_in(files, names(columns), types=known, named=types(type_), delimiter=delimiter)
     fields = dict.fromkeys(names(text) or (), "text")
     if table is not None and (partition_by or fields):
         raise ConfigError(
@@ -64,9 +74,9 @@ def import_(
             value=partition_by or text,
         )
     if dry_run:
-        types = {field.name: type_name(field.type) for field in normalize(rows.schema)}
+        found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
         mode = "create" if table is None else "overwrite" if overwrite else "append"
-        show_figures({"table": path, "would": mode, "columns": types}, as_json=as_json)
+        show_figures({"table": path, "would": mode, "columns": found}, as_json=as_json)
         return
     with rows_read(rows) as batches:
         read = pa.RecordBatchReader.from_batches(rows.schema, batches)
