@@ -1,5 +1,6 @@
 """The command `indextables`. Each verb calls the library and hands what it gives to a renderer."""
 
+import os
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ class _Verbs(TyperGroup):
         except (IndexTablesError, OSError) as error:
             if ctx.params["debug"]:
                 raise
-            typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+            typer.secho(f"error: {error}", err=True, fg=None if "NO_COLOR" in os.environ else typer.colors.RED)
             raise typer.Exit(1) from None
 
 

@@ -19,17 +19,26 @@ Settings = Annotated[
     list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
-AtVersion = Annotated[int | None, typer.Option("--version", "-v", help="The table as it was after this version.")]
+AtVersion = Annotated[
+    int | None, typer.Option("--version", "-v", metavar="N", help="The table as it was after this version.")
+]
 AtTime = Annotated[
-    str | None, typer.Option("--timestamp", "-t", help="The table as it was then: 2024-01-31T12:00:00Z.")
+    str | None,
+    typer.Option("--timestamp", "-t", metavar="TIME", help="The table as it was then: 2024-01-31T12:00:00Z."),
 ]
 Where = Annotated[
-    str | None, typer.Option("--where", "-w", help="A condition in SQL: \"day = '2024-01-31' AND n > 3\".")
+    str | None,
+    typer.Option("--where", "-w", metavar="SQL", help="A condition in SQL: \"day = '2024-01-31' AND n > 3\"."),
 ]
-ON_PARTITIONS = typer.Option("--where", "-w", help="A condition on partition columns: \"day < '2024-01-01'\".")
-Query = Annotated[str | None, typer.Option("--query", "-q", help="A search: 'message:timeout AND NOT level:INFO'.")]
+ON_PARTITIONS = typer.Option(
+    "--where", "-w", metavar="SQL", help="A condition on partition columns: \"day < '2024-01-01'\"."
+)
+Query = Annotated[
+    str | None, typer.Option("--query", "-q", metavar="SEARCH", help="A search: 'message:timeout AND NOT level:INFO'.")
+]
 Columns = Annotated[
-    str | None, typer.Option("--columns", "-c", help="Columns, separated by commas; all of them otherwise.")
+    str | None,
+    typer.Option("--columns", "-c", metavar="COLUMNS", help="Columns, separated by commas; all of them otherwise."),
 ]
 
 

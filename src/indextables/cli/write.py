@@ -29,13 +29,15 @@ from indextables.write.job import Mode, commit_job, plan_job, write_task
 
 def import_(
     path: Table,
-    files: Annotated[list[Path], typer.Argument(help="Parquet, CSV or JSON lines.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Parquet, CSV or JSON lines.")],
     *,
     partition_by: Annotated[
-        str | None, typer.Option("--partition-by", "-p", help="The layout of a new table: 'tenant, day(ts)'.")
+        str | None,
+        typer.Option("--partition-by", "-p", metavar="LAYOUT", help="The layout of a new table: 'tenant, day(ts)'."),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", help="Columns of a new table to be searched by their words.")
+        str | None,
+        typer.Option("--text", metavar="COLUMNS", help="Columns of a new table to be searched by their words."),
     ] = None,
     columns: Columns = None,
     type_: Annotated[
@@ -47,7 +49,7 @@ def import_(
         ),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", help="What parts the values of a CSV file: ';'.")
+        str | None, typer.Option("--delimiter", metavar="MARK", help="What parts the values of a CSV file: ';'.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
     dry_run: DryRun = False,
@@ -92,7 +94,7 @@ def drop_partitions(
     *,
     where: Annotated[str, ON_PARTITIONS],
     time_zone: Annotated[
-        str, typer.Option("--time-zone", help="That of times in the condition that name none.")
+        str, typer.Option("--time-zone", metavar="ZONE", help="That of times in the condition that name none.")
     ] = "UTC",
     dry_run: DryRun = False,
     option: Settings = None,
@@ -105,7 +107,7 @@ def drop_partitions(
 
 def evolve(
     path: Table,
-    layout: Annotated[str, typer.Argument(help="The new layout: 'tenant, day(ts)'; '' for none.")],
+    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="The new layout: 'tenant, day(ts)'; '' for none.")],
     *,
     option: Settings = None,
     as_json: Json = False,
@@ -119,11 +121,12 @@ ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A type of SQL: 
 
 def add_column(
     path: Table,
-    name: Annotated[str, typer.Argument(help="The new column.")],
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The new column.")],
     kind: ColumnType,
     *,
     field: Annotated[
-        str | None, typer.Option("--field", help="How a column of strings is indexed: text, string or none.")
+        str | None,
+        typer.Option("--field", metavar="RULE", help="How a column of strings is indexed: text, string or none."),
     ] = None,
     option: Settings = None,
     as_json: Json = False,
@@ -135,7 +138,7 @@ def add_column(
 
 def widen_column(
     path: Table,
-    name: Annotated[str, typer.Argument(help="The column.")],
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The column.")],
     kind: ColumnType,
     *,
     option: Settings = None,
