@@ -10,7 +10,6 @@ Traceback (most recent call last):
 indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did you mean 'spark.indextables...interval'?
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -19,8 +18,11 @@ from decimal import Decimal
 from typing import Any, Self
 
 from indextables.errors import ConfigError
+from indextables.nearest import nearest
 
 PREFIX = "spark.indextables."
+READ_OPTIONS = ("versionAsOf", "timestampAsOf", "where", "query", "timeZone", "caseSensitive")
+"""What a read from Spark may be asked beside settings."""
 _DURATION = re.compile(r"\s*([0-9]+)\s*(d|days?|h|hours?|min|minutes?|s|seconds?)\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)\s*", re.IGNORECASE)
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -450,9 +452,13 @@ def _parsed(metadata: Mapping[str, Any], key: str, given: str) -> Any:
 
 
 def _unknown(key: str, short: str, given: str) -> ConfigError:
-    close = difflib.get_close_matches(short.lower(), _BY_KEY, n=1)
-    hint = f"; did you mean {_BY_KEY[close[0]].metadata['key']!r}?" if close else ""
-    secret = is_secret(key) or (bool(close) and _BY_KEY[close[0]].metadata["secret"])
+    meant = nearest(short, [*_BY_KEY, *READ_OPTIONS])
+    setting = _BY_KEY.get(meant or "")
+    secret = is_secret(key) or (setting is not None and setting.metadata["secret"])
+    name = meant if setting is None else setting.metadata["key"]
+    hint = f"; did you mean {name!r}?" if name else ""
+    if meant and meant.lower() == short.lower():
+        hint = "; it is an option of reads from Spark, and an argument of its own elsewhere"
     return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=None if secret else given)
 
 

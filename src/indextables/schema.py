@@ -9,7 +9,6 @@ The log writes a schema the way Spark does (`StructType.json()`), so that it can
 True
 """
 
-import difflib
 import re
 from collections import Counter
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import SchemaError
+from indextables.nearest import nearest
 
 _ARROW_BY_NAME = {
     "boolean": pa.bool_(),
@@ -91,7 +91,7 @@ def normalize(schema: pa.Schema) -> pa.Schema:
     Traceback (most recent call last):
     indextables.errors.SchemaError: column 'tags' has type list<item: string>, which a table cannot hold; ...
     """
-    _refuse_ambiguous_names(schema.names)
+    refuse_ambiguous_names(schema.names)
     return pa.schema([pa.field(f.name, _table_type(f.name, f.type), nullable=f.nullable) for f in schema])
 
 
@@ -115,9 +115,8 @@ def what_there_is(name: str, columns: list[str]) -> str:
     ("did you mean 'year'? The table has year, name", 'the table has year, name')
     """
     known = f"table has {', '.join(columns)}"
-    own = {column.lower(): column for column in columns}
-    close = difflib.get_close_matches(name.lower(), own, n=1)
-    return f"did you mean {own[close[0]]!r}? The {known}" if close else f"the {known}"
+    meant = nearest(name, columns)
+    return f"did you mean {meant!r}? The {known}" if meant else f"the {known}"
 
 
 def to_json(schema: pa.Schema) -> dict[str, Any]:
@@ -160,7 +159,8 @@ def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
     )
 
 
-def _refuse_ambiguous_names(names: list[str]) -> None:
+def refuse_ambiguous_names(names: list[str]) -> None:
+    """A SchemaError for two columns of one name, in any letter case, or of none."""
     twice = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
     if twice:
         same = [name for name in names if name.lower() == twice[0]]

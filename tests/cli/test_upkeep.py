@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from tests.cli.shell import found, run
+from tests.cli.shell import found, run, run_line
 
 WRITES = 3
 
@@ -48,6 +48,12 @@ def shown_on(terminal: int) -> bytes:
         while part := screen.read(4096):
             seen += part
     return seen
+
+
+def html_of(path: str) -> str:
+    page = Path(path).parent / "report.html"
+    run("report", path, "--output", page)
+    return page.read_text()
 
 
 def test_small_splits_are_merged_and_rows_stay(path: str) -> None:
@@ -125,7 +131,10 @@ def test_columns_change(path: str) -> None:
 def test_what_is_out_of_shape_is_found(path: str) -> None:
     assert [finding["area"] for finding in found("health", path)["findings"]] == ["splits"]
     assert "splits are small" in run("health", path, "--exit-code", code=3).stdout
-    run("merge", path)
+    [mend] = [finding["mend"] for finding in found("health", path)["findings"]]
+    assert f"-> {mend}" in run("health", path).stdout
+    assert f"<code>{mend}</code>" in html_of(path)
+    run_line(mend)
     assert "nothing to mend" in run("health", path, "--exit-code").stdout
 
 
@@ -134,7 +143,9 @@ def test_advice_is_given_on_queries_and_files_of_them(path: str, tmp_path: Path)
     advice = found("advise", path, "n BETWEEN 3 AND 5", "--file", tmp_path / "queries.sql")
     assert (advice["queries"], advice["unread"], advice["current"]) == (3, ["what?"], "day")
     assert {use["column"] for use in advice["uses"]} == {"n", "day"}
-    assert all(command.startswith("table.") for command in advice["commands"])
+    assert advice["commands"]
+    for command in advice["commands"]:
+        run_line(command)
     assert "not understood: what?" in run("advise", path, "--file", tmp_path / "queries.sql").stdout
 
 

@@ -19,6 +19,7 @@ def test_every_error_of_the_library_is_mapped() -> None:
         (foreign.UnauthenticatedError("x"), AccessDeniedError),
         (PermissionError("x"), AccessDeniedError),
         (foreign.GenericError("server said 500\nDebug source: ..."), StorageError),
+        (foreign.GenericError("Unable to open file /t: Permission denied (os error 13)"), AccessDeniedError),
         (TimeoutError("x"), StorageError),
     ],
 )

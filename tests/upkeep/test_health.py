@@ -73,11 +73,11 @@ def test_merging_mends_what_it_is_said_to_mend() -> None:
     table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA, partition_by="day")
     for n in range(3):
         table.append(pa.table({"day": ["mon"], "n": [n]}))
-    assert [finding.mend for finding in table.health().findings] == ["table.merge_splits()"]
+    assert [str(finding.mend) for finding in table.health().findings] == ["table.merge_splits()"]
     table.merge_splits()
     assert table.health().healthy
     table.evolve_layout("")
-    assert [finding.mend for finding in table.health().findings] == ["table.merge_splits(rewrite_layout=True)"]
+    assert [str(finding.mend) for finding in table.health().findings] == ["table.merge_splits(rewrite_layout=True)"]
     table.merge_splits(rewrite_layout=True)
     assert table.health().healthy
 
@@ -108,4 +108,4 @@ def test_a_past_that_can_be_purged() -> None:
 
 def test_it_is_a_value_for_programs_too() -> None:
     health = described({"mon": [MB] * 40}).health()
-    assert msgspec.to_builtins(health)["findings"][0]["mend"] == "table.merge_splits()"
+    assert msgspec.to_builtins(health)["findings"][0]["mend"]["method"] == "merge_splits"

@@ -1,5 +1,6 @@
 """The command `indextables`. Each verb calls the library and hands what it gives to a renderer."""
 
+import os
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,15 +13,17 @@ from indextables.release import __version__
 
 
 class _Verbs(TyperGroup):
-    """Errors of the library come out as one sentence; with `--debug`, as they are."""
+    """Errors come out as one sentence; with `--debug`, as they are."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except IndexTablesError as error:
+        except BrokenPipeError:  # who read has read enough
+            raise
+        except (IndexTablesError, OSError) as error:
             if ctx.params["debug"]:
                 raise
-            typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+            typer.secho(f"error: {error}", err=True, fg=None if "NO_COLOR" in os.environ else typer.colors.RED)
             raise typer.Exit(1) from None
 
 

@@ -1,5 +1,6 @@
 """What a command found, drawn for people as aligned tables."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 Style = Callable[[str, str], Text]
 """How a text in a column is shown."""
 
 
-def draw_rows(rows: pa.Table, style: Style | None) -> None:
+def draw_rows(rows: pa.Table, style: Style | None, note: str) -> None:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for field in rows.schema:
         shown.add_column(field.name, justify="right" if _is_number(field.type) else "left", overflow="fold")
@@ -22,7 +24,7 @@ def draw_rows(rows: pa.Table, style: Style | None) -> None:
         shown.add_row(*(_cell(name, value, style) for name, value in row.items()))
     console = _console()
     console.print(shown)
-    console.print(f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}", style="dim")
+    console.print(note or f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}", style="dim")
 
 
 def draw_figures(figures: Mapping[str, Any]) -> None:
@@ -42,7 +44,7 @@ def _console() -> Console:
 def _cell(column: str, value: Any, style: Style | None) -> Text:
     if value is None:
         return Text("null", style="dim")
-    return style(column, value) if style and isinstance(value, str) else Text(_plain(value))
+    return style(column, shown(value)) if style and isinstance(value, str) else Text(_plain(value))
 
 
 def _plain(value: Any) -> str:
@@ -63,7 +65,16 @@ def _plain(value: Any) -> str:
         case list() | tuple():
             return ", ".join(map(_plain, value))
         case _:
-            return str(value)
+            return shown(str(value))
+
+
+def shown(text: str) -> str:
+    r"""A text without what would change a terminal: control characters are spelt out, but for tabs and line breaks.
+
+    >>> shown("a\x1b[31mb"), shown("a\tb\n")
+    ('a\\x1b[31mb', 'a   b\n')
+    """
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.expandtabs(4))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -11,6 +11,7 @@ from indextables.schema import type_name
 if TYPE_CHECKING:
     from indextables.cli.drawing import Style
     from indextables.read.question import Question
+    from indextables.read.scan import Scan
 
 
 def info(
@@ -40,11 +41,13 @@ def info(
 
 def search(
     path: Table,
-    query: Annotated[str, typer.Argument(help="What to look for: 'message:timeout AND NOT level:INFO'.")],
+    query: Annotated[
+        str, typer.Argument(metavar="SEARCH", help="What to look for: 'message:timeout AND NOT level:INFO'.")
+    ],
     *,
     where: Where = None,
     columns: Columns = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="So many rows at most.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="So many rows at most.")] = 10,
     version: AtVersion = None,
     timestamp: AtTime = None,
     option: Settings = None,
@@ -55,7 +58,12 @@ def search(
 
     table = opened(path, option, version=version, timestamp=timestamp)
     scan = table.scan(where=where, query=query, columns=names(columns))
-    show_rows(search_top(scan, limit), as_json=as_json, style=None if as_json else _marked(scan.question))
+    if as_json:
+        show_rows(search_top(scan, limit), as_json=True)
+        return
+    best = search_top(scan, limit + 1)
+    note = _of_all(scan, limit) if len(best) > limit else ""
+    show_rows(best.slice(0, limit), as_json=False, style=_marked(scan.question), note=note)
 
 
 def count(
@@ -63,7 +71,9 @@ def count(
     *,
     where: Where = None,
     query: Query = None,
-    by: Annotated[str | None, typer.Option("--by", "-b", help="Count for each value of these columns.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", "-b", metavar="COLUMNS", help="Count for each value of these columns.")
+    ] = None,
     version: AtVersion = None,
     timestamp: AtTime = None,
     option: Settings = None,
@@ -114,6 +124,14 @@ def history(path: Table, *, option: Settings = None, as_json: Json = False) -> N
     found = opened(path, option).history()
     wanted = ["version", "timestamp", "operation", "parameters", "metrics"]
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
+
+
+def _of_all(scan: "Scan", shown: int) -> str:
+    """How many rows there are where not all are shown: the indexes that found some know, if nothing else is asked."""
+    from indextables.read.rows import is_only_a_search
+
+    known = is_only_a_search(scan.question)
+    return f"{shown:,} of {scan.count():,} rows; --limit for more" if known else f"{shown:,} rows and more; use --limit"
 
 
 def _marked(question: "Question") -> "Style":

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from pathlib import Path
+from os.path import isfile
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 from indextables.config import duration
 from indextables.errors import ConfigError, TableNotFoundError
+from indextables.schema import parse_type
 from indextables.table import IndexTable
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="Where the table is: a directory, s3://..., abfss://...")]
@@ -17,17 +19,26 @@ Settings = Annotated[
     list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
-AtVersion = Annotated[int | None, typer.Option("--version", "-v", help="The table as it was after this version.")]
+AtVersion = Annotated[
+    int | None, typer.Option("--version", "-v", metavar="N", help="The table as it was after this version.")
+]
 AtTime = Annotated[
-    str | None, typer.Option("--timestamp", "-t", help="The table as it was then: 2024-01-31T12:00:00Z.")
+    str | None,
+    typer.Option("--timestamp", "-t", metavar="TIME", help="The table as it was then: 2024-01-31T12:00:00Z."),
 ]
 Where = Annotated[
-    str | None, typer.Option("--where", "-w", help="A condition in SQL: \"day = '2024-01-31' AND n > 3\".")
+    str | None,
+    typer.Option("--where", "-w", metavar="SQL", help="A condition in SQL: \"day = '2024-01-31' AND n > 3\"."),
 ]
-ON_PARTITIONS = typer.Option("--where", "-w", help="A condition on partition columns: \"day < '2024-01-01'\".")
-Query = Annotated[str | None, typer.Option("--query", "-q", help="A search: 'message:timeout AND NOT level:INFO'.")]
+ON_PARTITIONS = typer.Option(
+    "--where", "-w", metavar="SQL", help="A condition on partition columns: \"day < '2024-01-01'\"."
+)
+Query = Annotated[
+    str | None, typer.Option("--query", "-q", metavar="SEARCH", help="A search: 'message:timeout AND NOT level:INFO'.")
+]
 Columns = Annotated[
-    str | None, typer.Option("--columns", "-c", help="Columns, separated by commas; all of them otherwise.")
+    str | None,
+    typer.Option("--columns", "-c", metavar="COLUMNS", help="Columns, separated by commas; all of them otherwise."),
 ]
 
 
@@ -39,7 +50,7 @@ def opened(
 
 
 def refuse_file(path: str) -> None:
-    if Path(path).is_file():
+    if isfile(path):  # noqa: PTH113 - Path.is_file raises where one may not look
         raise TableNotFoundError(
             f"{path} is a file, and a table is a directory; `indextables import TABLE {path}` makes one of its rows",
             table=path,
@@ -57,6 +68,21 @@ def settings(given: Iterable[str] | None) -> dict[str, str]:
     if wrong:
         raise ConfigError(f"the option {wrong[0]!r} has no value; write KEY=VALUE", key=wrong[0], value=None)
     return {key: value for key, _, value in pairs}
+
+
+def types(given: Iterable[str] | None) -> dict[str, pa.DataType]:
+    """The types of columns, as they are called in SQL.
+
+    >>> types(["id=bigint", "price=decimal(10, 2)"])
+    {'id': DataType(int64), 'price': Decimal128Type(decimal128(10, 2))}
+    """
+    pairs = [text.rpartition("=") for text in given or ()]
+    wrong = [kind for column, _, kind in pairs if not column]
+    if wrong:
+        raise ConfigError(
+            f"--type {wrong[0]!r} names no type of a column; write COLUMN=TYPE", key="--type", value=wrong[0]
+        )
+    return {column.strip(): parse_type(kind) for column, _, kind in pairs}
 
 
 def names(columns: str | None) -> list[str] | None:

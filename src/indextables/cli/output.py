@@ -10,18 +10,20 @@ import pyarrow as pa
 import typer
 
 from indextables.layout import Layout
+from indextables.upkeep.steps import Saying, Step
 
 if TYPE_CHECKING:
     from indextables.cli.drawing import Style
 
 
-def show_rows(rows: pa.Table, *, as_json: bool, style: "Style | None" = None) -> None:
+def show_rows(rows: pa.Table, *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
+    """Rows, and below them for people how many there are, or what a note says of it."""
     if as_json:
         show_json(rows.to_pylist())
         return
     from indextables.cli.drawing import draw_rows
 
-    draw_rows(rows, style)
+    draw_rows(rows, style, note)
 
 
 def show_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:
@@ -41,8 +43,8 @@ def show_report(result: Any, *, as_json: bool) -> None:
         typer.echo(str(result))
 
 
-def facts(result: Any) -> Any:
-    """A result as plain values: its fields by name, layouts as their text.
+def facts(result: Any, say: Saying = str) -> Any:
+    """A result as plain values: its fields by name, layouts as their text, steps as `say` says them.
 
     >>> from indextables.rewrite.drop import Dropped
     >>> facts(Dropped(version=3, dry_run=False, splits=1, rewritten=0, rows=7, copied=0, bytes=99))["rows"]
@@ -51,10 +53,12 @@ def facts(result: Any) -> Any:
     match result:
         case Layout():
             return str(result)
+        case Step():
+            return say(result)
         case tuple():
-            return [facts(part) for part in result]
+            return [facts(part, say) for part in result]
         case _ if is_dataclass(result):
-            return {field.name: facts(getattr(result, field.name)) for field in fields(result)}
+            return {field.name: facts(getattr(result, field.name), say) for field in fields(result)}
         case _:
             return result
 

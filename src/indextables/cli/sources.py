@@ -1,16 +1,17 @@
 """Files of rows, read as Arrow batches: Parquet, CSV, JSON lines."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from indextables.errors import IndexTablesError
-from indextables.schema import column_named
+from indextables.cli.csv_reader import CsvReader
+from indextables.cli.json_reader import JsonReader
+from indextables.cli.reading import ParquetReader, Reader, Types
+from indextables.errors import IndexTablesError, SchemaError
+from indextables.schema import column_named, refuse_ambiguous_names
 
-_FORMATS = {
+_READERS = {
     ".parquet": "parquet",
     ".csv": "csv",
     ".tsv": "tsv",
@@ -18,7 +19,6 @@ _FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 
@@ -26,57 +26,37 @@ def rows_in(
     files: Sequence[Path],
     columns: Sequence[str] | None = None,
     *,
-    like: pa.Schema | None = None,
+    types: Types | None = None,
+    named: Types | None = None,
     delimiter: str | None = None,
 ) -> pa.RecordBatchReader:
-    """The rows of all files, which have one format and the same columns; times of day and columns of nulls as text.
+    """The rows of all files, which have one format; times of day and columns of nulls as text.
 
-    What is text in a file has the type of the column of that name in `like`. Where there is none, the beginning of the
-    first file tells.
+    What is text in a file has the type of the column of that name in `named`, which must be there, or else in `types`. Where
+    there is none, the beginnings of the files tell. A column that some files do not have is null in their rows.
     """
     missing = [str(file) for file in files if not file.exists()]
     if missing:
         raise IndexTablesError(f"there is no file {missing[0]}")
-    formats = sorted({format_of(file) for file in files})
-    if len(formats) != 1:
-        raise IndexTablesError(f"the files are of several formats: {', '.join(formats)}; import one format at a time")
-    with _told_as(formats[0]):
-        paths, reading = [str(file) for file in files], _reader(formats[0], delimiter)
-        rows = ds.dataset(paths, format=reading)
-        if formats[0] in _DELIMITERS and delimiter is None:
-            _refuse_other_delimiter(rows.schema.names)
-        if formats[0] != "parquet":
-            rows = ds.dataset(paths, format=reading, schema=_typed(rows.schema, like or pa.schema([])))
-        names = [column_named(rows.schema, name) for name in columns or rows.schema.names]
-        wanted = {name: _as_stored(rows.schema.field(name)) for name in names}
-        reader = rows.scanner(columns=wanted).to_reader()
-    return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, formats[0]))
+    known = {name.lower(): kind for name, kind in {**(types or {}), **(named or {})}.items()}
+    reader = _reader_of(files, delimiter, known)
+    if named and isinstance(reader, ParquetReader):
+        raise IndexTablesError("the columns of Parquet files have their types; --type is for CSV and JSON lines")
+    found = [reader.columns(file) for file in files]
+    for schema in found:
+        refuse_ambiguous_names(schema.names)
+    schema = _together(
+        [*found, *([_as_schema(types), _as_schema(named)] if reader.may_have_more_columns else [])], known
+    )
+    for name in named or ():
+        column_named(schema, name)
+    wanted = schema if columns is None else pa.schema([schema.field(column_named(schema, name)) for name in columns])
+    return pa.RecordBatchReader.from_batches(wanted, _batches(reader, files, wanted, strict=columns is None))
 
 
-def _batches(reader: pa.RecordBatchReader, name: str) -> Iterator[pa.RecordBatch]:
-    with _told_as(name):
-        yield from reader
-
-
-@contextmanager
-def _told_as(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise IndexTablesError(f"the files cannot be read as {name}: {error}") from error
-
-
-def _typed(found: pa.Schema, like: pa.Schema) -> pa.Schema:
-    """The columns of the files with the types that are known; bytes among them are text in an unknown encoding."""
-    known = {field.name.lower(): field.type for field in like}
-    typed = pa.schema([field.with_type(known.get(field.name.lower(), field.type)) for field in found])
-    for field in typed:
-        if pa.types.is_binary(field.type) and field.name.lower() not in known:
-            raise IndexTablesError(
-                f"column {field.name!r} is not text in UTF-8; convert the file first, as in "
-                "iconv -f latin1 -t utf-8 old.csv > new.csv"
-            )
-    return typed
+def _batches(reader: Reader, files: Sequence[Path], wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        yield from reader.batches(file, wanted, strict=strict)
 
 
 def format_of(file: Path) -> str:
@@ -87,29 +67,53 @@ def format_of(file: Path) -> str:
     """
     endings = [ending.lower() for ending in file.suffixes]
     ending = next((ending for ending in reversed(endings) if ending not in _COMPRESSED), "")
-    if ending not in _FORMATS:
-        known = ", ".join(_FORMATS)
+    if ending not in _READERS:
+        known = ", ".join(_READERS)
         raise IndexTablesError(f"{file} has no ending that tells its format; known are {known} (also with .gz)")
-    return _FORMATS[ending]
+    return _READERS[ending]
 
 
-def _as_stored(field: pa.Field) -> ds.Expression:
-    column = ds.field(field.name)
-    return column.cast(pa.string()) if pa.types.is_time(field.type) or pa.types.is_null(field.type) else column
+def _reader_of(files: Sequence[Path], delimiter: str | None, types: Types) -> Reader:
+    formats = sorted({format_of(file) for file in files})
+    match formats:
+        case ["parquet"]:
+            return ParquetReader()
+        case ["json"]:
+            return JsonReader(types)
+        case ["csv" | "tsv" as name]:
+            return CsvReader(types, delimiter or {"csv": ",", "tsv": "\t"}[name], guessed=delimiter is None)
+    raise IndexTablesError(f"the files are of several formats: {', '.join(formats)}; import one format at a time")
 
 
-def _reader(name: str, delimiter: str | None) -> ds.FileFormat | str:
-    if name not in _DELIMITERS:
-        return name
-    from pyarrow.csv import ParseOptions
-
-    return ds.CsvFileFormat(parse_options=ParseOptions(delimiter=delimiter or _DELIMITERS[name]))
+def _as_schema(types: Types | None) -> pa.Schema:
+    return pa.schema(dict(types or {}))
 
 
-def _refuse_other_delimiter(names: Sequence[str]) -> None:
-    """A file of one column whose name has a `;` in it is one of several columns."""
-    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
-    if other is not None:
-        raise IndexTablesError(
-            f"the first line, {names[0]!r}, has no commas; if its columns are parted by {other!r}, say --delimiter {other!r}"
-        )
+def _together(schemas: Sequence[pa.Schema], types: Types) -> pa.Schema:
+    """The columns of all files: in the known types, or in one that holds what each of them has, or as the first has it.
+
+    >>> first, second = pa.schema({"n": pa.int64(), "at": pa.null()}), pa.schema({"N": pa.float64(), "m": pa.string()})
+    >>> _together([first, second], {"m": pa.date32()})
+    n: double
+    at: string
+    m: date32[day]
+    """
+    found: dict[str, pa.Field] = {}
+    for field in (field for schema in schemas for field in schema):
+        known = found.setdefault(field.name.lower(), field)
+        found[field.name.lower()] = known.with_type(types.get(field.name.lower()) or _wider(known.type, field.type))
+    if not found:
+        raise SchemaError("the files are empty, so there is nothing that tells their columns", column=None)
+    return pa.schema([pa.field(field.name, _stored(field.type)) for field in found.values()])
+
+
+def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    schemas = [pa.schema({"column": first}), pa.schema({"column": second})]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").types[0]
+    except pa.ArrowTypeError:
+        return first
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_time(kind) or pa.types.is_null(kind) else kind

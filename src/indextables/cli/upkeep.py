@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from indextables.cli.commands import commands_on
 from indextables.cli.options import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened, span
 from indextables.cli.output import facts, show_figures, show_json, show_report
 from indextables.errors import IndexTablesError
@@ -24,8 +25,11 @@ def health(
     as_json: Json = False,
 ) -> None:
     """Figures of a table, and what is out of shape, with what mends it."""
-    found = opened(path, option).health()
-    show_report(found, as_json=as_json)
+    found, say = opened(path, option).health(), commands_on(path)
+    if as_json:
+        show_json(facts(found, say))
+    else:
+        typer.echo(found.told(say))
     if exit_code and not found.healthy:
         raise typer.Exit(UNFINISHED)
 
@@ -33,7 +37,9 @@ def health(
 def report(
     path: Table,
     *,
-    output: Annotated[Path, typer.Option("--output", help="The file that is written.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="The file that is written.")] = Path(
+        "report.html"
+    ),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     option: Settings = None,
     as_json: Json = False,
@@ -41,19 +47,21 @@ def report(
     """Writes one HTML page that shows what a table is; with `--json`, prints its facts instead."""
     found = opened(path, option).report()
     if as_json:
-        show_json(facts(found))
+        show_json(facts(found, commands_on(path)))
         return
     from indextables.report import html
 
-    _write(output, html(found), replace=force)
+    _write(output, html(found, commands_on(path)), replace=force)
     typer.echo(f"written: {output}")
 
 
 def advise(
     path: Table,
-    queries: Annotated[list[str] | None, typer.Argument(help="Queries or conditions in SQL.")] = None,
+    queries: Annotated[list[str] | None, typer.Argument(metavar="SQL", help="Queries or conditions in SQL.")] = None,
     *,
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="A file with one query in each line.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file with one query in each line.")
+    ] = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
@@ -61,26 +69,30 @@ def advise(
     given = [*(queries or ()), *(_lines(file) if file else ())]
     if not given:
         raise IndexTablesError("there are no queries to advise on; give some, or --file with one in each line")
-    advice = opened(path, option).advise(given)
+    advice, say = opened(path, option).advise(given), commands_on(path)
     if as_json:
-        show_json({**facts(advice), "commands": advice.commands})
+        show_json({**facts(advice), "commands": [say(step) for step in advice.steps]})
     else:
-        show_report(advice, as_json=False)
+        typer.echo(advice.told(say))
 
 
 def merge(
     path: Table,
     *,
     where: Annotated[str | None, ON_PARTITIONS] = None,
-    target_size: Annotated[str | None, typer.Option("--target-size", help="The size of merged splits: 100M.")] = None,
+    target_size: Annotated[
+        str | None, typer.Option("--target-size", metavar="SIZE", help="The size of merged splits: 100M.")
+    ] = None,
     max_dest_splits: Annotated[
-        int | None, typer.Option("--max-dest-splits", help="Make so many merged splits at most.")
+        int | None, typer.Option("--max-dest-splits", metavar="N", help="Make so many merged splits at most.")
     ] = None,
     max_source_splits_per_merge: Annotated[
-        int | None, typer.Option("--max-source-splits-per-merge", help="Let so many splits become one at most.")
+        int | None,
+        typer.Option("--max-source-splits-per-merge", metavar="N", help="Let so many splits become one at most."),
     ] = None,
     cluster_by: Annotated[
-        str | None, typer.Option("--cluster-by", help="Sort the rows of merged splits by these columns.")
+        str | None,
+        typer.Option("--cluster-by", metavar="COLUMNS", help="Sort the rows of merged splits by these columns."),
     ] = None,
     rewrite_layout: Annotated[
         bool, typer.Option("--rewrite-layout", help="Also move splits of older layouts to the current one.")
@@ -115,7 +127,8 @@ def purge(
     path: Table,
     *,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", help="Keep what was needed within this time: '30 days', '12h'.")
+        str | None,
+        typer.Option("--older-than", metavar="SPAN", help="Keep what was needed within this time: '30 days', '12h'."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Allow less than purge.minRetention.")] = False,
     dry_run: DryRun = False,

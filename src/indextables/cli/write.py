@@ -18,6 +18,7 @@ from indextables.cli.options import (
     opened,
     refuse_file,
     settings,
+    types,
 )
 from indextables.cli.output import facts, show_figures, show_report
 from indextables.errors import ConfigError, TableNotFoundError
@@ -28,17 +29,27 @@ from indextables.write.job import Mode, commit_job, plan_job, write_task
 
 def import_(
     path: Table,
-    files: Annotated[list[Path], typer.Argument(help="Parquet, CSV or JSON lines.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Parquet, CSV or JSON lines.")],
     *,
     partition_by: Annotated[
-        str | None, typer.Option("--partition-by", "-p", help="The layout of a new table: 'tenant, day(ts)'.")
+        str | None,
+        typer.Option("--partition-by", "-p", metavar="LAYOUT", help="The layout of a new table: 'tenant, day(ts)'."),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", help="Columns of a new table to be searched by their words.")
+        str | None,
+        typer.Option("--text", metavar="COLUMNS", help="Columns of a new table to be searched by their words."),
     ] = None,
     columns: Columns = None,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="The type of a column in CSV or JSON lines: 'price=decimal(10,2)'; may be repeated.",
+        ),
+    ] = None,
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", help="What parts the values of a CSV file: ';'.")
+        str | None, typer.Option("--delimiter", metavar="MARK", help="What parts the values of a CSV file: ';'.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
     dry_run: DryRun = False,
@@ -54,7 +65,8 @@ def import_(
     table = _existing(path, given)
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
-    rows = rows_in(files, names(columns), like=None if table is None else table.schema, delimiter=delimiter)
+    known = {} if table is None else dict(zip(table.schema.names, table.schema.types, strict=True))
+    rows = rows_in(files, names(columns), types=known, named=types(type_), delimiter=delimiter)
     fields = dict.fromkeys(names(text) or (), "text")
     if table is not None and (partition_by or fields):
         raise ConfigError(
@@ -64,9 +76,9 @@ def import_(
             value=partition_by or text,
         )
     if dry_run:
-        types = {field.name: type_name(field.type) for field in normalize(rows.schema)}
+        found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
         mode = "create" if table is None else "overwrite" if overwrite else "append"
-        show_figures({"table": path, "would": mode, "columns": types}, as_json=as_json)
+        show_figures({"table": path, "would": mode, "columns": found}, as_json=as_json)
         return
     with rows_read(rows) as batches:
         read = pa.RecordBatchReader.from_batches(rows.schema, batches)
@@ -82,7 +94,7 @@ def drop_partitions(
     *,
     where: Annotated[str, ON_PARTITIONS],
     time_zone: Annotated[
-        str, typer.Option("--time-zone", help="That of times in the condition that name none.")
+        str, typer.Option("--time-zone", metavar="ZONE", help="That of times in the condition that name none.")
     ] = "UTC",
     dry_run: DryRun = False,
     option: Settings = None,
@@ -95,7 +107,7 @@ def drop_partitions(
 
 def evolve(
     path: Table,
-    layout: Annotated[str, typer.Argument(help="The new layout: 'tenant, day(ts)'; '' for none.")],
+    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="The new layout: 'tenant, day(ts)'; '' for none.")],
     *,
     option: Settings = None,
     as_json: Json = False,
@@ -109,11 +121,12 @@ ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A type of SQL: 
 
 def add_column(
     path: Table,
-    name: Annotated[str, typer.Argument(help="The new column.")],
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The new column.")],
     kind: ColumnType,
     *,
     field: Annotated[
-        str | None, typer.Option("--field", help="How a column of strings is indexed: text, string or none.")
+        str | None,
+        typer.Option("--field", metavar="RULE", help="How a column of strings is indexed: text, string or none."),
     ] = None,
     option: Settings = None,
     as_json: Json = False,
@@ -125,7 +138,7 @@ def add_column(
 
 def widen_column(
     path: Table,
-    name: Annotated[str, typer.Argument(help="The column.")],
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The column.")],
     kind: ColumnType,
     *,
     option: Settings = None,

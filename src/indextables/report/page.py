@@ -12,10 +12,11 @@ from indextables.release import __version__
 from indextables.report.charts import Bar, columns, share
 from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
 from indextables.upkeep.health import SPLIT_SIZES, Finding, amount
+from indextables.upkeep.steps import Saying
 
 
-def html(report: Report) -> str:
-    """The page of a report."""
+def html(report: Report, say: Saying = str) -> str:
+    """The page of a report, which says in Python what mends what is out of shape, or as `say` does."""
     figures = report.health
     template = files("indextables.report").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
@@ -23,7 +24,8 @@ def html(report: Report) -> str:
         table=_text(report.table),
         release=_text(__version__),
         figures=_figures(report),
-        findings="".join(map(_finding, figures.findings)) or '<p class="good">Nothing to mend.</p>',
+        findings="".join(_finding(finding, say) for finding in figures.findings)
+        or '<p class="good">Nothing to mend.</p>',
         columns=_rows((_text(c.name), _text(c.type), _indexed(c.indexed)) for c in report.columns),
         layout=_code(report.layout) if report.layout else "The table is not partitioned.",
         properties=_properties(report.properties),
@@ -50,10 +52,10 @@ def _figures(report: Report) -> str:
     return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in figures.items())
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, say: Saying) -> str:
     return (
         f'<div class="finding {_text(finding.severity)}"><b>{_text(finding.severity)}: {_text(finding.area)}</b>'
-        f"<p>{_text(finding.what)}</p><p>To mend it: {_code(finding.mend)}</p></div>"
+        f"<p>{_text(finding.what)}</p><p>To mend it: {_code(finding.advice(say))}</p></div>"
     )
 
 

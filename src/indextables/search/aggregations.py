@@ -14,7 +14,6 @@ Traceback (most recent call last):
 indextables.errors.SearchQueryError: terms of 'message' cannot be counted: it is indexed as text; index it as string
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import SearchQueryError
+from indextables.nearest import nearest
 from indextables.schema import type_name
 from indextables.search.fields import TEXT, FieldRule
 from indextables.search.terms import is_ordinal
@@ -145,8 +145,8 @@ def bind(aggregation: Aggregation, schema: pa.Schema, rules: Mapping[str, FieldR
     """The aggregation for a table, or a SearchQueryError that says why there is none."""
     column = next((name for name in schema.names if name.lower() == aggregation.field.lower()), None)
     if column is None:
-        close = difflib.get_close_matches(aggregation.field, schema.names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(schema.names)}"
+        meant = nearest(aggregation.field, schema.names)
+        hint = f"; did you mean {meant!r}?" if meant else f"; there are {', '.join(schema.names)}"
         raise _refusal(aggregation, f"there is no such column{hint}")
     bound = Bound(replace(aggregation, field=column), schema.field(column).type, rules[column])
     reason = _objection(bound)

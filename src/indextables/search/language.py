@@ -26,7 +26,6 @@ binds before OR. A word that is longer than its tokenizer indexes is an error, n
 in Lucene, a clause without any word (`message:"--"`) is left out, and a query of nothing else finds nothing.
 """
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -35,6 +34,7 @@ import pyarrow as pa
 from luqum import tree
 
 from indextables.errors import SearchQueryError
+from indextables.nearest import nearest
 from indextables.search import nodes
 from indextables.search.fields import TEXT, FieldRule
 from indextables.search.leaves import MAX_FUZZY_DISTANCE, Field, LeafError, unescaped
@@ -194,8 +194,8 @@ class _Reader:
         """The column of a name, in any letter case, or an error that lists those that there are."""
         found = next((field for field in self.fields.values() if field.name.lower() == name.lower()), None)
         if found is None:
-            close = difflib.get_close_matches(name, self.searchable, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
+            meant = nearest(name, self.searchable)
+            hint = f"did you mean {meant!r}? " if meant else ""
             listed = ", ".join(self.searchable) or "none"
             raise self.error(f"there is no field {name!r}; {hint}Fields are {listed}", item, name)
         if found.name not in self.searchable:

@@ -19,7 +19,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from indextables.config import Config, boolean
+from indextables.config import READ_OPTIONS, Config, boolean
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
 from indextables.predicate import IndexQuery
@@ -29,7 +29,6 @@ from indextables.read.question import Question, ask
 from indextables.spark.options import SEARCHES, path_in, settings_in
 from indextables.write.plan import current_rules
 
-READ_OPTIONS = ("versionAsOf", "timestampAsOf", "where", "query", "timeZone", "caseSensitive")
 _NAMES = {name.lower(): name for name in READ_OPTIONS}
 
 

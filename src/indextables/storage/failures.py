@@ -9,7 +9,11 @@ from obstore import exceptions as foreign
 from indextables.errors import AccessDeniedError, AlreadyExistsError, IndexTablesError, NotFoundError, StorageError
 
 _SIGNATURE = re.compile(r"(\b(?:sig|X-Amz-Signature|X-Amz-Security-Token)=)[^&\s\"',)]+", re.IGNORECASE)
-_FORBIDDEN = re.compile("status code: 40[13]")  # a listing that is refused is a plain GenericError to obstore
+# What is refused while it is listed, or opened on disk, is a plain GenericError to obstore.
+_REFUSED = {
+    re.compile("status code: 40[13]"): foreign.PermissionDeniedError,
+    re.compile(r"\(os error 13\)"): PermissionError,
+}
 
 # Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) beside its own tree.
 KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
@@ -43,7 +47,7 @@ def translated(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None]:
         raise
     except tuple(KINDS) as error:
         said = without_secrets(str(error), secrets)
-        known = foreign.PermissionDeniedError if _FORBIDDEN.search(said) else type(error)
+        known = next((kind for words, kind in _REFUSED.items() if words.search(said)), type(error))
         kind, what = next(KINDS[base] for base in known.__mro__ if base in KINDS)
         raised = kind(f"{path} {what}{_detail(kind, said)}", path=path)
         raise raised from (error if said == str(error) else None)

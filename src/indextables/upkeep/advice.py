@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from indextables.layout import Layout
 from indextables.upkeep.health import amount
+from indextables.upkeep.steps import Saying, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,17 @@ class Advice:
     unread: tuple[str, ...] = ()
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """What to call to follow the advice."""
-        change = [] if self.layout == self.current else [f'table.evolve_layout("{self.layout}")']
-        sort = f"cluster_by={list(self.cluster_by)!r}" if self.cluster_by else ""
-        move = "rewrite_layout=True" if change else ""
-        arguments = ", ".join(part for part in (move, sort) if part)
-        return (*change, f"table.merge_splits({arguments})") if arguments else tuple(change)
+    def steps(self) -> tuple[Step, ...]:
+        """What to do to follow the advice."""
+        change = () if self.layout == self.current else (Step("evolve_layout", str(self.layout)),)
+        move = {"rewrite_layout": True} if change else {}
+        sort = {"cluster_by": self.cluster_by} if self.cluster_by else {}
+        return (*change, Step("merge_splits", options={**move, **sort})) if move or sort else change
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, say: Saying = str) -> str:
         found = [self._of(use) for use in self.uses] or ["  no query narrows a column down"]
         return "\n".join(
             [
@@ -78,7 +81,7 @@ class Advice:
                 f"sort by {', '.join(self.cluster_by)} within partitions"
                 if self.cluster_by
                 else "no order within partitions",
-                *(f"  {command}" for command in self.commands),
+                *(f"  {say(step)}" for step in self.steps),
                 *(f"not understood: {text}" for text in self.unread),
             ]
         )

@@ -1,9 +1,9 @@
-"""What is out of shape in a table, and the command that mends it.
+"""What is out of shape in a table, and what mends it.
 
 The ranges are those that have held up in practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
 of partitions at most. Outside of them a table is correct, and costs more than it should.
 
->>> print(Finding(Area.SPLITS, Severity.ADVICE, "40 small splits", "table.merge_splits()"))
+>>> print(Finding(Area.SPLITS, Severity.ADVICE, "40 small splits", Step("merge_splits")))
 advice   splits      40 small splits
                      -> table.merge_splits()
 """
@@ -24,6 +24,7 @@ from indextables.log.parts import parts_of
 from indextables.read.listing import list_partitions
 from indextables.rewrite.merge import plan_only
 from indextables.rewrite.request import MergeRequest, limits_of
+from indextables.upkeep.steps import Saying, Step
 
 MB, GB = 1024**2, 1024**3
 SPLIT_SIZES = (64 * MB, 512 * MB)
@@ -49,20 +50,32 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something out of shape, and the command that mends it."""
+    """Something out of shape, and what mends it: a step, words on it, or both."""
 
     area: Area
     severity: Severity
     what: str
-    mend: str
+    mend: Step | None
+    hint: str = ""
+
+    def told(self, say: Saying = str) -> str:
+        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(say)}"
+
+    def advice(self, say: Saying = str) -> str:
+        """What to do.
+
+        >>> Finding(Area.LOG, Severity.ADVICE, "a long log", Step("purge"), "or keep less").advice()
+        'table.purge(), or keep less'
+        """
+        return ", ".join(part for part in (say(self.mend) if self.mend else "", self.hint) if part)
 
     def __str__(self) -> str:
-        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.mend}"
+        return self.told()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The figures of a table, and what is out of shape; it prints as a report."""
+    """The figures of a table, and what is out of shape; it prints as a report, with what to call in Python."""
 
     table: str
     version: int
@@ -90,6 +103,9 @@ class Health:
         return self.small_splits / self.splits if self.splits else 0.0
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, say: Saying = str) -> str:
         sizes = f"median {amount(self.median_split)}, {self.small_ratio:.0%} small"
         parts = f"median {amount(self.median_partition)}, largest {amount(self.largest_partition)}"
         lines = [
@@ -99,7 +115,7 @@ class Health:
             f"  log         {self.log_files:,} files with {amount(self.log_bytes)}",
             f"  past        {self.tombstones:,} removed splits with {amount(self.tombstone_bytes)}",
         ]
-        return "\n".join([*lines, "", *(map(str, self.findings) if self.findings else ["nothing to mend"])])
+        return "\n".join([*lines, "", *([finding.told(say) for finding in self.findings] or ["nothing to mend"])])
 
 
 def amount(size: int) -> str:
@@ -156,15 +172,15 @@ def _small_splits(seen: _Seen) -> Iterator[Finding]:
         share = plan.splits_before / seen.figures.splits
         severity = Severity.WARNING if plan.splits_before >= _MANY_SPLITS and share > 1 / 2 else Severity.ADVICE
         what = f"{plan.splits_before:,} of {seen.figures.splits:,} splits are small; {plan.splits_after:,} would do"
-        yield Finding(Area.SPLITS, severity, what, "table.merge_splits()")
+        yield Finding(Area.SPLITS, severity, what, Step("merge_splits"))
 
 
 def _large_splits(seen: _Seen) -> Iterator[Finding]:
     large = _sum(pc.greater(seen.snapshot.splits["size"], SPLIT_SIZES[1]))
     if large:
         what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot share one among tasks"
-        mend = 'write with options={"targetRecordsPerSplit": ...} below today\'s'
-        yield Finding(Area.SPLITS, Severity.ADVICE, what, mend)
+        hint = "write with a smaller targetRecordsPerSplit from now on"
+        yield Finding(Area.SPLITS, Severity.ADVICE, what, None, hint)
 
 
 def _many_partitions(seen: _Seen) -> Iterator[Finding]:
@@ -173,18 +189,18 @@ def _many_partitions(seen: _Seen) -> Iterator[Finding]:
     if figures.partitions > MOST_PARTITIONS:
         what = f"{figures.partitions:,} partitions are more than {MOST_PARTITIONS:,}; half of them have less than "
         what += amount(figures.median_partition)
-        yield Finding(Area.PARTITIONS, Severity.WARNING, what, _COARSER)
+        yield Finding(Area.PARTITIONS, Severity.WARNING, what, _EVOLVE, _COARSER)
     elif small and figures.bytes > PARTITION_SIZES[0]:
         what = f"half of {figures.partitions:,} partitions have less than {amount(figures.median_partition)}, where "
         what += f"{amount(PARTITION_SIZES[0])} and more is good"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _COARSER)
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _EVOLVE, _COARSER)
 
 
 def _large_partitions(seen: _Seen) -> Iterator[Finding]:
     if seen.figures.largest_partition > PARTITION_SIZES[1]:
         size, good = seen.figures.largest_partition, PARTITION_SIZES[1]
         what = f"the largest partition has {amount(size)}; up to {amount(good)} is good"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _FINER)
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _EVOLVE, _FINER)
 
 
 def _skew(seen: _Seen) -> Iterator[Finding]:
@@ -192,14 +208,14 @@ def _skew(seen: _Seen) -> Iterator[Finding]:
     if figures.partitions > 1 and figures.largest_partition > max(_SKEW * figures.median_partition, SPLIT_SIZES[1]):
         times = figures.largest_partition // max(1, figures.median_partition)
         what = f"the largest partition has {times:,} times the size of the median one"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _FINER)
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _EVOLVE, _FINER)
 
 
 def _old_layouts(seen: _Seen) -> Iterator[Finding]:
     old = _sum(pc.not_equal(seen.snapshot.splits["spec_id"], seen.snapshot.metadata.current_spec_id))
     if old:
         what = f"{old:,} of {seen.figures.splits:,} splits have an older layout"
-        yield Finding(Area.LAYOUT, Severity.ADVICE, what, "table.merge_splits(rewrite_layout=True)")
+        yield Finding(Area.LAYOUT, Severity.ADVICE, what, Step("merge_splits", options={"rewrite_layout": True}))
 
 
 def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
@@ -207,7 +223,9 @@ def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
     unknown = parts["num_records"].null_count
     if unknown:
         what = f"the log does not know the rows of {unknown:,} splits: counts open them"
-        yield Finding(Area.SPLITS, Severity.ADVICE, what, "write them again: table.overwrite(...) or replace_where")
+        yield Finding(
+            Area.SPLITS, Severity.ADVICE, what, None, "write these rows again, all of them or by replaceWhere"
+        )
 
 
 def _long_log(seen: _Seen) -> Iterator[Finding]:
@@ -215,12 +233,12 @@ def _long_log(seen: _Seen) -> Iterator[Finding]:
     behind = seen.figures.version - newest
     if behind > max(2 * seen.config.checkpoint_interval, _MANY_SPLITS):
         what = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
-        yield Finding(Area.LOG, Severity.WARNING, what, "table.checkpoint()")
+        yield Finding(Area.LOG, Severity.WARNING, what, Step("checkpoint"))
     if seen.figures.log_files > _LONG_LOG:
         what = (
             f"the log has {seen.figures.log_files:,} files; those older than {seen.config.log_retention.days} days go"
         )
-        yield Finding(Area.LOG, Severity.ADVICE, what, "table.purge(), or a shorter spark.indextables.log.retention")
+        yield Finding(Area.LOG, Severity.ADVICE, what, Step("purge"), "or a shorter log.retention")
 
 
 def _past(seen: _Seen) -> Iterator[Finding]:
@@ -228,15 +246,12 @@ def _past(seen: _Seen) -> Iterator[Finding]:
     expired = seen.snapshot.tombstones.filter(pc.field("deletion_timestamp") < cutoff)
     if len(expired):
         what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"
-        yield Finding(Area.FILES, Severity.ADVICE, what, "table.purge()")
+        yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
 
 
-_COARSER = (
-    'table.evolve_layout("...") to a coarser layout, for example month(ts) for day(ts); table.advise(queries) knows one'
-)
-_FINER = (
-    'table.evolve_layout("...") to a finer layout, for example with bucket(16, id); table.advise(queries) knows one'
-)
+_EVOLVE = Step("evolve_layout", "...")
+_COARSER = "a coarser layout, for example month(ts) for day(ts); advise tells the one that suits your queries"
+_FINER = "a finer layout, for example with bucket(16, id); advise tells the one that suits your queries"
 _CHECKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
     _small_splits,
     _large_splits,

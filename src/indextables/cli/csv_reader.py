@@ -1,0 +1,127 @@
+"""CSV: a header, and values that are parted by a mark."""
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
+
+from indextables.cli.reading import (
+    BLOCK,
+    Reader,
+    Types,
+    first_refused,
+    in_columns,
+    misfit,
+    names_in,
+    not_utf8,
+    place_of,
+    refuse_utf16,
+    shortened,
+    succeeds,
+    text_of,
+    told,
+)
+from indextables.errors import IndexTablesError
+
+
+@dataclass(frozen=True, slots=True)
+class CsvReader(Reader):
+    """`guessed` if nobody said what parts the values."""
+
+    types: Types
+    delimiter: str
+    guessed: bool
+
+    def columns(self, file: Path) -> pa.Schema:
+        with told(file, "CSV", lambda: self._culprit(file, {})):
+            refuse_utf16(file)
+            found = self._opened(file, ConvertOptions()).schema
+        if self.guessed:
+            _refuse_other_delimiter(file, found.names)
+        for column in found:
+            if pa.types.is_binary(column.type) and column.name.lower() not in self.types:
+                raise not_utf8(f"{file}: column {column.name!r}", column.name)
+        return found
+
+    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        own = names_in(self.columns(file).names, wanted)
+        kinds = {name: wanted.field(column).type for column, name in own.items()}
+        with told(file, "CSV", lambda: self._culprit(file, kinds)):
+            for batch in self._opened(file, self._converting(kinds)):
+                yield in_columns(batch, own, wanted)
+
+    def _opened(self, source: Path | BytesIO, converting: ConvertOptions) -> pa.RecordBatchReader:
+        reading = ReadOptions(block_size=BLOCK)
+        parsing = ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        return open_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
+
+    def _converting(self, kinds: Types) -> ConvertOptions:
+        as_read = {name: self._as_read(name, kind) for name, kind in kinds.items()}
+        return ConvertOptions(column_types=as_read, include_columns=list(kinds))
+
+    def _as_read(self, name: str, kind: pa.DataType) -> pa.DataType:
+        return pa.string() if name.lower() in self.types and pa.types.is_temporal(kind) else kind
+
+    def _culprit(self, file: Path, kinds: Types) -> IndexTablesError | None:
+        """What is wrong with the first record that is to blame."""
+        csv.field_size_limit(sys.maxsize)
+        with text_of(file) as lines:
+            records = csv.reader(lines, delimiter=self.delimiter)
+            header = next(records, None)
+            if header is None:
+                return IndexTablesError(f"{file} is empty; a CSV file begins with the names of its columns")
+            numbered = ((records.line_num, cells) for cells in records if cells)
+            found = first_refused(numbered, lambda some: self._reads(header, [cells for _, cells in some], kinds))
+        if not found:
+            return None
+        line, cells = found[-1]
+        return self._objection(place_of(file, line), header, cells, kinds)
+
+    def _reads(self, header: Sequence[str], records: Sequence[Sequence[str]], kinds: Types) -> bool:
+        if any(len(cells) != len(header) for cells in records):
+            return False
+        text = StringIO(newline="")
+        csv.writer(text, delimiter=self.delimiter, quoting=csv.QUOTE_ALL).writerows([header, *records])
+        data = BytesIO(text.getvalue().encode(errors="surrogateescape"))
+        wanted = pa.schema(dict(kinds))
+        return succeeds(
+            lambda: [
+                in_columns(batch, {name: name for name in kinds}, wanted)
+                for batch in self._opened(data, self._converting(kinds))
+            ]
+        )
+
+    def _objection(
+        self, place: str, header: Sequence[str], cells: Sequence[str], kinds: Types
+    ) -> IndexTablesError | None:
+        if len(cells) != len(header):
+            shown = shortened(self.delimiter.join(cells))
+            return IndexTablesError(
+                f"{place}: the header has {_counted(len(header), 'column')}, and this row {_counted(len(cells), 'value')}: "
+                f"{shown}; complete the row, and put values that have {self.delimiter!r} in them in quotes"
+            )
+        for name, value in zip(header, cells, strict=True):
+            if name in kinds and not self._reads([name], [[value]], {name: kinds[name]}):
+                if not value.isascii() and value != value.encode(errors="replace").decode():
+                    return not_utf8(f"{place}: column {name!r}", name)
+                return misfit(place, name, value, kinds[name])
+        return None
+
+
+def _refuse_other_delimiter(file: Path, names: Sequence[str]) -> None:
+    """A file of one column whose name has a `;` in it is one of several columns."""
+    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        raise IndexTablesError(
+            f"{file}: the first line, {names[0]!r}, has no commas; if its columns are parted by {other!r}, "
+            f"say --delimiter {other!r}"
+        )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

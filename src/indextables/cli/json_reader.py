@@ -1,0 +1,109 @@
+"""JSON lines: one object in each line."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+from pyarrow.json import ParseOptions, ReadOptions, open_json
+
+from indextables.cli.reading import (
+    BLOCK,
+    Reader,
+    Types,
+    first_refused,
+    in_columns,
+    misfit,
+    names_in,
+    place_of,
+    refuse_utf16,
+    shortened,
+    succeeds,
+    text_of,
+    told,
+)
+from indextables.errors import IndexTablesError, SchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReader(Reader):
+    types: Types
+    may_have_more_columns = True
+
+    def columns(self, file: Path) -> pa.Schema:
+        with told(file, "JSON lines"), text_of(file) as lines:
+            refuse_utf16(file)
+            if not any(line.strip() for line in lines):
+                return pa.schema([])
+        with told(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
+            return self._opened(file, None, "infer").schema
+
+    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
+        found = self.columns(file)
+        if not found.names:
+            return
+        own = {name: name for name in wanted.names} | names_in(found.names, wanted)
+        kinds, others = {own[column.name]: column.type for column in wanted}, "error" if strict else "ignore"
+        with told(file, "JSON lines", lambda: self._culprit(file, kinds, others)):
+            for batch in self._opened(file, kinds, others):
+                yield in_columns(batch, own, wanted)
+
+    def _opened(self, source: Path | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
+        reading = ReadOptions(block_size=BLOCK)
+        as_read = {name: self._as_read(name, kind) for name, kind in (kinds or {}).items()}
+        schema = None if kinds is None else pa.schema(as_read)
+        parsing = ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        return open_json(source, read_options=reading, parse_options=parsing)
+
+    def _as_read(self, name: str, kind: pa.DataType) -> pa.DataType:
+        return pa.string() if name.lower() in self.types and pa.types.is_temporal(kind) else kind
+
+    def _culprit(self, file: Path, kinds: Types | None, others: str) -> IndexTablesError | None:
+        """What is wrong with the first line that is to blame; where no types are known, all lines before it tell them."""
+        with text_of(file) as lines:
+            numbered = ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
+            at_once = {} if kinds else {"at_once": BLOCK}
+            found = first_refused(
+                numbered, lambda some: self._reads([line for _, line in some], kinds, others), **at_once
+            )
+        if not found:
+            return None
+        *before, (number, line) = found
+        if kinds is None and before:
+            schema = self._opened(_encoded([line for _, line in before]), None, "infer").schema
+            kinds = dict(zip(schema.names, schema.types, strict=True))
+        return self._objection(place_of(file, number), line, kinds or {}, others)
+
+    def _reads(self, lines: Sequence[str], kinds: Types | None, others: str) -> bool:
+        wanted = pa.schema(dict(kinds or {}))
+        return succeeds(
+            lambda: [
+                in_columns(batch, {name: name for name in wanted.names}, wanted)
+                for batch in self._opened(_encoded(lines), kinds, others)
+            ]
+        )
+
+    def _objection(self, place: str, line: str, kinds: Types, others: str) -> IndexTablesError | None:
+        try:
+            record = msgspec.json.decode(line.encode(errors="surrogateescape"))
+        except msgspec.DecodeError as error:
+            return IndexTablesError(f"{place} is not JSON: {shortened(line)} ({error}); write one object in each line")
+        if not isinstance(record, dict):
+            return IndexTablesError(f"{place} is not an object: {shortened(line)}; write one object in each line")
+        for name, value in record.items():
+            if name not in kinds and others == "error":
+                return SchemaError(
+                    f"{place}: there is a column {name!r}, which the beginnings of the files do not have; "
+                    f"say its type, as in --type {name}=string, or leave it out by --columns",
+                    column=name,
+                )
+            text = msgspec.json.encode({name: value}).decode()
+            if name in kinds and not self._reads([text], {name: kinds[name]}, others):
+                return misfit(place, name, value, kinds[name])
+        return None
+
+
+def _encoded(lines: Sequence[str]) -> BytesIO:
+    return BytesIO("\n".join(lines).encode(errors="surrogateescape"))

@@ -1,0 +1,150 @@
+"""One file of rows as batches in given columns, whatever its format.
+
+Arrow reads fast and says little of what it cannot read. So a text that it refuses is gone through again, more slowly, until
+the one record is found that is to blame.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.csv import ConvertOptions
+
+from indextables.errors import IndexTablesError, SchemaError
+from indextables.schema import type_name
+from indextables.values import decode, table_type
+
+BLOCK = 8 << 20  # of text: the beginning that tells the types, and the longest record that there may be
+_SHOWN = 60
+_NULLS = pa.array(ConvertOptions().null_values)
+Types: TypeAlias = Mapping[str, pa.DataType]
+T = TypeVar("T")
+
+
+class Reader(ABC):
+    may_have_more_columns = False
+    """Whether there may be columns that the beginning of a file does not have."""
+
+    @abstractmethod
+    def columns(self, file: Path) -> pa.Schema:
+        """The columns of a file, in the types that its beginning tells."""
+
+    @abstractmethod
+    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
+        """The rows in the wanted columns; `strict` if others are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetReader(Reader):
+    def columns(self, file: Path) -> pa.Schema:
+        with told(file, "Parquet"):
+            return pq.read_schema(file)
+
+    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        own = names_in(self.columns(file).names, wanted)
+        with told(file, "Parquet"), pq.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(columns=list(own.values())):
+                yield in_columns(batch, own, wanted)
+
+
+def first_refused(records: Iterator[T], reads: Callable[[Sequence[T]], bool], at_once: int = 4096) -> list[T]:
+    """The first record that cannot be read after those before it, which come first.
+
+    >>> first_refused(iter([1, 2, 3, -4, 5, -6]), lambda some: min(some) > 0, at_once=2)
+    [3, -4]
+    """
+    while some := list(islice(records, at_once)):
+        if not reads(some):
+            fine, refused = 0, len(some)
+            while refused - fine > 1:
+                middle = (fine + refused) // 2
+                fine, refused = (middle, refused) if reads(some[:middle]) else (fine, middle)
+            return some[:refused]
+    return []
+
+
+def succeeds(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except pa.ArrowException:
+        return False
+    return True
+
+
+@contextmanager
+def told(file: Path, name: str, culprit: Callable[[], IndexTablesError | None] = lambda: None) -> Iterator[None]:
+    """Inside, what Arrow refuses becomes what is wrong with the file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        found = culprit() if isinstance(error, pa.ArrowException) else None
+        raise (found or IndexTablesError(f"{file} cannot be read as {name}: {error}")) from error
+
+
+@contextmanager
+def text_of(file: Path) -> Iterator[TextIOWrapper]:
+    """The text of a file, compressed or not; bytes that are not UTF-8 come back as they were when it is encoded."""
+    with pa.input_stream(str(file)) as stream:
+        yield TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+
+
+def names_in(names: Sequence[str], wanted: pa.Schema) -> dict[str, str]:
+    """The file's own names of the wanted columns that it has."""
+    own = {name.lower(): name for name in names}
+    return {column: own[column.lower()] for column in wanted.names if column.lower() in own}
+
+
+def in_columns(batch: pa.RecordBatch, own: Mapping[str, str], wanted: pa.Schema) -> pa.RecordBatch:
+    """The wanted columns; those that the file does not have are null."""
+    columns = [
+        _in_type(batch.column(own[field.name]), field.type) if field.name in own else pa.nulls(len(batch), field.type)
+        for field in wanted
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _in_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_string(values.type) or not pa.types.is_temporal(kind):
+        return values.cast(kind)
+    texts = pc.if_else(pc.is_in(values, _NULLS), None, values)
+    read = decode(texts, table_type(kind))
+    if read.null_count > texts.null_count:
+        raise pa.ArrowInvalid(f"there are texts that are no {type_name(table_type(kind))}")
+    return read.cast(kind)
+
+
+def refuse_utf16(file: Path) -> None:
+    with pa.input_stream(str(file)) as stream:
+        if stream.read(2) in {b"\xff\xfe", b"\xfe\xff"}:
+            raise not_utf8(str(file), None)
+
+
+def not_utf8(what: str, column: str | None) -> SchemaError:
+    hint = "convert the file first, as in iconv -f latin1 -t utf-8 old.csv > new.csv"
+    return SchemaError(f"{what} is not text in UTF-8; {hint}", column=column)
+
+
+def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaError:
+    shown = shortened(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+    return SchemaError(
+        f"{place}: column {column!r} is {type_name(table_type(kind))}, and the value is {shown}; "
+        f"correct it, or give a new table another type, as in --type {column}=string",
+        column=column,
+    )
+
+
+def place_of(file: Path, line: int) -> str:
+    return f"{file}, line {line:,}"
+
+
+def shortened(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -1,0 +1,176 @@
+"""Files that are imported: the types of their columns, and what is said of those that cannot be read."""
+
+import gzip
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from indextables import IndexTable
+from tests.cli.shell import found, run
+
+
+def rows(table: Path, order: str) -> list[dict[str, object]]:
+    return IndexTable.open(table).scan().to_arrow().sort_by(order).to_pylist()
+
+
+def files(place: Path) -> set[Path]:
+    return {path for path in place.rglob("*") if path.is_file()}
+
+
+TYPED = {
+    "rows.csv": ["id,zip,price,at,day", "1,007,1.5,2024-05-01 10:00,2024-05-01", "2,K1A,,,"],
+    "rows.jsonl": [
+        '{"id": 1, "zip": "007", "price": 1.5, "at": "2024-05-01T12:00:00+02:00", "day": "2024-05-01"}',
+        '{"id": 2, "zip": "K1A"}',
+    ],
+}
+LONG = "x" * 10_000
+MANY = 1_000
+"""So many rows with a text of such length are more than what is looked at to find out the types of columns."""
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_types_may_be_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("\n".join(TYPED[name]))
+    kinds = ["ID=int", "zip=string", "price=decimal(10, 2)", "at=TIMESTAMP", "day=date"]
+    words = ["import", tmp_path / "table", tmp_path / name, *(word for kind in kinds for word in ("--type", kind))]
+    assert found(*words, "--dry-run")["columns"] == {
+        "id": "integer",
+        "zip": "string",
+        "price": "decimal(10,2)",
+        "at": "timestamp",
+        "day": "date",
+    }
+    run(*words)
+    first, second = rows(tmp_path / "table", "id")
+    assert (first["id"], first["zip"], first["price"]) == (1, "007", Decimal("1.50"))
+    assert (str(first["at"]), str(first["day"])) == ("2024-05-01 10:00:00+00:00", "2024-05-01")
+    assert (second["id"], second["price"], second["at"], second["day"]) == (2, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "message"),
+    [
+        (
+            "a.csv",
+            'id,n\n1,"two\nlines"\n\n2,x\n',
+            "n=long",
+            "a.csv, line 3: column 'n' is long, and the value is 'two",
+        ),
+        ("a.csv", "id,n\n1,1.255\n", "n=decimal(5,2)", "line 2: column 'n' is decimal(5,2), and the value is '1.255'"),
+        ("a.csv", "id,n\n1,soon\n", "n=timestamp", "line 2: column 'n' is timestamp, and the value is 'soon'"),
+        ("a.csv", "id,n\n1,2024-02-30\n", "n=date", "line 2: column 'n' is date, and the value is '2024-02-30'"),
+        ("a.csv", "id,n\n1,300\n", "n=tinyint", "line 2: column 'n' is byte, and the value is '300'"),
+        ("a.csv", b"id,n\n1,M\xfcller\n", "n=string", "line 2: column 'n' is not text in UTF-8"),
+        ("a.csv", "id,n\n1,2\n", "m=string", "there is no column 'm'"),
+        ("a.csv", "id,n\n1,2\n", "n=number", "'number' is not a type of a column"),
+        ("a.csv", "id,n\n1,2\n", "n", "write COLUMN=TYPE"),
+        (
+            "a.jsonl",
+            '{"id": 1}\n\n{"id": 2, "n": 7}\n',
+            "n=string",
+            "line 3: column 'n' is string, and the value is '7'",
+        ),
+        ("a.jsonl", '{"id": 1, "n": "x"}\n', "n=date", "a.jsonl, line 1: column 'n' is date, and the value is 'x'"),
+    ],
+)
+def test_what_does_not_fit_a_type_is_named_and_nothing_is_written(
+    tmp_path: Path, name: str, content: str | bytes, kind: str, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    said = run("import", tmp_path / "table", tmp_path / name, "--type", kind, code=1).stderr
+    assert message in said
+    assert files(tmp_path) == {tmp_path / name}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.csv",
+            "id,n\n1,2\n2,3,4\n",
+            "a.csv, line 3: the header has 2 columns, and this row 3 values: '2,3,4'; complete",
+        ),
+        ("a.csv", "id,n\n1,2\n2\n", "a.csv, line 3: the header has 2 columns, and this row 1 value: '2'"),
+        ("a.csv", 'id,n\n"1\n",2\n' + f"3,{LONG}\n" * MANY + "5,6,7\n", "a.csv, line 1,004: the header has 2 columns"),
+        (
+            "a.csv",
+            "id,n\n" + f"1,{LONG}\n" * MANY + "K1A,\n",
+            "line 1,002: column 'id' is long, and the value is 'K1A'",
+        ),
+        ("a.csv", "", "a.csv is empty"),
+        ("a.csv", "id,ID\n1,2\n", "columns 'id', 'ID' have the same name"),
+        ("a.csv", "id,n\n1,2\n".encode("utf-16"), "a.csv is not text in UTF-8"),
+        ("a.csv.gz", "id,n\n1,2\n", "a.csv.gz cannot be read as CSV"),
+        ("a.jsonl", '{"id": 1}\n{"id": "x"}\n', "a.jsonl, line 2: column 'id' is long, and the value is 'x'"),
+        ("a.jsonl", '{"id": 1}\n{"id": 2\n', "a.jsonl, line 2 is not JSON: '{\"id\": 2'"),
+        ("a.jsonl", '[{"id": 1}]\n', "a.jsonl, line 1 is not an object"),
+        ("a.jsonl", "\n", "the files are empty"),
+        (
+            "a.jsonl",
+            f'{{"id": "{LONG}"}}\n' * MANY + '{"late": 2}\n',
+            "a.jsonl, line 1,001: there is a column 'late', which the beginnings of the files do not have; say its type",
+        ),
+        ("a.parquet", "id,n\n", "a.parquet cannot be read as Parquet"),
+    ],
+)
+def test_files_that_cannot_be_read_are_told_by_their_lines(
+    tmp_path: Path, name: str, content: str | bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    said = run("import", tmp_path / "table", tmp_path / name, code=1).stderr
+    assert message in said
+    assert said.count("\n") == 1
+    assert files(tmp_path) == {tmp_path / name}
+
+
+def test_a_column_that_comes_late_is_read_where_its_type_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(f'{{"id": "{LONG}"}}\n' * MANY + '{"id": "y", "late": "x"}\n')
+    run("import", tmp_path / "table", file, "--type", "late=string")
+    assert IndexTable.open(tmp_path / "table").scan(where="late = 'x'").to_arrow().to_pylist() == [
+        {"id": "y", "late": "x"}
+    ]
+    run("import", tmp_path / "table", file)
+    assert IndexTable.open(tmp_path / "table").count("late = 'x'") == 2
+    assert found("import", tmp_path / "other", file, "--columns", "id")["rows"] == MANY + 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_files_may_have_columns_of_their_own_and_none_is_lost(tmp_path: Path, ending: str) -> None:
+    tables = [{"id": [1], "a": ["x"]}, {"b": [2.5], "ID": [2]}, {"id": [3.5]}]
+    for number, columns in enumerate(tables):
+        table, file = pa.table(columns), tmp_path / f"{number}.{ending}"
+        match ending:
+            case "csv":
+                lines = [table.column_names, *(row.values() for row in table.to_pylist())]
+                file.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+            case "jsonl":
+                file.write_text("".join(f"{row}\n".replace("'", '"') for row in table.to_pylist()))
+            case _:
+                pq.write_table(table, file)
+    run("import", tmp_path / "table", *(tmp_path / f"{number}.{ending}" for number in range(len(tables))))
+    assert rows(tmp_path / "table", "id") == [
+        {"id": 1.0, "a": "x", "b": None},
+        {"id": 2.0, "a": None, "b": 2.5},
+        {"id": 3.5, "a": None, "b": None},
+    ]
+
+
+def test_lines_may_break_in_quotes_wherever_they_are(tmp_path: Path) -> None:
+    value = '"' + "a\n" * 5_000 + '"'
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write("id,text\n" + "".join(f"{number},{value}\n" for number in range(2_000)))
+    run("import", tmp_path / "table", tmp_path / "a.csv.gz", "-o", "indexing.typemap.text=none")
+    table = IndexTable.open(tmp_path / "table")
+    assert table.scan(columns=["id"]).to_arrow()["id"].to_pylist() == list(range(2_000))
+    assert table.scan(columns=["text"]).to_arrow()["text"].unique().to_pylist() == ["a\n" * 5_000]
+
+
+def test_the_types_of_parquet_are_its_own(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    said = run("import", tmp_path / "table", tmp_path / "a.parquet", "--type", "id=int", code=1).stderr
+    assert "--type is for CSV and JSON lines" in said
