@@ -2,17 +2,23 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from multiprocessing.util import get_temp_dir
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.quick import keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_server, missing, s3_server
 
 slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=100, **slow_is_fine)
 settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+keep_freed_memory()
+if place := place_for_files():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)  # where tmp_path is
 
 
 @pytest.hookimpl(wrapper=True)
@@ -28,6 +34,7 @@ def pytest_runtest_makereport() -> Iterator[Any]:
 @pytest.fixture(scope="session", autouse=True)
 def _own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What is cached or spilled during a run, by child processes too, goes where pytest cleans up."""
+    get_temp_dir()  # what multiprocessing keeps until Python ends is not ours to clean up
     os.environ["TMPDIR"] = tempfile.tempdir = str(tmp_path_factory.mktemp("scratch"))
 
 

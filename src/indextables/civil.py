@@ -31,6 +31,9 @@ DATE_PATTERN = YEAR_PATTERN + "-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
 _DAYS_BEFORE_1970 = 719_468
 _DAYS_OF_ERA = 146_097
 
+# The days of the years 0000 to 9999, whose dates and timestamps Arrow itself writes and reads as ISO 8601 has them.
+_FIRST_PLAIN, _LAST_PLAIN = -719_528, 2_932_896
+
 
 def date_from_days(days: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Year, month and day of month."""
@@ -92,8 +95,21 @@ def text_from_year(year: pa.Array) -> pa.Array:
 
 
 def text_from_days(days: pa.Array) -> pa.Array:
+    if are_plain(days):
+        return days.cast(pa.int32()).view(pa.date32()).cast(pa.string())
     year, month, day = date_from_days(days)
     return join(text_from_year(year), "-", padded(month), "-", padded(day))
+
+
+def are_plain(counts: pa.Array, *, per_day: int = 1) -> bool:
+    """Whether all years have four digits and no sign; with these, Arrow's own text is the same, and sooner there.
+
+    >>> are_plain(pa.array([-1, None])), are_plain(pa.array([0, 2_932_897])), are_plain(pa.array([DAY]), per_day=DAY)
+    (True, False, True)
+    """
+    found = pc.min_max(counts)
+    lowest, highest = found["min"].as_py(), found["max"].as_py()
+    return lowest is None or (_FIRST_PLAIN * per_day <= lowest and highest < (_LAST_PLAIN + 1) * per_day)
 
 
 def days_from_captures(captures: pa.StructArray) -> pa.Array:

@@ -31,7 +31,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.civil import DATE_PATTERN, DAY, HOUR, SECOND, days_from_captures, padded, text_from_days
+from indextables.civil import DATE_PATTERN, DAY, HOUR, SECOND, are_plain, days_from_captures, padded, text_from_days
 from indextables.errors import SchemaError
 from indextables.kernels import (
     captured,
@@ -47,6 +47,9 @@ from indextables.kernels import (
 from indextables.schema import MAX_DECIMAL_PRECISION, normalize, type_name
 
 _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
+_WALL_CLOCK = pa.timestamp("us")
+_PLAIN_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_PLAIN_TIMESTAMP = _PLAIN_DATE + r"T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?"
 
 
 def encode(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -158,12 +161,17 @@ def _encode_date(array: pa.Array) -> pa.Array:
 
 
 def _decode_date(text: pa.Array, date: pa.DataType) -> pa.Array:
+    if (plain := _plainly_read(text, _PLAIN_DATE, date)) is not None:
+        return plain
     days = days_from_captures(extract(text, DATE_PATTERN))
     return within(days, -(2**31), 2**31 - 1).cast(pa.int32()).view(date)
 
 
 def _encode_timestamp(array: pa.Array) -> pa.Array:
-    instant = array.view(pa.int64())
+    instant, zone = array.view(pa.int64()), "Z" if array.type.tz else ""
+    if are_plain(instant, per_day=DAY):
+        text = pc.utf8_replace_slice(instant.view(_WALL_CLOCK).cast(pa.string()), 10, 11, "T")
+        return join(pc.replace_substring(text, ".000000", ""), zone)
     days = floor_divide(instant, DAY)
     time = pc.subtract(instant, pc.multiply(days, DAY))  # on the first day that there is, wraps there and back
     minutes, seconds = time / (60 * SECOND), time / SECOND
@@ -172,7 +180,7 @@ def _encode_timestamp(array: pa.Array) -> pa.Array:
         join(text_from_days(days), "T", padded(time / HOUR)),
         join(":", padded(minutes - minutes / 60 * 60), ":", padded(seconds - seconds / 60 * 60)),
         pc.if_else(pc.equal(fraction, 0), "", join(".", padded(fraction, 6))),
-        "Z" if array.type.tz else "",
+        zone,
     )
 
 
@@ -182,6 +190,9 @@ _ZONE = "Z|(?P<zone_sign>[+-])(?P<zone_hour>[01][0-9])(?::?(?P<zone_minute>[0-5]
 
 
 def _decode_timestamp(text: pa.Array, timestamp: pa.DataType) -> pa.Array:
+    pattern = f"{_PLAIN_TIMESTAMP}Z" if timestamp.tz else _PLAIN_TIMESTAMP
+    if (plain := _plainly_read(text, pattern, _WALL_CLOCK)) is not None:
+        return plain.view(timestamp)
     zone = f"(?:{_ZONE})?" if timestamp.tz else ""
     captures = extract(text, f"{DATE_PATTERN}(?:[T ]{_CLOCK}(?:{_SECONDS})?{zone})?")
     minutes = (
@@ -200,6 +211,16 @@ def _decode_timestamp(text: pa.Array, timestamp: pa.DataType) -> pa.Array:
 def _zone_minutes(captures: pa.StructArray) -> pa.Array:
     ahead = captured_number(captures, "zone_hour") * 60 + captured_number(captures, "zone_minute")
     return pc.if_else(pc.equal(captured(captures, "zone_sign"), "-"), -ahead, ahead)
+
+
+def _plainly_read(text: pa.Array, pattern: str, kind: pa.DataType) -> pa.Array | None:
+    """What Arrow reads, a letter Z at the end aside, where all texts are as `encode` writes them; else None."""
+    if not pc.all(pc.match_substring_regex(text, rf"\A(?:{pattern})\z"), min_count=0).as_py():
+        return None
+    try:
+        return pc.utf8_rtrim(text, "Z").cast(kind)
+    except pa.ArrowInvalid:  # there is no such day or hour, and the others are to be read
+        return None
 
 
 def _matching(text: pa.Array, pattern: str) -> pa.Array:

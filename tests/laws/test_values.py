@@ -1,4 +1,7 @@
+from datetime import date, datetime
+
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +17,16 @@ plausible_texts = st.one_of(
         r"\A[+-]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,7})?)?(Z|\+02:00)?)?\Z"
     ),
     st.sampled_from(["true", "FALSE", "NaN", "Infinity", "-Infinity", ""]),
+)
+two_digits = st.integers(0, 61).map("{:02}".format)
+dates_and_times = st.builds(
+    "{:04}-{}-{}{}{}{}".format,
+    st.integers(0, 9999),
+    st.integers(0, 13).map("{:02}".format),
+    st.integers(0, 32).map("{:02}".format),
+    st.builds("T{}:{}:{}".format, st.integers(0, 24).map("{:02}".format), two_digits, two_digits) | st.just(""),
+    st.sampled_from(["", ".000000", ".000001", ".5"]),
+    st.sampled_from(["", "Z", "ZZ"]),
 )
 
 
@@ -34,3 +47,27 @@ def test_any_text_can_be_read_and_what_is_read_has_one_text(texts: list[str | No
     assert len(read) == len(texts)
     read.validate(full=True)
     assert encode(decode(encode(read), type_)).equals(encode(read))
+
+
+@given(st.lists(st.datetimes(), max_size=12))
+def test_the_text_of_an_instant_is_that_of_python(instants: list[datetime]) -> None:
+    expected = [instant.isoformat() for instant in instants]
+    assert encode(pa.array(instants, pa.timestamp("us"))).to_pylist() == expected
+    assert encode(pa.array(instants, pa.timestamp("us", "UTC"))).to_pylist() == [f"{text}Z" for text in expected]
+
+
+@given(st.lists(st.dates(), max_size=12))
+def test_the_text_of_a_date_is_that_of_python(dates: list[date]) -> None:
+    assert encode(pa.array(dates, pa.date32())).to_pylist() == [day.isoformat() for day in dates]
+
+
+@pytest.mark.parametrize("type_", its.INSTANTS)
+@given(data=st.data())
+def test_no_text_is_read_or_written_otherwise_for_what_is_beside_it(type_: pa.DataType, data: st.DataObject) -> None:
+    beside = pa.array(["+10000-01-01"])
+    texts = pa.array(data.draw(st.lists(st.none() | dates_and_times, max_size=6)), pa.string())
+    read = decode(texts, type_)
+    assert decode(pa.concat_arrays([texts, beside]), type_)[: len(texts)].equals(read)
+    written = encode(read)
+    assert encode(pa.concat_arrays([read, decode(beside, type_)]))[: len(texts)].equals(written)
+    assert all(decode(texts.slice(row, 1), type_).equals(read.slice(row, 1)) for row in range(len(texts)))

@@ -75,6 +75,7 @@ class TestStatistics:
     SCHEMA = pa.schema(
         {
             "n": pa.int64(),
+            "small": pa.int8(),
             "x": pa.float64(),
             "b": pa.bool_(),
             "d": pa.date32(),
@@ -94,9 +95,13 @@ class TestStatistics:
         ("column", "in_the_log", "typed"),
         [
             ("n", 2**62 + 1, 2**62 + 1),
+            ("n", 2**63, None),
+            ("n", True, None),
             ("n", "17", 17),
             ("n", "many", None),
             ("n", [1], None),
+            ("small", -128, -128),
+            ("small", 128, None),
             ("x", 1.5, 1.5),
             ("x", 3, 3.0),
             ("x", 1e300, 1e300),

@@ -12,6 +12,8 @@ A struct that would have no field (the partition of an unpartitioned table) is l
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -185,6 +187,9 @@ def _statistics_column(stats: Sequence[Mapping[str, Any]], kind: pa.StructType) 
 
 def _decoded(given: list[Any], kind: pa.DataType) -> pa.Array:
     """JSON values of any spelling as typed values; what cannot be read is null, that is unknown."""
+    if pa.types.is_integer(kind) and {*map(type, given)} <= {int, NoneType}:
+        with suppress(OverflowError, pa.ArrowInvalid):
+            return pa.array(given, kind)
     return values.decode(pa.array([_json_text(value) for value in given], pa.string()), kind)
 
 

@@ -115,7 +115,7 @@ def _is_text(extremes: pa.Array) -> bool:
 def _json_value(bound: pa.Array) -> Any:
     if not len(bound):
         return None
-    if pa.types.is_boolean(bound.type) or pa.types.is_integer(bound.type):
+    if pa.types.is_boolean(bound.type) or pa.types.is_integer(bound.type) or pa.types.is_string(bound.type):
         return bound[0].as_py()
     if pa.types.is_floating(bound.type) and math.isfinite(bound[0].as_py()):
         return bound[0].as_py()

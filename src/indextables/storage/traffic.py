@@ -1,6 +1,6 @@
 """What was asked of a store, in figures."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from threading import Lock
 from typing import Self
 
@@ -20,10 +20,18 @@ class Traffic:
     bytes_written: int = 0
 
     def __add__(self, other: Self) -> "Traffic":
-        return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Traffic(
+            self.requests + other.requests,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+        )
 
     def __sub__(self, earlier: Self) -> "Traffic":
-        return Traffic(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(earlier), strict=True)))
+        return Traffic(
+            self.requests - earlier.requests,
+            self.bytes_read - earlier.bytes_read,
+            self.bytes_written - earlier.bytes_written,
+        )
 
     def __str__(self) -> str:
         return f"{self.requests:,} requests, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"
