@@ -1,9 +1,9 @@
 """A frame made ready to run: the driver plans its scans, so that Spark starts no process to plan them.
 
-Each relation of ours becomes a node that reads splits which were chosen here, from the snapshot in memory: only the columns
-that the query needs (see `needs`), only splits that its filters leave, and no more rows than its limit. Where nothing is
-searched, this node is Spark's own Parquet reader (see `native`). The rest of the plan is as Spark has analyzed it. What
-cannot be prepared runs as it is, and the data source plans then.
+Each relation of ours, in subqueries too, becomes a node that reads splits which were chosen here, from the snapshot in
+memory: only the columns that the query needs (see `needs`), only splits that its filters leave, and no more rows than its
+limit. Where nothing is searched, this node is Spark's own Parquet reader (see `native`). The rest of the plan is as Spark
+has analyzed it. What cannot be prepared runs as it is, and the data source plans then.
 """
 
 from dataclasses import replace
@@ -13,17 +13,16 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, seq, sequence
+from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, replacing
 from indextables.spark.needs import Needs, needs
-from indextables.spark.relation import Relation
+from indextables.spark.relation import Relation, relations_in
 from indextables.spark.scans import TableScan
 
 
 def is_over_tables(frame: DataFrame) -> bool:
-    """Whether the rows of a frame come from tables of ours, and not from Spark's cache."""
+    """Whether rows of a frame come from tables of ours, and not from Spark's cache."""
     try:
-        leaves = frame._jdf.queryExecution().withCachedData().collectLeaves()  # noqa: SLF001
-        return any(Relation.of(leaf) is not None for leaf in sequence(leaves))
+        return any(map(Relation.of, relations_in(frame._jdf.queryExecution().withCachedData())))  # noqa: SLF001
     except Py4JError:
         return False
 
@@ -35,8 +34,8 @@ def prepared(frame: DataFrame) -> DataFrame:
         plan, scans = planned(frame)
         if not scans:
             return frame
-        nodes = {ids: scan.node(spark) for ids, scan in scans.items()}
-        return frame_over(_replaced(plan, nodes, spark), spark)
+        nodes = [(scan.relation.java, scan.node(spark)) for scan in scans.values()]
+        return frame_over(plan.transformWithSubqueries(replacing(nodes, spark)), spark)
     except (Py4JError, PySparkException, UnknownIdsError):
         return frame  # a plan that we cannot look into is run as it is
 
@@ -45,8 +44,7 @@ def planned(frame: DataFrame) -> tuple[Java, dict[tuple[int, ...], "TableScan"]]
     """The plan of a frame, and the scans that its relations of ours become, by the ids of their columns."""
     query = frame._jdf.queryExecution()  # noqa: SLF001 - see catalyst
     plan = query.withCachedData()
-    relations = map(Relation.of, sequence(plan.collectLeaves()))
-    ours = [relation for relation in relations if relation is not None]
+    ours = [relation for relation in map(Relation.of, relations_in(plan)) if relation is not None]
     if not ours:
         return plan, {}
     needed = _needs(query, plan, frame.sparkSession)
@@ -62,11 +60,3 @@ def _needs(query: Java, plan: Java, spark: Any) -> Needs:
     found = needs(plan, query.optimizedPlan())
     # The optimized plan has the time of now in it, and the one that is run will have a later one.
     return replace(found, above={}, first=None) if has(plan, "CURRENT_LIKE", spark) else found
-
-
-def _replaced(plan: Java, scans: dict[tuple[int, ...], Java], spark: Any) -> Java:
-    children = sequence(plan.children())
-    if not children:
-        return scans.get(ids_of(plan), plan) if Relation.of(plan) is not None else plan
-    new = [_replaced(child, scans, spark) for child in children]
-    return plan.withNewChildren(seq(new, spark))
