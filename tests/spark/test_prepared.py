@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import indextables
 from indextables import IndexTable
+from indextables.errors import TableNotFoundError
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add
 from tests.spark.samples import as_parquet, rows, written
@@ -242,8 +244,26 @@ def test_large_tables_are_not_sent_to_all_executors(spark: Any, table: IndexTabl
 
 
 def test_a_table_made_again_at_the_same_place_is_read_as_it_is(spark: Any, tmp_path: Path) -> None:
+    """And frames over the former one do not show rows of the new one."""
+    frames, scans = [], []
     for count in (8, 12):
         table = written(tmp_path / "table", count=count)
         frame = spark.read.format("indextables").load(table.path)
         assert (frame.count(), len(frame.select("id").collect())) == (count, count)
+        frames.append(frame)
+        scans.append(table.scan(where="id < 3"))
         shutil.rmtree(table.path)
+    written(tmp_path / "table", count=15)
+    assert spark.read.format("indextables").load(table.path).count() == 15
+    actions = [
+        lambda frame: frame.count(),
+        lambda frame: frame.collect(),
+        lambda frame: frame.filter("id = 3").collect(),
+        lambda frame: frame.rdd.count(),
+    ]
+    for old, action in product(frames, actions):
+        with pytest.raises(Exception, match="another one was made in its place"):
+            action(old)
+    for scan in scans:
+        with pytest.raises(TableNotFoundError, match="read that one by a new frame"):
+            scan.to_spark(spark)

@@ -43,6 +43,7 @@ QUERIES = [
     "SELECT id FROM t a WHERE [a] AND EXISTS (SELECT 1 FROM t b WHERE a.id = b.number AND [b])",
     "SELECT id FROM t a WHERE [a] OR id NOT IN (SELECT id FROM t b WHERE [b])",
     "SELECT id, (SELECT max(id) FROM t b WHERE b.number = a.number AND [b]) AS m FROM t a WHERE [a]",
+    "SELECT a.id, n FROM t a, LATERAL (SELECT count(*) AS n FROM t b WHERE b.number = a.number AND [b]) WHERE <a> OR [a]",
     "SELECT id, CASE WHEN <a> THEN 'x' WHEN [a] THEN 'y' END AS c, <a> AS hit FROM t a",
     "SELECT level, count_if(<a>) AS n, count(*) FILTER (WHERE [a]) AS m FROM t a GROUP BY level HAVING count(*) > 1",
     "SELECT <a> AS hit, count(*) AS n FROM t a WHERE [a] GROUP BY <a>",

@@ -20,13 +20,13 @@ from typing import Self
 import pyarrow as pa
 
 from indextables.config import READ_OPTIONS, Config, boolean
-from indextables.errors import CastInvalidInputError, ConfigError
+from indextables.errors import CastInvalidInputError, ConfigError, TableNotFoundError
 from indextables.log import Snapshot, TransactionLog
 from indextables.predicate import IndexQuery
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
 from indextables.read.question import Question, ask
-from indextables.spark.options import SEARCHES, path_in, settings_in
+from indextables.spark.options import SEARCHES, TABLE, path_in, settings_in
 from indextables.write.plan import current_rules
 
 _NAMES = {name.lower(): name for name in READ_OPTIONS}
@@ -51,6 +51,7 @@ class Asked:
     time_zone: str
     case_sensitive: bool
     searches: tuple[IndexQuery, ...]
+    table: str | None  # the id of the table that the version is one of, where that has been decided
     settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
 
     @classmethod
@@ -72,6 +73,7 @@ class Asked:
             time_zone=time_zone,
             case_sensitive=_boolean(given.get("caseSensitive", "false")),
             searches=_searches(options),
+            table=_internal(options, TABLE),
             settings={k: v for k, v in settings_in(options).items() if k.lower() not in _NAMES},
         )
 
@@ -87,7 +89,20 @@ class Asked:
         return TransactionLog.open(self.path, self.config())
 
     def snapshot(self) -> Snapshot:
-        return self.log().snapshot(self.version, timestamp=self.timestamp)
+        return self.snapshot_in(self.log())
+
+    def snapshot_in(self, log: TransactionLog) -> Snapshot:
+        return self.checked(log.snapshot(self.version, timestamp=self.timestamp))
+
+    def checked(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot, if it is of the table that was meant: another one may have been made at the same place."""
+        if self.table is None or self.table == snapshot.metadata.id:
+            return snapshot
+        raise TableNotFoundError(
+            f"the table that was read at {self.path} is not there any more, and another one was made in its place; "
+            "read that one by a new frame",
+            table=self.path,
+        )
 
     def question(self, snapshot: Snapshot, columns: Sequence[str] | None = None) -> Question:
         return ask(
@@ -112,8 +127,12 @@ def as_option(searches: Sequence[IndexQuery]) -> str:
 
 
 def _searches(options: Mapping[str, str]) -> tuple[IndexQuery, ...]:
-    given = next((value for key, value in options.items() if key.lower() == SEARCHES), "[]")
+    given = _internal(options, SEARCHES) or "[]"
     return tuple(IndexQuery(field, query) for field, query in json.loads(given))
+
+
+def _internal(options: Mapping[str, str], name: str) -> str | None:
+    return next((value for key, value in options.items() if key.lower() == name), None)
 
 
 def _version(given: str | None) -> int | None:

@@ -16,7 +16,7 @@ from indextables.read.question import Question
 from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
 from indextables.spark.java import frame_over
-from indextables.spark.options import FORMAT, settings_in, settings_of
+from indextables.spark.options import FORMAT, TABLE, settings_in, settings_of
 from indextables.spark.reader import refuse_other_columns
 from indextables.spark.relation import made
 from indextables.spark.snapshots import fresh
@@ -105,7 +105,8 @@ def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, 
     asked = Asked.of(given)
     snapshot = fresh(asked)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
-    return {**given, "path": asked.path, "versionAsOf": str(snapshot.version)}, snapshot
+    decision = {"path": asked.path, "versionAsOf": str(snapshot.version), TABLE: snapshot.metadata.id}
+    return {**given, **decision}, snapshot
 
 
 def in_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
@@ -120,6 +121,7 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
         **canonical(scan.options),
         "path": scan.table,
         "versionAsOf": str(scan.snapshot.version),
+        TABLE: scan.snapshot.metadata.id,
         "where": _text_of(scan.question),
         "timeZone": "UTC",
     }

@@ -16,9 +16,19 @@ from indextables.write.replacing import Scope
 FORMAT = "indextables"
 _QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, SEARCHES, SITE, ABSORBED = (
+MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
     f"{_INTERNAL}{name}"
-    for name in ("mode", "arranged", "speculation", "timezone", "casesensitive", "searches", "site", "absorbed")
+    for name in (
+        "mode",
+        "arranged",
+        "speculation",
+        "timezone",
+        "casesensitive",
+        "table",
+        "searches",
+        "site",
+        "absorbed",
+    )
 )
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}

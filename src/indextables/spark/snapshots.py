@@ -28,7 +28,7 @@ def fresh(asked: Asked) -> Snapshot:
     place = _place(asked)
     with _lock:
         log = _logs.get(place) or _logs.setdefault(place, asked.log())
-    snapshot = log.snapshot(asked.version, timestamp=asked.timestamp)
+    snapshot = asked.snapshot_in(log)
     with _lock:
         _kept[place, snapshot.version] = snapshot
     return snapshot
@@ -38,7 +38,7 @@ def settled(asked: Asked) -> Snapshot:
     """The snapshot of a version that is named, read once."""
     with _lock:
         kept = _kept.get((_place(asked), asked.version))
-    return fresh(asked) if kept is None else kept
+    return fresh(asked) if kept is None else asked.checked(kept)
 
 
 def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:
