@@ -3,6 +3,7 @@ import pytest
 
 from indextables.errors import SchemaError
 from indextables.schema import from_json, normalize, to_json
+from indextables.write.conform import conformed
 
 EVERY_TYPE = pa.schema(
     [
@@ -23,6 +24,18 @@ EVERY_TYPE = pa.schema(
 )
 
 
+class Reading(pa.ExtensionType):
+    def __init__(self) -> None:
+        super().__init__(pa.float64(), "tests.reading")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> "Reading":
+        return cls()
+
+
 def test_every_type_survives_the_log() -> None:
     assert from_json(to_json(EVERY_TYPE)).equals(EVERY_TYPE)
 
@@ -37,10 +50,16 @@ def test_every_type_survives_the_log() -> None:
         (pa.uint32(), pa.int64()),
         (pa.decimal256(20, 3), pa.decimal128(20, 3)),
         (pa.date64(), pa.date32()),
+        (pa.binary(16), pa.binary()),
+        (pa.uuid(), pa.binary()),
+        (pa.json_(), pa.string()),
+        (Reading(), pa.float64()),
     ],
 )
 def test_types_that_hold_the_same_values_are_accepted(given: pa.DataType, kept: pa.DataType) -> None:
     assert normalize(pa.schema({"c": given})).field("c").type == kept
+    table = pa.schema({"c": kept})
+    assert next(conformed([pa.record_batch({"c": pa.nulls(2, given)})], table)).schema == table
 
 
 @pytest.mark.parametrize(

@@ -744,6 +744,27 @@ class TestEdges:
             table.scan().group_by("count")
         assert table.scan().max("count") == 8
 
+    @pytest.mark.parametrize("layout", ["", "d", "year(d), month(at)"])
+    def test_days_and_moments_beyond_those_of_python(self, layout: str) -> None:
+        schema = pa.schema({"n": pa.int64(), "d": pa.date32(), "at": pa.timestamp("us", "UTC")})
+        days = pa.array([2**31 - 1, -(2**31), 0], pa.int32()).view(pa.date32())
+        moments = pa.array([2**63 - 1, -(2**63), 0], pa.int64()).view(pa.timestamp("us", "UTC"))
+        rows = pa.table({"n": [1, 2, 3], "d": days, "at": moments}, schema=schema)
+        table = IndexTable.create(f"memory://{uuid4().hex}/t", schema, partition_by=layout)
+        table.append(rows)
+        table.append(rows)
+        table.merge_splits(cluster_by="n")
+        assert IndexTable.open(table.path).scan().to_arrow().sort_by("n")[::2].equals(rows)
+        assert (table.count("d > '9999-12-31'"), table.count("at < '0001-01-01'")) == (2, 2)
+        with pytest.raises(IndexTablesError, match=r"the value is \+294247-01-10T04:00:54.775807Z"):
+            table.scan().max("at")
+        with pytest.raises(IndexTablesError, match="the value is -5877641-06-23"):
+            table.scan().min("d")
+        assert table.advise(["d = '2024-01-01'", "at > '2024-01-01'"]).queries == 2
+        assert table.report().health.rows == 6
+        table.checkpoint()
+        assert table.drop_partitions("d > '2024-01-01'").rows == 2 if "d" in layout else True
+
     def test_a_column_named_score(self) -> None:
         table = IndexTable.create(
             f"memory://{uuid4().hex}/t", pa.schema({"_score": pa.int32(), "x": pa.string()}), fields={"x": "text"}

@@ -143,11 +143,15 @@ def _field_from_json(field: dict[str, Any]) -> pa.Field:
 
 
 def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _table_type(column, arrow.storage_type)
     arrow = _SAME_VALUES.get(arrow, arrow)
     if arrow in _NAME_BY_ARROW:
         return arrow
     if pa.types.is_dictionary(arrow):
         return _table_type(column, arrow.value_type)
+    if pa.types.is_fixed_size_binary(arrow):
+        return pa.binary()
     if pa.types.is_timestamp(arrow):
         return pa.timestamp("us", "UTC" if arrow.tz else None)
     if pa.types.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_PRECISION and arrow.scale >= 0:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from indextables.cli.output import plain_rows
+
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 Style = Callable[[str, str], Text]
@@ -20,7 +22,7 @@ def draw_rows(rows: pa.Table, style: Style | None, note: str) -> None:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for field in rows.schema:
         shown.add_column(field.name, justify="right" if _is_number(field.type) else "left", overflow="fold")
-    for row in rows.to_pylist():
+    for row in plain_rows(rows):
         shown.add_row(*(_cell(name, value, style) for name, value in row.items()))
     console = _console()
     console.print(shown)

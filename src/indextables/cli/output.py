@@ -11,6 +11,7 @@ import typer
 
 from indextables.layout import Layout
 from indextables.upkeep.steps import Saying, Step
+from indextables.values import encode
 
 if TYPE_CHECKING:
     from indextables.cli.drawing import Style
@@ -19,11 +20,31 @@ if TYPE_CHECKING:
 def show_rows(rows: pa.Table, *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
     """Rows, and below them for people how many there are, or what a note says of it."""
     if as_json:
-        show_json(rows.to_pylist())
+        show_json(plain_rows(rows))
         return
     from indextables.cli.drawing import draw_rows
 
     draw_rows(rows, style, note)
+
+
+def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Python has them, and as text the days and moments that it has no values for.
+
+    >>> plain_rows(pa.table({"n": [1], "on": pa.array([2**31 - 1], pa.int32()).view(pa.date32())}))
+    [{'n': 1, 'on': '+5881580-07-11'}]
+    """
+    columns = [_plain_values(column.combine_chunks()) for column in rows.columns]
+    return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_values(values: pa.Array) -> list[Any]:
+    if pa.types.is_struct(values.type) and not values.null_count:
+        fields = [_plain_values(field) for field in values.flatten()]
+        return [dict(zip(values.type.names, row, strict=True)) for row in zip(*fields, strict=True)]
+    try:
+        return list(values.to_pylist())
+    except (OverflowError, ValueError):
+        return list(encode(values).to_pylist())
 
 
 def show_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:

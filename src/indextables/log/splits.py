@@ -163,7 +163,10 @@ def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array
         given = [msgspec.to_builtins(value) for value in given]
     if name == "physical_partition":
         given = [None if value is None else list(value.items()) for value in given]
-    return pa.array(given, kind)
+    try:
+        return pa.array(given, kind)
+    except OverflowError:  # a number beyond 64 bits says nothing
+        return pa.array([value if value is None or -(2**63) <= value < 2**63 else None for value in given], kind)
 
 
 def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructType) -> pa.Array:

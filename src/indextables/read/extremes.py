@@ -1,12 +1,16 @@
 """The least and the greatest value of a column, from the log as far as it knows them."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.errors import IndexTablesError
 from indextables.log.actions import Metadata
 from indextables.log.facts import only_nulls
 from indextables.predicate import Verdict
 from indextables.read.plan import ScanPlan, SplitTask, tasks_for
+from indextables.values import encode
 
 
 def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
@@ -30,15 +34,25 @@ def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False
     numbers = values.filter(pc.invert(pc.is_nan(values))) if nan else values
     ends = pc.min_max(numbers)
-    least = ends["min"] if ends["min"].is_valid or not nan else float("nan")
-    greatest = float("nan") if nan else ends["max"]
+    greatest = pa.scalar(float("nan"), values.type) if nan else ends["max"]
+    least = ends["min"] if ends["min"].is_valid or not nan else greatest
     return pa.table({"min": pa.array([least], values.type), "max": pa.array([greatest], values.type)})
 
 
-def merged_extremes(ends: pa.Table) -> dict[str, pa.Scalar]:
-    """The least and greatest value of all, out of those of splits; Python has no dates after the year 9999."""
-    low, high = (extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema) for end in ("min", "max"))
-    return {"min": low["min"][0], "max": high["max"][0]}
+def merged_extreme(ends: pa.Table, end: str) -> pa.Scalar:
+    """The least or greatest value of all, out of those of splits: their `min` or `max`."""
+    return extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema)[end][0]
+
+
+def python_value(value: pa.Scalar) -> Any:
+    """The value as Python has it, or an error that tells it."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        raise IndexTablesError(
+            f"the value is {encode(pa.array([value]))[0]}, which is beyond the years 1 to 9999 of Python's datetime; "
+            "cast the column that scan(...).to_arrow() gives, as in column.cast(pyarrow.int64())"
+        ) from None
 
 
 def _bound(splits: pa.Table, end: str, column: str, kind: pa.DataType) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
 from indextables.read.answers import ROWS, count_from_log, groups_from_log, key_names, summed
-from indextables.read.extremes import extremes_from_log, extremes_of, merged_extremes
+from indextables.read.extremes import extremes_from_log, extremes_of, merged_extreme, python_value
 from indextables.read.gone import told_if_gone
 from indextables.read.opener import SplitOpener
 from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
@@ -137,19 +137,19 @@ class Scan:
 
     def min(self, column: str) -> Any:
         """The least value of a column, None where there is none; from the log, as far as it knows."""
-        return self._extremes(column)["min"].as_py()
+        return python_value(merged_extreme(self._extremes(column), "min"))
 
     def max(self, column: str) -> Any:
         """The greatest value of a column; NaN is greater than any number, as in Spark."""
-        return self._extremes(column)["max"].as_py()
+        return python_value(merged_extreme(self._extremes(column), "max"))
 
-    def _extremes(self, column: str) -> dict[str, pa.Scalar]:
+    def _extremes(self, column: str) -> pa.Table:
         self._unlimited()
         name = self._column(column)
         known, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)
         scan = self.asking_for((name,))
         read = [extremes_of(batches, scan.schema) for batches in scan.over(unknown, scan.rows_of)]
-        return merged_extremes(pa.concat_tables([known, *read]))
+        return pa.concat_tables([known, *read])
 
     def asking_for(self, columns: tuple[str, ...]) -> "Scan":
         """The same rows, other columns of them."""

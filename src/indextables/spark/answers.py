@@ -18,7 +18,7 @@ from indextables.log.actions import Metadata
 from indextables.predicate import distinct_conjunction
 from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
 from indextables.read.at_hand import is_counted
-from indextables.read.extremes import extremes_from_log, merged_extremes
+from indextables.read.extremes import extremes_from_log, merged_extreme
 from indextables.read.plan import ScanPlan, plan_scan
 from indextables.schema import column_named
 from indextables.spark.asked import Asked
@@ -188,7 +188,7 @@ def _known(table: _Table, figure: Figure) -> pa.Array | None:
         case Extreme():
             ends, unknown = extremes_from_log(table.plan, figure.column, table.metadata)
             kind_of = table.schema.field(figure.column).type
-            return None if unknown else pa.array([merged_extremes(ends)[figure.end]], kind_of)
+            return None if unknown else pa.array([merged_extreme(ends, figure.end)], kind_of)
         case Key():
             raise AssertionError("there are no keys")
         case _:

@@ -74,6 +74,8 @@ class Statistics:
     def time_range(self) -> tuple[int, int] | None:
         """The first and last microsecond of the first timestamp column, or else of the first date column.
 
+        None where there is no such column, no value in it, or a day so far away that no timestamp is.
+
         >>> from datetime import date
         >>> Statistics.of(pa.record_batch({"on": [date(1970, 1, 2), date(1970, 1, 1)]})).time_range()
         (0, 86400000000)
@@ -82,7 +84,8 @@ class Statistics:
             for column in self.columns.values():
                 if kind(column.extremes.type):
                     counts = column.extremes.cast(pa.int32() if unit > 1 else pa.int64()).to_pylist()
-                    return (counts[0] * unit, counts[1] * unit) if counts else None
+                    ends = tuple(count * unit for count in counts)
+                    return (ends[0], ends[1]) if ends and ends[0] >= -(2**63) and ends[1] < 2**63 else None
         return None
 
 

@@ -208,7 +208,7 @@ def _steps(field: PartitionField, known: ColumnProfile, low: pa.Scalar | None, h
     """How many partitions there are from one value to another."""
     if low is None or high is None:
         return known.distinct
-    first, last = field.transform.apply(pa.array([low.as_py(), high.as_py()], known.type)).cast(pa.int64()).to_pylist()
+    first, last = field.transform.apply(pa.array([low, high], known.type)).cast(pa.int64()).to_pylist()
     width = field.transform.width if isinstance(field.transform, Truncate) else 1
     return max(1, int(last - first) // width + 1)
 
