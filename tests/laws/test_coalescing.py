@@ -14,6 +14,7 @@ from indextables.predicate import Column, NullSafeEqual, Predicate, conjunction
 from indextables.predicate.literals import literal
 from tests.laws import naive
 from tests.laws.conditions import SCHEMA, VALUES, predicates, rows
+from tests.laws.effort import each_writes_tables
 
 LAYOUTS = {  # and the fields that may be coalesced
     "name": ["name"],
@@ -57,6 +58,7 @@ def same(value: Any) -> str:
     return repr(value + 0.0 if isinstance(value, float) else value)
 
 
+@each_writes_tables
 @given(layouts, writes, st.lists(predicates, max_size=3), st.sampled_from(sorted(VALUES)))
 def test_a_table_whose_partitions_share_splits_answers_as_its_rows_do(
     layout: tuple[str, str], given: list[tuple[pa.Table, dict[str, str]]], asked: list[Predicate], key: str

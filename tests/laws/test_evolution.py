@@ -5,13 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from indextables import IndexTable
 from indextables.predicate import Predicate
 from tests.laws import naive
 from tests.laws.conditions import SCHEMA, predicates, rows
+from tests.laws.effort import each_writes_tables
 
 NARROW = {"id": pa.int32(), "price": pa.float32(), "small": pa.int8()}
 BEFORE = pa.schema([f.with_type(NARROW.get(f.name, f.type)) for f in SCHEMA if f.name != "name"])
@@ -58,7 +59,7 @@ def comparable(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
     return Counter(tuple(str(row[name]) for name in SCHEMA.names) for row in rows)
 
 
-@settings(max_examples=max(1, settings().max_examples // 5))  # each one writes seven tables
+@each_writes_tables
 @given(
     st.tuples(st.sampled_from(EARLY), st.sampled_from(EARLY), st.sampled_from(LATE)),
     st.tuples(rows(max_size=3), rows(max_size=3), rows(max_size=3)),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from msgspec import structs
@@ -15,6 +14,7 @@ from indextables import Layout, Transform
 from indextables.errors import InvalidPredicateError, NonPartitionedTableError, RowsOutsideError
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.write.plan import partition_spec
+from tests.laws.effort import share
 from tests.laws.test_table_model import CONDITIONS, LAYOUTS, ROWS, SCHEMA, START, TableModel
 
 Row = dict[str, Any]
@@ -122,4 +122,4 @@ class RewriteModel(TableModel):
 
 
 TestRewriteModel = RewriteModel.TestCase
-TestRewriteModel.settings = settings(max_examples=max(1, settings().max_examples // 10), stateful_step_count=15)
+TestRewriteModel.settings = share(10, steps=15)

@@ -6,11 +6,11 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from indextables import IndexTable
+from tests.laws.effort import share
 
 START = datetime(1969, 12, 31, 22, tzinfo=UTC)
 WORDS = ["disk", "full", "retry", "timeout", "ok"]
@@ -151,4 +151,4 @@ class TableModel(RuleBasedStateMachine):
 
 
 TestTableModel = TableModel.TestCase
-TestTableModel.settings = settings(max_examples=max(1, settings().max_examples // 20), stateful_step_count=12)
+TestTableModel.settings = share(20, steps=12)
