@@ -38,7 +38,7 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def _plain_values(values: pa.Array) -> list[Any]:
-    if pa.types.is_struct(values.type) and not values.null_count:
+    if pa.types.is_struct(values.type) and values.type.num_fields and not values.null_count:
         fields = [_plain_values(field) for field in values.flatten()]
         return [dict(zip(values.type.names, row, strict=True)) for row in zip(*fields, strict=True)]
     try:
