@@ -138,6 +138,15 @@ def test_values_that_no_column_could_hold() -> None:
         col("x") == [1]  # noqa: B015
 
 
-def test_a_time_zone_that_is_none() -> None:
-    with pytest.raises(InvalidPredicateError, match="Mars/Base"):
-        read("at > '2024-01-01'", SCHEMA, time_zone="Mars/Base")
+@pytest.mark.parametrize("zone", ["Mars/Base", "PST"])
+@pytest.mark.parametrize(
+    "condition",
+    ["at > '2024-01-01'", "wall > TIMESTAMP '2024-01-01 00:00:00Z'", "day < TIMESTAMP '2024-01-01 00:00:00Z'"],
+)
+def test_a_time_zone_that_is_none(zone: str, condition: str) -> None:
+    with pytest.raises(InvalidPredicateError, match=zone):
+        read(condition, SCHEMA, time_zone=zone)
+
+
+def test_a_time_zone_that_is_an_offset_to_java() -> None:
+    assert to_sql(read("at > '1900-01-01'", SCHEMA, time_zone="EST")) == "at > TIMESTAMP '1900-01-01 05:00:00.000000Z'"

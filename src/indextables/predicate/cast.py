@@ -8,7 +8,8 @@ indextables.errors.CastInvalidInputError: [CAST_INVALID_INPUT] the value 'abc' o
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import pyarrow as pa
@@ -32,6 +33,8 @@ _TIMESTAMP = (
     + r"(?:[ T](?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?)?)?"
     + r" *(?P<zone>[A-Za-z][A-Za-z0-9_/+:-]*|[+-][0-9:]+)?)?)?)?$"
 )
+# Java's names; those of three letters are offsets to it, and in newer databases cities with a past.
+_OTHERWISE = {**dict.fromkeys(("Z", "z", "GMT", "UT"), "UTC"), "EST": "-05:00", "MST": "-07:00", "HST": "-10:00"}
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?")
 
 
@@ -42,7 +45,8 @@ def cast_array(array: pa.Array, kind: pa.DataType, *, time_zone: str = "UTC") ->
     if kind == TIMESTAMP and array.type != TIMESTAMP:
         return _instants(array.cast(TIMESTAMP_NTZ), time_zone)
     if kind == TIMESTAMP_NTZ and array.type == TIMESTAMP:
-        return pc.local_timestamp(array.cast(pa.timestamp("us", zone_name(time_zone))))
+        with _known_zone(time_zone):
+            return pc.local_timestamp(array.cast(pa.timestamp("us", zone_name(time_zone))))
     return array.cast(kind, safe=False)
 
 
@@ -77,7 +81,7 @@ def zone_name(time_zone: str) -> str:
     offset = _OFFSET.fullmatch(time_zone)
     if offset:
         return f"{offset[1]}{int(offset[2]):02d}:{int(offset[3] or 0):02d}"
-    return "UTC" if time_zone in {"Z", "z", "GMT", "UT"} else time_zone
+    return _OTHERWISE.get(time_zone, time_zone)
 
 
 def _from_text(array: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
@@ -174,13 +178,20 @@ def _instants(local: pa.Array, time_zone: str) -> pa.Array:
     zone = zone_name(time_zone)
     if zone == "UTC":
         return local.cast(TIMESTAMP)
-    try:
+    with _known_zone(time_zone):
         near = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
+    offset = pc.subtract(pc.local_timestamp(near), near.cast(TIMESTAMP).cast(TIMESTAMP_NTZ))
+    return pc.subtract(local, offset).cast(TIMESTAMP)
+
+
+@contextmanager
+def _known_zone(time_zone: str) -> Iterator[None]:
+    """Inside, a time zone that Arrow does not know, such as Java's PST, is an error that names it."""
+    try:
+        yield
     except pa.ArrowInvalid:
         reason = f"there is no time zone {time_zone!r}"
         raise InvalidPredicateError(reason, predicate=time_zone, reason=reason) from None
-    offset = pc.subtract(pc.local_timestamp(near), near.cast(TIMESTAMP).cast(TIMESTAMP_NTZ))
-    return pc.subtract(local, offset).cast(TIMESTAMP)
 
 
 def _offender(texts: pa.Array, read: Callable[[pa.Array], pa.Array]) -> str:
