@@ -1,9 +1,10 @@
 """A table through its public face, without Spark."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -135,9 +136,15 @@ class TestLife:
             ([1, 2], "a int is no data"),
             ([{"status": 1}, None], "a NoneType is no data"),
             ({"status": [1], "message": []}, "of different lengths"),
-            ({"status": ["one"]}, "'status' has values that do not go together"),
-            ({"status": [2**40]}, "'status' has values that do not go together"),
-            ({"message": ["\ud800"]}, "'message' has values that do not go together"),
+            ({"status": [1, "one"]}, r"'status' is integer, and the data has 'one' \(str\)"),
+            ({"status": [2**40]}, f"'status' is integer, and the data has {2**40}"),
+            ({"status": [1.0, 2.5]}, r"'status' is integer, and the data has 2.5 \(float\)"),
+            ({"status": [Decimal("2.5")]}, "'status' is integer, and the data has Decimal"),
+            ({"status": [1.0, float("nan")]}, "'status' is integer, and the data has nan"),
+            ({"message": ["\ud800"]}, "'message' is string, and the data has"),
+            ({"message": ["a", 5]}, r"'message' is string, and the data has 5 \(int\)"),
+            ({"message": "disk full"}, "'message' is 'disk full'; a column is a list of values"),
+            ({"status": 200}, "'status' is 200; a column is a list of values"),
             ([{"status": 1, "STATUS": 2}], "differ in case only"),
             ({1: [1]}, "named by text"),
             ({"extra": [1]}, "no column 'extra'"),
@@ -148,6 +155,46 @@ class TestLife:
         with pytest.raises(SchemaError, match=complaint):
             table.append(data)
         assert (files(tmp_path), IndexTable.open(table.path).version) == ([], 0)
+
+    def test_days_and_moments_lose_nothing_in_silence(self) -> None:
+        schema = {"day": pa.date32(), "at": pa.timestamp("us"), "n": pa.int8()}
+        table = IndexTable.create(f"memory://{uuid4().hex}/t", schema)
+        table.append({"day": [START.replace(tzinfo=None), START.date()], "at": [START.replace(tzinfo=None), None]})
+        for odd in ({"day": [START + timedelta(hours=1)]}, {"at": [START]}):
+            with pytest.raises(SchemaError, match="which does not fit"):
+                table.append(odd)
+        assert table.count("day = '2024-01-01' AND n IS NULL") == 2
+
+    @pytest.mark.parametrize(
+        ("ask", "error", "complaint"),
+        [
+            (lambda t: t.scan(where=5), InvalidPredicateError, "5 is no condition"),
+            (lambda t: t.count(True), InvalidPredicateError, "True is no condition"),
+            (lambda t: t.scan(columns=[1]), SchemaError, "1 is not the name of a column"),
+            (lambda t: t.scan().group_by(["day"]), SchemaError, "is not the name of a column"),
+            (lambda t: t.scan(limit="3"), ConfigError, "the limit is '3'; it is a whole number"),
+            (lambda t: t.search("disk", limit=None), ConfigError, "the limit is None"),
+            (lambda t: t.search("disk", limit=-1), ConfigError, "the limit is -1"),
+            (lambda t: t.search(None), SearchQueryError, "every row"),
+            (lambda t: t.search(5), SearchQueryError, "not a text"),
+            (lambda t: t.at(version="1"), IndexTablesError, "'1' is not a version"),
+            (lambda t: IndexTable.open(t.path, version=1, timestamp=START), IndexTablesError, "not both"),
+            (lambda t: t.purge(older_than="soon"), ConfigError, "older_than is 'soon', but must be a number of days"),
+            (lambda t: t.purge(older_than=7), ConfigError, "older_than is 7, but must be a number of days"),
+            (lambda _: IndexTable.open(__file__), NotFoundError, "there is a file where a directory should be"),
+            (lambda _: IndexTable.create("memory://no/t", None), SchemaError, "a schema is a pyarrow.Schema"),
+        ],
+    )
+    def test_what_is_no_question(
+        self, table: IndexTable, ask: Callable[[IndexTable], object], error: type[Exception], complaint: str
+    ) -> None:
+        with pytest.raises(error, match=complaint):
+            ask(table)
+
+    def test_one_of_something_needs_no_list(self, table: IndexTable) -> None:
+        assert table.scan(columns="day").schema.names == ["day"]
+        assert table.advise("status = 200").queries == 1
+        assert table.purge(older_than="8 days").files == 0
 
     def test_time_travel(self, table: IndexTable) -> None:
         table.overwrite(lines(0))

@@ -117,6 +117,20 @@ def duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
 
 
+def span(given: timedelta | str | None, *, of: str) -> timedelta | None:
+    """A span of time, or the text of one, that a user gave as `of`.
+
+    >>> span("12h", of="older_than"), span(None, of="older_than")
+    (datetime.timedelta(seconds=43200), None)
+    """
+    if given is None or isinstance(given, timedelta):
+        return given
+    try:
+        return duration(str(given))
+    except ValueError as error:
+        raise ConfigError(f"{of} is {given!r}, but must be {error}", key=of, value=str(given)) from None
+
+
 def part_size(text: str) -> int:
     if size(text) < 5 * 1024**2:
         raise ValueError("a size from 5M up, the least that S3 accepts")

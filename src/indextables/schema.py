@@ -11,6 +11,7 @@ True
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -82,6 +83,17 @@ def parse_type(text: str) -> pa.DataType:
         raise SchemaError(f"{text!r} is not a type of a column; use one of {known}", column=None) from None
 
 
+def given_schema(given: pa.Schema | Mapping[str, pa.DataType]) -> pa.Schema:
+    """A schema, or columns and their types, as a schema."""
+    try:
+        return pa.schema(given)
+    except (TypeError, AttributeError, ValueError):
+        raise SchemaError(
+            f"a schema is a pyarrow.Schema, or a dict of columns and their types in Arrow, not {given!r:.60}",
+            column=None,
+        ) from None
+
+
 def normalize(schema: pa.Schema) -> pa.Schema:
     """The same columns in table types, or a SchemaError that names the column that cannot be stored.
 
@@ -101,6 +113,8 @@ def column_named(schema: pa.Schema, name: str, *, case_sensitive: bool = False) 
     >>> column_named(pa.schema({"Day": pa.string()}), "day")
     'Day'
     """
+    if not isinstance(name, str):
+        raise SchemaError(f"{name!r} is not the name of a column; {what_there_is('', schema.names)}", column=None)
     own: dict[str, str] = {column if case_sensitive else column.lower(): column for column in schema.names}
     found = own.get(name if case_sensitive else name.lower())
     if found is None:

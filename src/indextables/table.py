@@ -19,7 +19,7 @@ from datetime import UTC, date, datetime, time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from indextables.config import Config
+from indextables.config import Config, span
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, TransactionLog
 
@@ -65,18 +65,19 @@ class IndexTable:
     def create(
         cls,
         path: str | Path,
-        schema: pa.Schema,
+        schema: pa.Schema | Mapping[str, pa.DataType],
         *,
         partition_by: str | Sequence[str] | None = None,
         fields: Mapping[str, str | FieldRule] | None = None,
         properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Self:
-        """A new, empty table.
+        """A new, empty table with the columns of a schema, which may be a mapping of names to types.
 
         `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` says how a column is indexed:
         `text`, `string` or `none`.
         """
+        from indextables.schema import given_schema
         from indextables.write.evolve import parsed_layout
         from indextables.write.modes import create
 
@@ -84,7 +85,7 @@ class IndexTable:
         log = TransactionLog.open(path, config)
         rules = {**config.typemap, **(fields or {})}
         layout = parsed_layout(partition_by or "")
-        snapshot = create(log, schema, layout=layout, fields=rules, properties=properties or {})
+        snapshot = create(log, given_schema(schema), layout=layout, fields=rules, properties=properties or {})
         return cls(log, snapshot, options=options)
 
     @classmethod
@@ -97,6 +98,7 @@ class IndexTable:
         options: Mapping[str, str] | None = None,
     ) -> Self:
         """A table as it is, or as it was after a version or at a moment (text without a zone is UTC)."""
+        _refuse_both(version, timestamp)
         log = TransactionLog.open(path, Config.resolve(options or {}))
         snapshot = log.snapshot(version, timestamp=_moment(timestamp))
         return cls(log, snapshot, options=options, pinned=version is not None or timestamp is not None)
@@ -252,8 +254,7 @@ class IndexTable:
 
     def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> IndexTable:
         """The table as it was; such a handle never moves and cannot write."""
-        if version is not None and timestamp is not None:
-            raise IndexTablesError("give a version or a timestamp, not both")
+        _refuse_both(version, timestamp)
         snapshot = self._log.snapshot(version, timestamp=_moment(timestamp))
         return IndexTable(self._log, snapshot, options=self._options, pinned=True)
 
@@ -346,12 +347,14 @@ class IndexTable:
     def purge(
         self,
         *,
-        older_than: timedelta | None = None,
+        older_than: timedelta | str | None = None,
         dry_run: bool = False,
         force: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> PurgeResult:
         """Deletes files that no version within the last days needs: 7, unless `older_than` or a setting says otherwise.
+
+        `older_than` may be a text, such as `30 days` or `12h`.
 
         Fewer than `purge.minRetention` have to be forced. A dry run lists what would go.
         """
@@ -359,7 +362,8 @@ class IndexTable:
 
         self._writable()
         config = self._config(options)
-        return purge(self._log.configured(config), config, older_than=older_than, dry_run=dry_run, force=force)
+        retention = span(older_than, of="older_than")
+        return purge(self._log.configured(config), config, older_than=retention, dry_run=dry_run, force=force)
 
     def health(self) -> Health:
         """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
@@ -451,6 +455,13 @@ def _pairs(
     if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # noqa: PLR2004 - a pair
         raise IndexTablesError("give data and a condition, or a list of pairs of data and condition")
     return cast("Sequence[tuple[Data, str | Predicate]]", pairs)
+
+
+def _refuse_both(version: int | None, timestamp: object) -> None:
+    if version is not None and timestamp is not None:
+        raise IndexTablesError("give a version or a timestamp, not both")
+    if version is not None and not isinstance(version, int):
+        raise IndexTablesError(f"{version!r} is not a version; they are numbered 0, 1, 2 and so on")
 
 
 def _moment(given: datetime | date | str | None) -> datetime | None:

@@ -1,14 +1,12 @@
 """The arguments and options that verbs share, and what their texts mean."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 from os.path import isfile
 from typing import Annotated
 
 import pyarrow as pa
 import typer
 
-from indextables.config import duration
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import parse_type
 from indextables.table import IndexTable
@@ -92,11 +90,3 @@ def names(columns: str | None) -> list[str] | None:
     (['day', 'n'], None)
     """
     return None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-
-
-def span(text: str | None, *, of: str) -> timedelta | None:
-    """A span of time such as `7 days`, given by an option."""
-    try:
-        return None if text is None else duration(text)
-    except ValueError as error:
-        raise ConfigError(f"{of} is {text!r}, but must be {error}", key=of, value=text) from None

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from indextables.cli.commands import commands_on
-from indextables.cli.options import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened, span
+from indextables.cli.options import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened
 from indextables.cli.output import facts, show_figures, show_json, show_report
+from indextables.config import span
 from indextables.errors import IndexTablesError
 
 UNFINISHED = 3

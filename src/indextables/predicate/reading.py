@@ -4,6 +4,7 @@ from importlib import import_module
 
 import pyarrow as pa
 
+from indextables.errors import InvalidPredicateError
 from indextables.predicate.bind import bind
 from indextables.predicate.nodes import Predicate
 
@@ -28,5 +29,8 @@ def read(
     >>> read("YEAR = '2024'", pa.schema({"year": pa.int16()}))
     Comparison(operand=Column(name='year'), op=<Op.EQ: '='>, value=<pyarrow.Int16Scalar: 2024>)
     """
+    if not isinstance(where, str | Predicate):
+        reason = "a condition is a text of SQL, or built from col(...)"
+        raise InvalidPredicateError(f"{where!r} is no condition: {reason}", predicate=repr(where), reason=reason)
     written = parse(where, time_zone=time_zone) if isinstance(where, str) else where
     return bind(written, schema, time_zone=time_zone, case_sensitive=case_sensitive)

@@ -68,4 +68,5 @@ def ask(
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:
     if columns is None:
         return tuple(schema.names)
-    return tuple(dict.fromkeys(column_named(schema, name, case_sensitive=case_sensitive) for name in columns))
+    names = [columns] if isinstance(columns, str) else columns
+    return tuple(dict.fromkeys(column_named(schema, name, case_sensitive=case_sensitive) for name in names))

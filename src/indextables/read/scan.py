@@ -42,8 +42,8 @@ class Scan:
         parallelism: int = 8,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        if limit is not None and limit < 0:
-            raise ConfigError(f"the limit is {limit}; it cannot be below zero", key="limit", value=str(limit))
+        if limit is not None:
+            refuse_limit(limit)
         self.snapshot = snapshot
         self.question = question
         self.opener = opener
@@ -187,6 +187,14 @@ class Scan:
             finally:
                 for future in running:
                     future.cancel()
+
+
+def refuse_limit(limit: int) -> None:
+    """A ConfigError for what is not a number of rows."""
+    if not isinstance(limit, int) or limit < 0:
+        raise ConfigError(
+            f"the limit is {limit!r}; it is a whole number and cannot be below zero", key="limit", value=str(limit)
+        )
 
 
 class GroupedScan:

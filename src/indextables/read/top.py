@@ -6,9 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
+from indextables.predicate import IndexQuery, terms_of
 from indextables.read.plan import SplitTask
 from indextables.read.rows import SCORE, best_rows, is_only_a_search, ranked, rows_numbered
-from indextables.read.scan import Scan
+from indextables.read.scan import Scan, refuse_limit
+from indextables.search.syntax import unreadable
 
 _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 
@@ -16,6 +18,9 @@ _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 def search_top(scan: Scan, limit: int) -> pa.Table:
     """At most `limit` rows, best first, with their score. Scores are BM25, computed in each split by its own statistics."""
     question = scan.question
+    refuse_limit(limit)
+    if not any(isinstance(term, IndexQuery) for term in terms_of(question.predicate)):
+        raise unreadable("", "there is none; *:* means every row")
     if SCORE in question.columns:
         raise SchemaError(f"a column named {SCORE!r} is in the way of the score; choose other columns", column=SCORE)
     schema = question.answer_schema.append(pa.field(SCORE, pa.float32()))

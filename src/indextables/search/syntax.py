@@ -31,6 +31,8 @@ _UNEXPECTED = re.compile(r"unexpected  '(.*)' at position", re.DOTALL)
 
 def syntax_tree(text: str) -> tree.Item:
     """The tree of a text, or a SearchQueryError."""
+    if not isinstance(text, str):
+        raise unreadable(repr(text), "it is not a text")
     if len(text) > MAX_LENGTH:
         raise unreadable(text, f"it has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")
     if not text.strip():

@@ -13,6 +13,7 @@ _SIGNATURE = re.compile(r"(\b(?:sig|X-Amz-Signature|X-Amz-Security-Token)=)[^&\s
 _REFUSED = {
     re.compile("status code: 40[13]"): foreign.PermissionDeniedError,
     re.compile(r"\(os error 13\)"): PermissionError,
+    re.compile(r"\(os error 20\)"): NotADirectoryError,
 }
 
 # Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) beside its own tree.
@@ -31,7 +32,7 @@ KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
     foreign.BaseError: (StorageError, "could not be processed"),
     FileExistsError: (AlreadyExistsError, "already exists"),
     FileNotFoundError: (NotFoundError, "does not exist"),
-    NotADirectoryError: (NotFoundError, "does not exist"),
+    NotADirectoryError: (NotFoundError, "cannot be: there is a file where a directory should be"),
     PermissionError: (AccessDeniedError, "may not be accessed; check its permissions"),
     OSError: (StorageError, "could not be processed"),
     ValueError: (StorageError, "is not a key that the store accepts"),

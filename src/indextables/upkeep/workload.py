@@ -75,7 +75,7 @@ def read_workload(given: Iterable[Given], schema: pa.Schema) -> Workload:
     """The queries of a workload; a query that cannot be read is put aside, and its weight does not count."""
     understood: list[Query] = []
     unread: list[str] = []
-    for query in given:
+    for query in [given] if isinstance(given, str) else given:
         text, weight = query if isinstance(query, tuple) else (query, 1.0)
         try:
             understood.append(Query(str(text), float(weight), _constraints(_conditions(text, schema))))

@@ -1,17 +1,22 @@
 """The data of a write, in whatever form a user has it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, time
+from decimal import Decimal
 from itertools import chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from indextables.errors import SchemaError
+from indextables.schema import type_name
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Columns: TypeAlias = Mapping[str, Any]
 Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch] | Rows | Columns
 _BATCH = 131_072
+_MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
+_CHANGING = (float, Decimal, datetime)
 
 
 def batches_of(  # noqa: PLR0911 - one for each form
@@ -22,6 +27,9 @@ def batches_of(  # noqa: PLR0911 - one for each form
     >>> schema, batches = batches_of([{"id": 1}, {"ID": 2, "name": "b"}], pa.schema({"id": pa.int32()}))
     Traceback (most recent call last):
     indextables.errors.SchemaError: the data has columns 'id' and 'ID', which differ in case only; ...
+    >>> batches_of({"id": [1, 2.5]}, pa.schema({"id": pa.int32()}))
+    Traceback (most recent call last):
+    indextables.errors.SchemaError: column 'id' is integer, and the data has 2.5 (float), which does not fit; ...
     >>> batches_of({"id": [1, 2]}, pa.schema({"id": pa.int32()}))[0].types
     [DataType(int32)]
     """
@@ -72,10 +80,48 @@ def _table(columns: Columns, table: pa.Schema | None) -> pa.Table:
 def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise SchemaError(f"column {name!r} is {values!r}; a column is a list of values", column=name)
+    given = values if isinstance(values, Sequence) else list(values)
     try:
-        return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError) as error:
-        raise SchemaError(f"column {name!r} has values that do not go together: {error}", column=name) from error
+        array = pa.array(given, kind)
+    except _MISFITS as error:
+        raise _misfit(name, given, kind, error) from error
+    if kind is not None and any(issubclass(of, _CHANGING) for of in set(map(type, given))):
+        changed = next((value for value in given if _would_change(value, kind)), None)
+        if changed is not None:
+            raise _misfit(name, [changed], kind)
+    return array
+
+
+def _would_change(value: Any, kind: pa.DataType) -> bool:
+    """Whether a value fits a type only after something of it has been cut off, which Arrow does in silence."""
+    match value:
+        case float() | Decimal() if pa.types.is_integer(kind):
+            return value != int(value)
+        case datetime() if pa.types.is_date(kind):
+            return value.time() != time()
+        case datetime() if pa.types.is_timestamp(kind):
+            return kind.tz is None and value.tzinfo is not None
+        case _:
+            return False
+
+
+def _misfit(name: str, values: Sequence[Any], kind: pa.DataType | None, error: Exception | None = None) -> SchemaError:
+    """Names the first value that does not fit; where types are guessed, it is the values that do not go together."""
+    if kind is None:
+        return SchemaError(f"column {name!r} has values that do not go together: {error}", column=name)
+    value = next((value for value in values if not _fits(value, kind) or _would_change(value, kind)), None)
+    what = f"column {name!r} is {type_name(kind)}, and the data has {value!r:.60} ({type(value).__name__})"
+    return SchemaError(f"{what}, which does not fit; convert it first", column=name)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        pa.array([value], kind)
+    except _MISFITS:
+        return False
+    return True
 
 
 def _refuse_twins(names: list[Any]) -> None:
