@@ -1,15 +1,18 @@
 """A driver that is killed in the middle of a write leaves the table as it was, or fully written; so does a full disk.
 
 Each driver is a process of its own with a JVM of its own. What goes wrong there, and when, is told to its Python processes
-by files in a directory, which `sitecustomize` looks for.
+by files in a directory, which `sitecustomize` looks for. Whoever stops there says so through a pipe in that directory, and
+waits for a lock that the test holds.
 """
 
+import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.spark
 LONG_ENOUGH = 300  # seconds, for a JVM to start on a busy machine
 
 FAULTS = """
-import os, resource, time
+import fcntl, os, resource
 from pathlib import Path
 
 from indextables.write import job
@@ -31,10 +34,10 @@ faults = Path(os.environ["FAULTS"])
 
 def stop(point):
     if (faults / f"stop at {point}").exists():
-        (faults / "stopped").touch()
-        while (faults / f"stop at {point}").exists():
-            time.sleep(0.1)
-        os._exit(1)
+        (faults / "told").write_text("stopped")
+        with (faults / "held").open() as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            os._exit(1)
 
 
 def write_task(*args, original=job.write_task, **options):
@@ -84,7 +87,6 @@ if (faults / "full disk").exists():
         (faults / "error").write_text(str(error))
     (faults / "full disk").rename(faults / "no longer full")
 append()
-(faults / "stopped").touch()
 """
 
 
@@ -93,7 +95,16 @@ def faults(tmp_path: Path) -> Path:
     place = tmp_path / "faults"
     place.mkdir()
     (place / "sitecustomize.py").write_text(FAULTS)
+    os.mkfifo(place / "told")
     return place
+
+
+@contextmanager
+def held(faults: Path) -> Iterator[None]:
+    """Inside, who has stopped waits; afterwards, a Python worker that outlives the JVM ends."""
+    with (faults / "held").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def driver(faults: Path, table: Path) -> "subprocess.Popen[bytes]":
@@ -103,12 +114,15 @@ def driver(faults: Path, table: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
-def until(reached: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + LONG_ENOUGH
-    while not reached():
-        assert process.poll() is None, "the driver has ended by itself"
-        assert time.monotonic() < deadline, "the driver is stuck"
-        time.sleep(0.05)
+def wait_until_stopped(faults: Path, process: "subprocess.Popen[bytes]") -> None:
+    told, ended = os.open(faults / "told", os.O_RDWR), os.pidfd_open(process.pid)
+    try:
+        happened, _, _ = select.select([told, ended], [], [], LONG_ENOUGH)
+        assert happened, "the driver is stuck"
+        assert told in happened, "the driver has ended by itself"
+    finally:
+        os.close(told)
+        os.close(ended)
 
 
 def files(table: Path) -> set[str]:
@@ -125,15 +139,12 @@ def test_a_driver_that_is_killed(tmp_path: Path, faults: Path, point: str, rows:
     full = faults / "full disk"
     if point == "committed":
         full.touch()
-    stop = faults / f"stop at {point}"
-    stop.touch()
-    process = driver(faults, place)
-    try:
-        until((faults / "stopped").exists, process)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        stop.unlink()  # a Python worker that outlives the JVM ends now
+    (faults / f"stop at {point}").touch()
+    with held(faults), driver(faults, place) as process:
+        try:
+            wait_until_stopped(faults, process)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
     table = IndexTable.open(place)
     assert (table.version, table.count()) == (1 if rows == 2 else 2, rows)
     assert before < files(place)  # what the dead driver has written lies there, and is in the table only if committed
