@@ -121,6 +121,7 @@ def test_counts_of_a_search_run_no_job(spark: Any, tmp_path: Path) -> None:
     table.prewarm()
     frame = frame_of(spark, table).filter("indexquery(message, 'full')")
     frame.createOrReplaceTempView("full")
+    assert reader_of(spark.sql("SELECT count(*) AS n FROM full")) == "nobody: indexes at hand know the count"
     spark.sparkContext.setJobGroup("counts", "of a search")
     try:
         assert frame.count() == 30

@@ -4,6 +4,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from indextables.read.plan import explain as explain_scan
+from indextables.spark.answers import known_groups
 from indextables.spark.java import UnknownIdsError
 from indextables.spark.prepared import planned
 from indextables.spark.scans import TableScan
@@ -20,11 +21,13 @@ def explain(frame: DataFrame) -> str:
         return "this plan is left to Spark, and the data source reads all columns; see df.explain()"
     if not scans:
         return "no table of indextables is read"
-    return "\n".join(map(_told, scans.values()))
+    if known_groups(frame, by_index=True) is not frame:
+        return "\n".join(_told(scan, "nobody: indexes at hand know the count") for scan in scans.values())
+    return "\n".join(_told(scan, scan.reader) for scan in scans.values())
 
 
-def _told(scan: TableScan) -> str:
+def _told(scan: TableScan, by: str) -> str:
     limit = [] if scan.limit is None else [f"  rows wanted       {scan.limit:,}, of {len(scan.tasks):,} splits at most"]
-    reader = f"  read by           {scan.reader}"
+    reader = f"  read by           {by}"
     table = f"{scan.relation.asked.path}, version {scan.plan.snapshot.version}"
     return "\n".join([table, str(explain_scan(scan.plan)), reader, *limit])
