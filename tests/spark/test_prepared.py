@@ -46,6 +46,9 @@ def shape(frame: Any) -> list[tuple[str, str, bool]]:
     return [(field.name, field.dataType.simpleString(), field.nullable) for field in frame.schema]
 
 
+SMALL = "SELECT * FROM {f} WHERE id < 9"
+
+
 def scans(frame: Any) -> list[str]:
     """The scans of a frame, as `explain` tells them."""
     return [line for line in indextables.explain(frame).splitlines() if line.startswith("scan of")]
@@ -64,6 +67,10 @@ def scans(frame: Any) -> list[str]:
         (
             lambda f: f.alias("a").join(f.alias("b"), "id").filter("b.level = 'INFO' AND b.message > id").select("a.day"),
             ["scan of id, day where id IS NOT NULL", "scan of id, level, message where"],
+        ),
+        (
+            lambda f: f.sparkSession.sql(f"WITH t AS ({SMALL}) SELECT a.at FROM t a JOIN t b USING (id)", f=f),
+            ["scan of id, at where (id < 9", "scan of id where (id < 9"],
         ),
         (lambda f: f.cache().select("id"), []),
     ],
@@ -94,6 +101,8 @@ def test_an_explanation_names_table_splits_and_limit(frame: Any, table: IndexTab
 
 ODD = [
     "WITH t AS (SELECT * FROM {0} WHERE id < 30) SELECT a.id, b.level FROM t a JOIN t b ON a.id = b.number",
+    "WITH t AS (SELECT *, rand() > 2 AS no FROM {0}) SELECT a.id, b.level FROM t a JOIN t b USING (id) WHERE a.no = b.no",
+    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r JOIN {0} t ON t.id = r.n WHERE n < 9) SELECT * FROM r",
     "WITH t AS (SELECT max(id) m FROM {0}) SELECT id FROM {0} WHERE id IN (TABLE t) OR id > (SELECT avg(m) - 9 FROM t)",
     "SELECT id, row_number() OVER (PARTITION BY level ORDER BY id) AS n, lag(number) OVER (ORDER BY id) AS l FROM {0}",
     "SELECT level FROM {0} WHERE EXISTS (SELECT 1 FROM {0} b WHERE b.number = {0}.id AND b.flag)",

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, replacing
+from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, inlined, plan_of, replacing
 from indextables.spark.needs import Needs, needs
 from indextables.spark.relation import Relation, relations_in
 from indextables.spark.scans import TableScan
@@ -42,7 +42,7 @@ def prepared(frame: DataFrame) -> DataFrame:
 
 def planned(frame: DataFrame) -> tuple[Java, dict[tuple[int, ...], "TableScan"]]:
     """The plan of a frame, and the scans that its relations of ours become, by the ids of their columns."""
-    query = frame._jdf.queryExecution()  # noqa: SLF001 - see catalyst
+    query = _in_places(frame)._jdf.queryExecution()  # noqa: SLF001 - see catalyst
     plan = query.withCachedData()
     ours = [relation for relation in map(Relation.of, relations_in(plan)) if relation is not None]
     if not ours:
@@ -54,6 +54,12 @@ def planned(frame: DataFrame) -> tuple[Java, dict[tuple[int, ...], "TableScan"]]
     if needed.first in scans and scans[needed.first].is_one_task:
         plan = plan.child().child()  # the scan limits itself; Spark would stop the worker, and not use it again
     return plan, scans
+
+
+def _in_places(frame: DataFrame) -> DataFrame:
+    """The frame with each common table expression where it is used: so Spark runs it, with other columns in each place."""
+    plan, spark = plan_of(frame), frame.sparkSession
+    return frame_over(inlined(plan, spark), spark) if has(plan, "CTE", spark) else frame
 
 
 def _needs(query: Java, plan: Java, spark: Any) -> Needs:
