@@ -11,6 +11,7 @@ indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
@@ -405,6 +406,8 @@ _BY_KEY = {
     for key in (setting.metadata["key"], setting.metadata["short"])
     if key
 }
+_LAST_WORDS = Counter(key.rpartition(".")[2] for key in _BY_KEY)
+_BY_LAST_WORD = {word: of for key, of in _BY_KEY.items() if _LAST_WORDS[word := key.rpartition(".")[2]] == 1}
 _BY_NAME = {setting.name: setting for setting in fields(Config)}
 
 
@@ -466,12 +469,12 @@ def _parsed(metadata: Mapping[str, Any], key: str, given: str) -> Any:
 
 
 def _unknown(key: str, short: str, given: str) -> ConfigError:
-    meant = nearest(short, [*_BY_KEY, *READ_OPTIONS])
-    setting = _BY_KEY.get(meant or "")
+    meant = nearest(short, [*_BY_KEY, *_BY_LAST_WORD, *READ_OPTIONS])
+    setting = _BY_KEY.get(meant or "") or _BY_LAST_WORD.get(meant or "")
     secret = is_secret(key) or (setting is not None and setting.metadata["secret"])
     name = meant if setting is None else setting.metadata["key"]
     hint = f"; did you mean {name!r}?" if name else ""
-    if meant and meant.lower() == short.lower():
+    if setting is None and meant and meant.lower() == short.lower():
         hint = "; it is an option of reads from Spark, and an argument of its own elsewhere"
     return ConfigError(f"there is no setting {key!r}{hint}", key=key, value=None if secret else given)
 

@@ -97,6 +97,25 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "table").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["new", "--partition-by", "dya"], "dya names a column that is not there"),
+        (["new", "--text", "n"], "column 'n' has type long and cannot be indexed as 'text'"),
+        (["table", "-o", "optimizeWrite.clusterBy=dya"], "dya"),
+        (["table", "-o", "replaceWhere=day = 'mon'"], "replaceWhere"),
+        (["other"], "the table has no column 'day', 'message'"),
+    ],
+)
+def test_a_dry_run_refuses_what_would_be_refused(table: str, tmp_path: Path, words: list[str], message: str) -> None:
+    IndexTable.create(tmp_path / "other", pa.schema({"n": pa.int64()}))
+    name, *rest = words
+    for how in (["--dry-run"], []):
+        refused = run("import", tmp_path / name, tmp_path / "lines.parquet", *rest, *how, code=1)
+        assert message in refused.stderr
+    assert IndexTable.open(table).version == 0
+
+
 def test_matches_are_shown_best_first(table: str) -> None:
     rows = found("search", table, "message:full", "--columns", "n,message", "--limit", 5)
     assert [row["n"] for row in rows] == [1, 3]

@@ -130,8 +130,9 @@ def _of_all(scan: "Scan", shown: int) -> str:
     """How many rows there are where not all are shown: the indexes that found some know, if nothing else is asked."""
     from indextables.read.rows import is_only_a_search
 
-    known = is_only_a_search(scan.question)
-    return f"{shown:,} of {scan.count():,} rows; --limit for more" if known else f"{shown:,} rows and more; use --limit"
+    if is_only_a_search(scan.question):
+        return f"{shown:,} of {scan.count():,} rows; --limit for more"
+    return f"{shown:,} {'row' if shown == 1 else 'rows'} and more; use --limit"
 
 
 def _marked(question: "Question") -> "Style":

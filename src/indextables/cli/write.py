@@ -1,6 +1,5 @@
 """Verbs that change the rows, the layout or the columns of a table. Each loads what it needs."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +58,7 @@ def import_(
     """Writes files of rows to a table, which is made if it is not there."""
     from indextables.cli.progress import rows_read
     from indextables.cli.sources import rows_in
+    from indextables.rewrite.replace import scope_of
 
     refuse_file(path)
     given = settings(option)
@@ -75,15 +75,21 @@ def import_(
             key="--partition-by" if partition_by else "--text",
             value=partition_by or text,
         )
+    mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
+    new = {"partitionBy": partition_by or "", **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
+    job = plan_job(path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], scope=scope_of)
     if dry_run:
         found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
-        mode = "create" if table is None else "overwrite" if overwrite else "append"
-        show_figures({"table": path, "would": mode, "columns": found}, as_json=as_json)
+        would = "create" if table is None else "overwrite" if overwrite else "append"
+        show_figures({"table": path, "would": would, "columns": found}, as_json=as_json)
         return
     with rows_read(rows) as batches:
         read = pa.RecordBatchReader.from_batches(rows.schema, batches)
         if table is None:
-            table = _made(path, read, partition_by or "", fields, given)
+            commit_job(
+                job, [write_task(job, read, task=0)]
+            )  # one commit: where a row cannot be read, there is no table
+            table = IndexTable.open(path, options=given)
         else:
             (table.overwrite if overwrite else table.append)(read)
     show_figures({"table": path, "version": table.version, "rows": table.count()}, as_json=as_json)
@@ -147,16 +153,6 @@ def widen_column(
     """Gives a column a wider type: integers up to long, float to double."""
     version = opened(path, option).widen_column(name, kind)
     show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
-
-
-def _made(
-    path: str, rows: pa.RecordBatchReader, layout: str, fields: Mapping[str, str], given: Mapping[str, str]
-) -> IndexTable:
-    """A new table, made with its rows in one commit: where a row cannot be read, there is no table."""
-    kinds = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
-    job = plan_job(path, rows.schema, mode=Mode.ERROR, sources=[{**given, "partitionBy": layout, **kinds}])
-    commit_job(job, [write_task(job, rows, task=0)])
-    return IndexTable.open(path, options=given)
 
 
 def _existing(path: str, given: dict[str, str]) -> IndexTable | None:
