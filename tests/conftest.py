@@ -1,3 +1,4 @@
+import gc
 import os
 import sys
 import tempfile
@@ -20,6 +21,12 @@ keep_freed_memory()
 compile_java_once()
 if place := place_for_files():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)  # where tmp_path is
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported and collected stays until the end: Python need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
