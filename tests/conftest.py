@@ -1,3 +1,4 @@
+import gc
 import os
 import sys
 import tempfile
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.quick import keep_freed_memory, place_for_files
+from tests.quick import compile_java_once, keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_server, missing, s3_server
 
 slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -17,8 +18,15 @@ settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 keep_freed_memory()
+compile_java_once()
 if place := place_for_files():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)  # where tmp_path is
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported and collected stays until the end: Python need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -185,4 +185,5 @@ def _remove(entry: Path) -> None:
 
 
 def _bytes_in(directory: Path) -> int:
-    return sum(file.stat().st_size for file in directory.iterdir())
+    with os.scandir(directory) as files:
+        return sum(file.stat().st_size for file in files)
