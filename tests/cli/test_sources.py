@@ -51,6 +51,17 @@ def test_types_may_be_named(tmp_path: Path, name: str) -> None:
     assert (second["id"], second["price"], second["at"], second["day"]) == (2, None, None, None)
 
 
+def test_numbers_that_would_lose_digits_are_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "zip,id,at,n,share\n00123,12345678901234567890,1704067200000000000,0,0.5\n8001,7,2,-10,1\n"
+    )
+    run("import", tmp_path / "table", tmp_path / "a.csv")
+    assert rows(tmp_path / "table", "n") == [
+        {"zip": "8001", "id": "7", "at": 2, "n": -10, "share": 1.0},
+        {"zip": "00123", "id": "12345678901234567890", "at": 1_704_067_200_000_000_000, "n": 0, "share": 0.5},
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "kind", "message"),
     [

@@ -4,6 +4,7 @@ import datetime as dt
 import math
 from collections import Counter
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -174,6 +175,18 @@ def test_statistics_of_floats_have_the_largest_last() -> None:
     assert (row["count"], row["min"]) == (ROWS, 1 / 8)
     assert math.isnan(row["max"])
     assert from_indexes(stats("ratio"), "*:*") is None
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 2), pa.decimal128(38, 0), pa.decimal128(19, 0), pa.int64()])
+def test_sums_have_room_for_the_largest_values(kind: pa.DataType) -> None:
+    digits = "9" * 38
+    whole = 2**63 - 1 if pa.types.is_integer(kind) else digits[: kind.precision - kind.scale]
+    largest = Decimal(f"{whole}.{'' if pa.types.is_integer(kind) else digits[: kind.scale]}")
+    schema = pa.schema({"n": kind})
+    bound = bind(stats("n"), schema, resolve(schema))
+    column = pa.array([largest if pa.types.is_decimal(kind) else int(largest)] * 50, kind)
+    (row,) = merge(bound, [over_rows(bound, column), over_rows(bound, column)]).to_pylist()
+    assert Fraction(row["sum"]) == 100 * Fraction(largest)
 
 
 def test_more_values_than_tantivy_has_buckets_are_counted_from_the_rows() -> None:

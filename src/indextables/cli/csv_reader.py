@@ -8,6 +8,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
 from indextables.cli.reading import (
@@ -28,6 +29,9 @@ from indextables.cli.reading import (
 )
 from indextables.errors import IndexTablesError
 
+_LOSSY = {pa.int64(): r"^\s*[+-]?0[0-9]+\s*$", pa.float64(): r"^\s*[+-]?(0[0-9]+|[0-9]{16,})\s*$"}
+"""Texts that would not come back as they were from a number of such a type."""
+
 
 @dataclass(frozen=True, slots=True)
 class CsvReader(Reader):
@@ -40,13 +44,28 @@ class CsvReader(Reader):
     def columns(self, file: Path) -> pa.Schema:
         with told(file, "CSV", lambda: self._culprit(file, {})):
             refuse_utf16(file)
-            found = self._opened(file, ConvertOptions()).schema
+            guessed = self._opened(file, ConvertOptions()).schema
+            found = self._without_lossy_numbers(file, guessed)
         if self.guessed:
             _refuse_other_delimiter(file, found.names)
         for column in found:
             if pa.types.is_binary(column.type) and column.name.lower() not in self.types:
                 raise not_utf8(f"{file}: column {column.name!r}", column.name)
         return found
+
+    def _without_lossy_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
+        """Text where numbers would lose something: the zeros at the beginning of 007, the last of many digits."""
+        numbers = {column.name: _LOSSY[column.type] for column in guessed if column.type in _LOSSY}
+        if not numbers or len(set(guessed.names)) < len(guessed.names):
+            return guessed
+        texts = ConvertOptions(column_types=dict.fromkeys(numbers, pa.string()), include_columns=list(numbers))
+        first = next(iter(self._opened(file, texts)), None)
+        lossy = {
+            name
+            for name, odd in numbers.items()
+            if first and pc.any(pc.match_substring_regex(first[name], odd)).as_py()
+        }
+        return pa.schema([column.with_type(pa.string()) if column.name in lossy else column for column in guessed])
 
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)

@@ -92,11 +92,10 @@ def _as_schema(types: Types | None) -> pa.Schema:
 def _together(schemas: Sequence[pa.Schema], types: Types) -> pa.Schema:
     """The columns of all files: in the known types, or in one that holds what each of them has, or as the first has it.
 
-    >>> first, second = pa.schema({"n": pa.int64(), "at": pa.null()}), pa.schema({"N": pa.float64(), "m": pa.string()})
-    >>> _together([first, second], {"m": pa.date32()})
+    >>> first, second = pa.schema({"n": pa.int64(), "zip": pa.int64()}), pa.schema({"N": pa.float64(), "zip": pa.string()})
+    >>> _together([first, second], {})
     n: double
-    at: string
-    m: date32[day]
+    zip: string
     """
     found: dict[str, pa.Field] = {}
     for field in (field for schema in schemas for field in schema):
@@ -112,7 +111,7 @@ def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     try:
         return pa.unify_schemas(schemas, promote_options="permissive").types[0]
     except pa.ArrowTypeError:
-        return first
+        return pa.string() if pa.string() in {first, second} else first
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

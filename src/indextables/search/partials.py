@@ -19,10 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.kernels import flat, floor_divide
+from indextables.schema import MAX_DECIMAL_PRECISION
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
 from indextables.search.terms import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
 from indextables.values import in_table_type
 
+_DIGITS_OF_A_COUNT = 19
 COUNTS = pa.schema({"key": pa.int64(), "count": pa.int64()})
 TEXT_COUNTS = pa.schema({"key": pa.string(), "count": pa.int64()})
 
@@ -116,15 +118,18 @@ def stats_partial(bound: Bound, count: int, total: pa.Array, least: Any, greates
 def _in_sum_type(total: pa.Array, arrow: pa.DataType, summed: pa.DataType) -> pa.Array:
     """A sum that tantivy made of the index's integers, or that is what it should be already."""
     unscaled = pa.types.is_decimal(arrow) and not pa.types.is_decimal(total.type)
-    return total.cast(pa.decimal128(38, 0)).view(summed) if unscaled else total.cast(summed)
+    if not unscaled:
+        return total.cast(summed)
+    return total.cast(pa.decimal128(38, 0)).view(pa.decimal128(38, arrow.scale)).cast(summed)
 
 
 def _sum_type(arrow: pa.DataType) -> pa.DataType | None:
     """A type with room for a sum; None for dates and timestamps, which have none."""
     if pa.types.is_temporal(arrow):
         return None
-    if pa.types.is_decimal(arrow):
-        return pa.decimal128(38, arrow.scale)
+    if pa.types.is_decimal(arrow):  # as many digits more as the number of rows may have; Arrow's sums wrap around
+        wide = arrow.precision + _DIGITS_OF_A_COUNT > MAX_DECIMAL_PRECISION
+        return pa.decimal256(76, arrow.scale) if wide else pa.decimal128(MAX_DECIMAL_PRECISION, arrow.scale)
     if pa.types.is_floating(arrow):
         return pa.float64()
     return pa.decimal128(38, 0) if arrow == pa.int64() else pa.int64()
