@@ -66,6 +66,7 @@ def needs(analyzed: Java, optimized: Java) -> Needs:
     once = {ids for ids in leaves if leaves.count(ids) == 1}
     above = {ids: found for root in roots for ids, found in _above(root, (), None) if ids in once}
     used = [found for root in roots for found in _used(root)]
+    used += [("Filter", ids) for ids in known.difference(leaves)]  # another relation may stand for it: nothing is known
     columns = frozenset(number for _, numbers in used for number in numbers)
     judged = frozenset(number for name, numbers in used if name in _JUDGING for number in numbers)
     return Needs(columns, judged, above, _first(analyzed, optimized, above))
