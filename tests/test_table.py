@@ -160,7 +160,7 @@ class TestLife:
         schema = {"day": pa.date32(), "at": pa.timestamp("us"), "n": pa.int8()}
         table = IndexTable.create(f"memory://{uuid4().hex}/t", schema)
         table.append({"day": [START.replace(tzinfo=None), START.date()], "at": [START.replace(tzinfo=None), None]})
-        for odd in ({"day": [START + timedelta(hours=1)]}, {"at": [START]}):
+        for odd in ({"day": [START + timedelta(hours=1)]}, {"day": [7]}, {"at": [START]}, {"at": [1_704_067_200]}):
             with pytest.raises(SchemaError, match="which does not fit"):
                 table.append(odd)
         assert table.count("day = '2024-01-01' AND n IS NULL") == 2

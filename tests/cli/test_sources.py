@@ -62,6 +62,12 @@ def test_numbers_that_would_lose_digits_are_text(tmp_path: Path) -> None:
     ]
 
 
+def test_whole_numbers_beyond_64_bits_are_decimals(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 12345678901234567890, "x": 1e300}\n{"id": 7, "x": 0.5}\n')
+    run("import", tmp_path / "table", tmp_path / "a.jsonl")
+    assert rows(tmp_path / "table", "id") == [{"id": 7, "x": 0.5}, {"id": Decimal(12345678901234567890), "x": 1e300}]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "kind", "message"),
     [

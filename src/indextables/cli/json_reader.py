@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.json import ParseOptions, ReadOptions, open_json
 
 from indextables.cli.reading import (
@@ -26,6 +28,9 @@ from indextables.cli.reading import (
 )
 from indextables.errors import IndexTablesError, SchemaError
 
+_EXACT = 2**53  # up to here, doubles have all whole numbers
+_WHOLE = pa.decimal128(38, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class JsonReader(Reader):
@@ -38,7 +43,18 @@ class JsonReader(Reader):
             if not any(line.strip() for line in lines):
                 return pa.schema([])
         with told(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
-            return self._opened(file, None, "infer").schema
+            return self._with_whole_numbers(file, self._opened(file, None, "infer").schema)
+
+    def _with_whole_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
+        """Decimals where whole numbers of more than 64 bits would be doubles, and lose digits."""
+        doubles = {column.name: column.type for column in guessed if column.type == pa.float64()}
+        first = self._first(file, doubles) if doubles else None
+        large = [name for name in doubles if first and (pc.max(pc.abs(first[name])).as_py() or 0) >= _EXACT]
+        whole = [name for name in large if succeeds(partial(self._first, file, {name: _WHOLE}))]
+        return pa.schema([column.with_type(_WHOLE) if column.name in whole else column for column in guessed])
+
+    def _first(self, file: Path, kinds: Types) -> pa.RecordBatch | None:
+        return next(iter(self._opened(file, kinds, "ignore")), None)
 
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
         found = self.columns(file)

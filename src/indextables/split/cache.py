@@ -86,6 +86,12 @@ class SplitCache:
             self._indexes[identity] = index
         return index
 
+    def forget_index(self, identity: Identity) -> None:
+        """Lets the index of this identity be unpacked anew."""
+        with self._lock:
+            self._indexes.pop(identity, None)
+        self.directories.remove(identity)
+
     def has_index(self, identity: Identity) -> bool:
         """Whether the index of this identity need not be unpacked."""
         with self._lock:

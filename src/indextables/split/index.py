@@ -155,9 +155,24 @@ def _decompressed(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
 def open_index(directory: Path, *, name: str) -> tantivy.Index:
     """An index whose files are all open, so that they may be removed from the disk."""
     try:
-        index = tantivy.Index.open(str(directory))
-        index.config_reader(reload_policy="manual")
-        index.searcher()
+        with read_safely(name):
+            index = tantivy.Index.open(str(directory))
+            index.config_reader(reload_policy="manual")
+            index.searcher()
     except ValueError as error:
         raise damaged(name, f"its index cannot be opened: {error}") from error
     return index
+
+
+_MAKES_NO_SENSE = ("An IO error occurred", "Data corrupted")
+
+
+@contextmanager
+def read_safely(name: str) -> Iterator[None]:
+    """Inside, files that make no sense to tantivy are damage. It panics, which is no Exception and has no name to catch."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ == "PanicException" or str(error).startswith(_MAKES_NO_SENSE):
+            raise damaged(name, f"its index cannot be read: {error}") from None
+        raise

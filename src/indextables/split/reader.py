@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import tantivy
 
-from indextables.errors import SchemaError, StorageError
+from indextables.errors import DamagedSplitError, SchemaError, StorageError
 from indextables.predicate import Bounds
 from indextables.search import FieldRule, Query, compile_query
 from indextables.search.nodes import Not
 from indextables.split.bounds import row_group_bounds
 from indextables.split.cache import SplitCache
 from indextables.split.format import TRAILER, Footer, damaged, footer_start, parse_footer
-from indextables.split.index import unpack
+from indextables.split.index import read_safely, unpack
 from indextables.split.ranges import RangesFile
 from indextables.storage import Store
 
@@ -145,12 +145,12 @@ class SplitReader:
     def top(self, query: Query, limit: int) -> tuple[pa.Array, pa.Array]:
         """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
         at_most = max(1, min(limit, self.num_rows))
-        found = self.index.searcher().search(self._compiled(query), limit=at_most, count=False).hits[:limit]
+        found = self._searched(query, limit=at_most).hits[:limit]
         scores = pa.array([score for score, _ in found], pa.float32())
         return pa.array([address.doc for _, address in found], pa.int64()), scores
 
     def count(self, query: Query) -> int:
-        found = self.index.searcher().search(self._compiled(query), limit=1, count=True)
+        found = self._searched(query, limit=1, count=True)
         return int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
 
     def row_group_bounds(self, columns: Sequence[str]) -> Bounds:
@@ -158,8 +158,20 @@ class SplitReader:
         known = {name: row_group_bounds(self.footer.metadata, self.schema, name) for name in columns}
         return Bounds(self.footer.metadata.num_row_groups, {name: (fact,) for name, fact in known.items() if fact})
 
-    def _compiled(self, query: Query) -> tantivy.Query:
-        return compile_query(query, self.index)
+    def _searched(self, query: Query, *, limit: int, count: bool = False, scored: bool = True) -> tantivy.SearchResult:
+        """What the index finds. One that the disk of the cache has damaged is unpacked again, and checked on the way."""
+        try:
+            return self._found(query, limit=limit, count=count, scored=scored)
+        except DamagedSplitError:
+            self._cache.forget_index(self._index_identity)
+            self.__dict__.pop("index", None)
+            return self._found(query, limit=limit, count=count, scored=scored)
+
+    def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
+        with read_safely(self.name):
+            compiled = compile_query(query, self.index)
+            asked = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
+            return self.index.searcher().search(asked, limit=limit, count=count)
 
     def _unpack_index(self, directory: Path) -> None:
         section = self.footer.index
@@ -168,8 +180,7 @@ class SplitReader:
     def _numbers(self, query: Query, hits: int) -> pa.Array:
         if not hits:
             return pa.array([], pa.int64())
-        unscored = tantivy.Query.const_score_query(self._compiled(query), 1.0)
-        found = self.index.searcher().search(unscored, limit=hits, count=False).hits
+        found = self._searched(query, limit=hits, scored=False).hits
         rows = pa.array([address.doc for _, address in found], pa.int64())
         return rows.take(pc.array_sort_indices(rows))
 

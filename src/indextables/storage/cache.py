@@ -93,6 +93,10 @@ class DirectoryCache:
         """Whether there is an entry; another process may remove it at any time."""
         return self._entry(identity).exists()
 
+    def remove(self, identity: tuple[object, ...]) -> None:
+        """Takes an entry away, if it is there."""
+        _remove(self._entry(identity))
+
     def size(self) -> int:
         """Bytes of all entries."""
         return sum(entry.size for entry in self._entries())

@@ -16,7 +16,6 @@ Columns: TypeAlias = Mapping[str, Any]
 Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch] | Rows | Columns
 _BATCH = 131_072
 _MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
-_CHANGING = (float, Decimal, datetime)
 
 
 def batches_of(  # noqa: PLR0911 - one for each form
@@ -87,18 +86,29 @@ def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
         array = pa.array(given, kind)
     except _MISFITS as error:
         raise _misfit(name, given, kind, error) from error
-    if kind is not None and any(issubclass(of, _CHANGING) for of in set(map(type, given))):
+    if kind is not None and any(issubclass(of, _changing(kind)) for of in set(map(type, given))):
         changed = next((value for value in given if _would_change(value, kind)), None)
         if changed is not None:
             raise _misfit(name, [changed], kind)
     return array
 
 
+def _changing(kind: pa.DataType) -> tuple[type, ...]:
+    """Types of values that may change on their way into a column, which Arrow does not tell."""
+    if pa.types.is_integer(kind):
+        return (float, Decimal)
+    if pa.types.is_temporal(kind):
+        return (int,) if pa.types.is_timestamp(kind) and kind.tz else (int, datetime)
+    return ()
+
+
 def _would_change(value: Any, kind: pa.DataType) -> bool:
-    """Whether a value fits a type only after something of it has been cut off, which Arrow does in silence."""
+    """Whether something of a value would be cut off, or a number taken for the days or microseconds since 1970."""
     match value:
         case float() | Decimal() if pa.types.is_integer(kind):
             return value != int(value)
+        case int():
+            return bool(pa.types.is_temporal(kind))
         case datetime() if pa.types.is_date(kind):
             return value.time() != time()
         case datetime() if pa.types.is_timestamp(kind):
