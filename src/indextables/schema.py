@@ -85,6 +85,8 @@ def parse_type(text: str) -> pa.DataType:
 
 def given_schema(given: pa.Schema | Mapping[str, pa.DataType]) -> pa.Schema:
     """A schema, or columns and their types, as a schema."""
+    if isinstance(given, pa.Schema):
+        return given  # Arrow would copy it by C, where a name ends at its first zero byte
     try:
         return pa.schema(given)
     except (TypeError, AttributeError, ValueError):
