@@ -26,6 +26,7 @@ QUERIES = [
     "SELECT * FROM {0} WHERE id IN (3, 333, 334) AND ({1} OR id > 300)",
     "SELECT * FROM {0} WHERE {s}",
     "SELECT count(*) FROM {0} WHERE {s}",
+    "SELECT id FROM {0} WHERE {s} OR NOT {s}",  # to Spark's optimizer this is true, and needs no search
     "SELECT count(1) AS n, count(*) AS m FROM {0} WHERE {s} AND {s} LIMIT 1",
     "SELECT count(*), max(id) FROM {0} WHERE {s} LIMIT 0",
     "SELECT level, count(*) FROM {0} WHERE {s} OR {1} GROUP BY level",

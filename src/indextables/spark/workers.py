@@ -31,13 +31,13 @@ def planned_read(
 
 
 def node(spark: Any, read: PlannedRead, relation: Relation, columns: Sequence[str]) -> Java:
-    """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
+    """The node of Spark's plan, with the columns (to Spark) of the relation; in those that are not read is anything."""
     jvm, attributes = jvm_of(spark), sequence(relation.java.output())
     named = list(zip(attributes, relation.columns.values(), strict=True))
     scan = _scan(spark, read, seq([attribute for attribute, name in named if name in columns], spark))
     if len(columns) == len(attributes):
         return scan
-    outputs = [attribute if name in columns else _null(attribute, spark) for attribute, name in named]
+    outputs = [attribute if name in columns else _unread(attribute, spark) for attribute, name in named]
     return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(seq(outputs, spark), scan)
 
 
@@ -64,7 +64,9 @@ def _numbers(spark: Any, count: int, size: int) -> Java:
     return numbers.queryExecution().analyzed()
 
 
-def _null(attribute: Java, spark: Any) -> Java:
-    """Null by the name and id of a column."""
-    literal = jvm_of(spark).org.apache.spark.sql.catalyst.expressions.Literal
-    return named_as(literal(None, attribute.dataType()), attribute, spark)
+def _unread(attribute: Java, spark: Any) -> Java:
+    """Any value by the name and id of a column: null, or false for that of a search, which is never null to Spark."""
+    expressions = jvm_of(spark).org.apache.spark.sql.catalyst.expressions
+    if attribute.nullable():
+        return named_as(expressions.Literal(None, attribute.dataType()), attribute, spark)
+    return named_as(expressions.Literal.FalseLiteral(), attribute, spark)
