@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
@@ -165,3 +166,11 @@ def test_columns_that_older_splits_have_not_are_null(registered: Any, tmp_path: 
     levels = load(registered, table).sort("id").toArrow()["level"].to_pylist()
     assert sorted(map(str, levels)) == ["ERROR", "INFO", "None", "None", "None", "WARN"]
     assert ids(load(registered, table).filter("level IS NULL")) == [0, 1, 2]
+
+
+def test_rows_after_an_empty_batch_are_kept(spark: Any) -> None:
+    """Spark's own createDataFrame loses them."""
+    from indextables.spark.local import local_frame  # noqa: PLC0415 - only where PySpark is
+
+    batches = [pa.record_batch({"id": pa.array(ids, pa.int64())}) for ids in ([1], [], [2, 3])]
+    assert [row.id for row in local_frame(spark, pa.Table.from_batches(batches)).collect()] == [1, 2, 3]

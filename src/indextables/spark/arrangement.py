@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from indextables.layout import PartitionField
 from indextables.schema import normalize
+from indextables.spark.local import local_frame
 from indextables.write.arrange import Placement, place_parcels, suits, task_count, together
 from indextables.write.plan import WritePlan
 
@@ -91,7 +92,7 @@ def _counts(keys: DataFrame, *more: Column) -> pa.Table:
 
 def _placed(keyed: DataFrame, keys: pa.ChunkedArray, placement: Placement) -> DataFrame:
     tasks = pa.table({_KEY: keys, _TASKS: pa.array(placement.of, pa.list_(pa.int32()))})
-    known = F.broadcast(keyed.sparkSession.createDataFrame(tasks))
+    known = F.broadcast(local_frame(keyed.sparkSession, tasks))
     spread = F.xxhash64(F.monotonically_increasing_id())  # no column may decide: rows of a partition can be all alike
     chosen = F.get(_TASKS, F.pmod(_SPREAD, F.size(_TASKS)).cast("int"))
     otherwise = F.pmod(_KEY, F.lit(placement.tasks)).cast("int")

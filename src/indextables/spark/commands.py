@@ -11,6 +11,7 @@ from indextables.errors import TableNotFoundError
 from indextables.predicate import read
 from indextables.schema import type_name
 from indextables.spark.catalog import entry_of, quoted
+from indextables.spark.local import local_frame
 from indextables.spark.options import settings_of
 from indextables.statement import (
     AddColumn,
@@ -33,7 +34,7 @@ from indextables.table import IndexTable
 
 def run(command: Command, spark: SparkSession) -> DataFrame:
     table = IndexTable.open(_path(command.table, spark), options=settings_of(spark))
-    return spark.createDataFrame(_answer(command, table, spark))
+    return local_frame(spark, _answer(command, table, spark))
 
 
 def _path(table: Table, spark: SparkSession) -> str:
