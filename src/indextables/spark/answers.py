@@ -50,7 +50,7 @@ def known_groups(frame: DataFrame, *, by_index: bool = False) -> DataFrame:
     With `by_index`, indexes that are at hand are asked too: that takes longer, and is for a frame that is about to be run.
     """
     try:
-        if kind(_analyzed(frame)) not in _GROUPING:
+        if not _is_grouped(_analyzed(frame)):
             return frame
         plan = _simplified(frame)
         rows = _grouped(plan, by_index=by_index)
@@ -63,7 +63,6 @@ def known_groups(frame: DataFrame, *, by_index: bool = False) -> DataFrame:
 # Spark runs what we cannot look into, and reports what is wrong with it.
 _LEFT_TO_SPARK = (NotUnderstoodError, IndexTablesError, Py4JError, PySparkException, UnknownIdsError)
 _LIMIT = "GlobalLimit"
-_GROUPING = {"Aggregate", _LIMIT}  # on top of a plan; the limit may be that of `first()`, over one row
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +128,13 @@ class _Table:
             return None
         scan = scan_of(self.asked, self.plan)
         return scan.count() if is_counted(scan, answer.unknown) else None
+
+
+def _is_grouped(plan: Java) -> bool:
+    """Whether figures are what a plan gives, perhaps under the limit of a `first()`."""
+    if kind(plan) == _LIMIT and kind(plan.child()) == "LocalLimit":
+        plan = plan.child().child()
+    return kind(plan) == "Aggregate"
 
 
 def _grouped(plan: Java, *, by_index: bool) -> pa.Table | None:
