@@ -8,7 +8,7 @@ import indextables
 
 ROOT = Path(next(iter(indextables.__path__)))
 LAYERS = [  # from the bottom up; names on one line do not know each other
-    ("errors", "nearest", "release"),
+    ("errors", "nearest", "release", "words"),
     ("schema",),
     ("kernels",),
     ("civil",),

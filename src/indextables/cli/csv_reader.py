@@ -15,7 +15,9 @@ from indextables.cli.reading import (
     BLOCK,
     Reader,
     Types,
+    as_read,
     first_refused,
+    fits,
     in_columns,
     misfit,
     names_in,
@@ -23,11 +25,11 @@ from indextables.cli.reading import (
     place_of,
     refuse_utf16,
     shortened,
-    succeeds,
     text_of,
     told,
 )
 from indextables.errors import IndexTablesError
+from indextables.words import counted
 
 _LOSSY = {pa.int64(): r"^\s*[+-]?0[0-9]+\s*$", pa.float64(): r"^\s*[+-]?(0[0-9]+|[0-9]{16,})\s*$"}
 """Texts that would not come back as they were from a number of such a type."""
@@ -80,11 +82,8 @@ class CsvReader(Reader):
         return open_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
 
     def _converting(self, kinds: Types) -> ConvertOptions:
-        as_read = {name: self._as_read(name, kind) for name, kind in kinds.items()}
-        return ConvertOptions(column_types=as_read, include_columns=list(kinds))
-
-    def _as_read(self, name: str, kind: pa.DataType) -> pa.DataType:
-        return pa.string() if name.lower() in self.types and pa.types.is_temporal(kind) else kind
+        first = {name: as_read(name, kind, self.types) for name, kind in kinds.items()}
+        return ConvertOptions(column_types=first, include_columns=list(kinds))
 
     def _culprit(self, file: Path, kinds: Types) -> IndexTablesError | None:
         """What is wrong with the first record that is to blame."""
@@ -107,13 +106,7 @@ class CsvReader(Reader):
         text = StringIO(newline="")
         csv.writer(text, delimiter=self.delimiter, quoting=csv.QUOTE_ALL).writerows([header, *records])
         data = BytesIO(text.getvalue().encode(errors="surrogateescape"))
-        wanted = pa.schema(dict(kinds))
-        return succeeds(
-            lambda: [
-                in_columns(batch, {name: name for name in kinds}, wanted)
-                for batch in self._opened(data, self._converting(kinds))
-            ]
-        )
+        return fits(lambda: self._opened(data, self._converting(kinds)), kinds)
 
     def _objection(
         self, place: str, header: Sequence[str], cells: Sequence[str], kinds: Types
@@ -121,7 +114,7 @@ class CsvReader(Reader):
         if len(cells) != len(header):
             shown = shortened(self.delimiter.join(cells))
             return IndexTablesError(
-                f"{place}: the header has {_counted(len(header), 'column')}, and this row {_counted(len(cells), 'value')}: "
+                f"{place}: the header has {counted(len(header), 'column')}, and this row {counted(len(cells), 'value')}: "
                 f"{shown}; complete the row, and put values that have {self.delimiter!r} in them in quotes"
             )
         for name, value in zip(header, cells, strict=True):
@@ -140,7 +133,3 @@ def _refuse_other_delimiter(file: Path, names: Sequence[str]) -> None:
             f"{file}: the first line, {names[0]!r}, has no commas; if its columns are parted by {other!r}, "
             f"say --delimiter {other!r}"
         )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from indextables.cli.output import plain_rows
+from indextables.words import counted
 
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -26,7 +27,7 @@ def draw_rows(rows: pa.Table, style: Style | None, note: str) -> None:
         shown.add_row(*(_cell(name, value, style) for name, value in row.items()))
     console = _console()
     console.print(shown)
-    console.print(note or f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}", style="dim")
+    console.print(note or counted(len(rows), "row"), style="dim")
 
 
 def draw_figures(figures: Mapping[str, Any]) -> None:

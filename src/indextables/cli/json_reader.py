@@ -15,7 +15,9 @@ from indextables.cli.reading import (
     BLOCK,
     Reader,
     Types,
+    as_read,
     first_refused,
+    fits,
     in_columns,
     misfit,
     names_in,
@@ -68,13 +70,10 @@ class JsonReader(Reader):
 
     def _opened(self, source: Path | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
         reading = ReadOptions(block_size=BLOCK)
-        as_read = {name: self._as_read(name, kind) for name, kind in (kinds or {}).items()}
-        schema = None if kinds is None else pa.schema(as_read)
+        first = {name: as_read(name, kind, self.types) for name, kind in (kinds or {}).items()}
+        schema = None if kinds is None else pa.schema(first)
         parsing = ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
         return open_json(source, read_options=reading, parse_options=parsing)
-
-    def _as_read(self, name: str, kind: pa.DataType) -> pa.DataType:
-        return pa.string() if name.lower() in self.types and pa.types.is_temporal(kind) else kind
 
     def _culprit(self, file: Path, kinds: Types | None, others: str) -> IndexTablesError | None:
         """What is wrong with the first line that is to blame; where no types are known, all lines before it tell them."""
@@ -93,13 +92,7 @@ class JsonReader(Reader):
         return self._objection(place_of(file, number), line, kinds or {}, others)
 
     def _reads(self, lines: Sequence[str], kinds: Types | None, others: str) -> bool:
-        wanted = pa.schema(dict(kinds or {}))
-        return succeeds(
-            lambda: [
-                in_columns(batch, {name: name for name in wanted.names}, wanted)
-                for batch in self._opened(_encoded(lines), kinds, others)
-            ]
-        )
+        return fits(lambda: self._opened(_encoded(lines), kinds, others), kinds or {})
 
     def _objection(self, place: str, line: str, kinds: Types, others: str) -> IndexTablesError | None:
         try:

@@ -7,6 +7,7 @@ import typer
 from indextables.cli.options import AtTime, AtVersion, Columns, Json, Query, Settings, Table, Where, names, opened
 from indextables.cli.output import show_figures, show_report, show_rows
 from indextables.schema import type_name
+from indextables.words import counted
 
 if TYPE_CHECKING:
     from indextables.cli.drawing import Style
@@ -132,7 +133,7 @@ def _of_all(scan: "Scan", shown: int) -> str:
 
     if is_only_a_search(scan.question):
         return f"{shown:,} of {scan.count():,} rows; --limit for more"
-    return f"{shown:,} {'row' if shown == 1 else 'rows'} and more; use --limit"
+    return f"{counted(shown, 'row')} and more; use --limit"
 
 
 def _marked(question: "Question") -> "Style":

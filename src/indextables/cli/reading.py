@@ -5,7 +5,7 @@ the one record is found that is to blame.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -70,6 +70,17 @@ def first_refused(records: Iterator[T], reads: Callable[[Sequence[T]], bool], at
                 fine, refused = (middle, refused) if reads(some[:middle]) else (fine, middle)
             return some[:refused]
     return []
+
+
+def as_read(name: str, kind: pa.DataType, told: Types) -> pa.DataType:
+    """The type that Arrow reads a column in: moments whose type was told are read as texts first, see `in_columns`."""
+    return pa.string() if name.lower() in told and pa.types.is_temporal(kind) else kind
+
+
+def fits(batches: Callable[[], Iterable[pa.RecordBatch]], kinds: Types) -> bool:
+    """Whether these batches can be read, in columns of these types."""
+    own, wanted = {name: name for name in kinds}, pa.schema(dict(kinds))
+    return succeeds(lambda: [in_columns(batch, own, wanted) for batch in batches()])
 
 
 def succeeds(work: Callable[[], object]) -> bool:

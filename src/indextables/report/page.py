@@ -13,6 +13,7 @@ from indextables.report.charts import Bar, columns, share
 from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
 from indextables.upkeep.health import SPLIT_SIZES, Finding, amount
 from indextables.upkeep.steps import Saying
+from indextables.words import counted
 
 
 def html(report: Report, say: Saying = str) -> str:
@@ -81,8 +82,8 @@ def _partition_chart(partitions: Sequence[PartitionFact]) -> str:
 def _partition_note(report: Report) -> str:
     count, shown = report.health.partitions, len(report.partitions)
     if count <= shown:
-        return _counted(count, "partition")
-    return f"The {shown} with the most rows, of {_counted(count, 'partition')}."
+        return counted(count, "partition")
+    return f"The {shown} with the most rows, of {counted(count, 'partition')}."
 
 
 def _split_note(report: Report) -> str:
@@ -90,7 +91,7 @@ def _split_note(report: Report) -> str:
     if not splits:
         return "There are no splits yet."
     median = amount(report.health.median_split)
-    return f"{_counted(splits, 'split')}; half of them have {median} or less, where {good} is good."
+    return f"{counted(splits, 'split')}; half of them have {median} or less, where {good} is good."
 
 
 def _partition(partition: PartitionFact, rows: int) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ def _row_count(partition: PartitionFact) -> str:
 
 def _size_bar(size: SizeFact) -> Bar:
     label, good = amount(size.least), SPLIT_SIZES[0] <= size.least < SPLIT_SIZES[1]
-    tip = f"{_counted(size.splits, 'split')} of {label} to {amount(2 * size.least)}"
+    tip = f"{counted(size.splits, 'split')} of {label} to {amount(2 * size.least)}"
     return Bar(label, size.splits, tip, kind="bar good" if good else "bar")
 
 
@@ -126,10 +127,6 @@ def _pairs(pairs: Mapping[str, str]) -> str:
 
 def _rows(rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _code(text: str) -> str:

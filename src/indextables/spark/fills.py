@@ -20,7 +20,7 @@ _WITH_A_QUERY = {"InsertIntoStatement", "InsertIntoDir", "CreateTableAsSelect", 
 
 def rows_of(query: Java, spark: Any) -> DataFrame:
     """The rows that a query of a command asks for, with its searches answered, read as those of a frame."""
-    return prepared(absorbed(settled(frame_over(query, spark))))
+    return _ready(settled(frame_over(query, spark)))
 
 
 def with_inside(command: Java, spark: Any) -> Java:
@@ -37,8 +37,13 @@ def over_tables(command: Java, spark: Any) -> Java | None:
         return None
     *target, query = sequence(command.children())
     try:
-        if not is_over_tables(settled(frame_over(query, spark))):
+        asked = settled(frame_over(query, spark))
+        if not is_over_tables(asked):
             return None
     except (Py4JError, PySparkException):
         return None  # not understood without its command; whoever runs that says why
-    return command.withNewChildren(seq([*target, plan_of(rows_of(query, spark))], spark))
+    return command.withNewChildren(seq([*target, plan_of(_ready(asked))], spark))
+
+
+def _ready(frame: DataFrame) -> DataFrame:
+    return prepared(absorbed(frame))
