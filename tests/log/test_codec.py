@@ -17,11 +17,11 @@ from indextables.log.codec import BrokenLineError, decode, encode
 GOLDEN = rb"""
 {"commitInfo":{"timestamp":1704067200000,"operation":"APPEND","operationParameters":{"mode":"append"},"operationMetrics":{"rows":25},"readVersion":4,"txnId":"c0ffee","engine":"indextables/1"}}
 {"protocol":{"minReaderVersion":1,"minWriterVersion":1}}
-{"metaData":{"id":"a-table","schema":{"type":"struct","fields":[]},"partitionSpecs":[{"specId":0,"fields":[{"source":"ts","transform":"day","name":"ts_day"}]}],"properties":{"k":"v"}}}
+{"metaData":{"id":"a-table","schema":{"type":"struct","fields":[]},"partitionSpecs":[{"specId":0,"fields":[{"source":"ts","transform":"day","name":"ts_day"}]}],"currentSpecId":0,"docMappings":[],"properties":{"k":"v"}}}
 {"txn":{"appId":"loader","version":7}}
 {"replaceWhere":{"predicate":"year = 2023","timestamp":1704067200000,"dataChange":true,"operationMetrics":{}}}
 {"remove":{"path":"a/b.split","deletionTimestamp":1704067200000,"dataChange":false,"partitionValues":{"a":null}}}
-{"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"splitTags":["x"],"numMergeOps":1,"docMappingId":0,"logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
+{"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"dataChange":true,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"splitTags":["x"],"numMergeOps":1,"docMappingId":0,"logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
 """[1:]
 ACTIONS = [
     CommitInfo(

@@ -1,12 +1,14 @@
 """What a commit can say: the actions of the transaction log.
 
-A commit is a file of JSON lines, one action a line, each an object with a single key that names its kind. Fields that this
-release does not know are ignored, and so are actions; fields at their default are not written.
+A commit is a file of JSON lines, one action a line, each an object with a single key that names its kind. Unknown fields and
+unknown actions are ignored. A field that is declared with `always(...)` has a default for readers, and is always written, so
+that other readers of the log need no table of defaults. Other optional fields are written where they say something.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +19,17 @@ from indextables.schema import from_json
 READER_VERSION = 1
 WRITER_VERSION = 1
 
+_Value = TypeVar("_Value")
+
+
+def always(default: _Value) -> _Value:
+    """The default of a field that may be absent, but is always written.
+
+    msgspec omits a field that holds its default, and never takes the product of a factory for the default.
+    """
+    field: _Value = msgspec.field(default_factory=lambda: copy(default))
+    return field
+
 
 class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A JSON object in the log: camelCase there, snake_case here."""
@@ -26,9 +39,9 @@ class CommitInfo(Record, frozen=True, kw_only=True):
     """Who made the commit and why: the first line of every version file. Times are milliseconds since 1970, UTC."""
 
     timestamp: int | None = None
-    operation: str = "UNKNOWN"
-    operation_parameters: Mapping[str, Any] = {}
-    operation_metrics: Mapping[str, Any] = {}
+    operation: str = always("UNKNOWN")
+    operation_parameters: Mapping[str, Any] = always({})
+    operation_metrics: Mapping[str, Any] = always({})
     read_version: int | None = None
     txn_id: str | None = None
     engine: str | None = None
@@ -49,7 +62,7 @@ class SpecField(Record, frozen=True, kw_only=True):
 
 class PartitionSpec(Record, frozen=True, kw_only=True):
     spec_id: int
-    fields: Sequence[SpecField] = ()
+    fields: Sequence[SpecField] = always([])
 
 
 class FieldMapping(Record, frozen=True, kw_only=True):
@@ -63,8 +76,8 @@ class DocMapping(Record, frozen=True, kw_only=True):
     """How the splits that refer to it are indexed. `complete`: they have these columns and no others."""
 
     doc_mapping_id: int
-    fields: Mapping[str, FieldMapping] = {}
-    complete: bool = False
+    fields: Mapping[str, FieldMapping] = always({})
+    complete: bool = always(False)
 
 
 class Metadata(Record, frozen=True, kw_only=True, dict=True):
@@ -72,11 +85,11 @@ class Metadata(Record, frozen=True, kw_only=True, dict=True):
 
     id: str
     schema: Mapping[str, Any]
-    partition_specs: Sequence[PartitionSpec] = (PartitionSpec(spec_id=0),)
-    current_spec_id: int = 0
-    doc_mappings: Sequence[DocMapping] = ()
+    partition_specs: Sequence[PartitionSpec] = always([PartitionSpec(spec_id=0)])
+    current_spec_id: int = always(0)
+    doc_mappings: Sequence[DocMapping] = always([])
     current_doc_mapping_id: int | None = None
-    properties: Mapping[str, str] = {}
+    properties: Mapping[str, str] = always({})
     created_time: int | None = None
 
     def __post_init__(self) -> None:
@@ -111,18 +124,18 @@ class Add(Record, frozen=True, kw_only=True):
     """A split becomes part of the table."""
 
     path: str
-    partition_values: Mapping[str, str | None] = {}
-    spec_id: int = 0
+    partition_values: Mapping[str, str | None] = always({})
+    spec_id: int = always(0)
     size: int
     modification_time: int
-    data_change: bool = True
+    data_change: bool = always(True)
     num_records: int | None = None
     min_values: Mapping[str, Any] = {}
     max_values: Mapping[str, Any] = {}
     null_counts: Mapping[str, int] = {}
     footer_start_offset: int | None = None
     footer_end_offset: int | None = None
-    has_footer_offsets: bool = False
+    has_footer_offsets: bool = always(False)
     index_start_offset: int | None = None
     index_end_offset: int | None = None
     time_range_start: int | None = None
@@ -141,19 +154,19 @@ class Remove(Record, frozen=True, kw_only=True):
 
     path: str
     deletion_timestamp: int
-    data_change: bool = True
+    data_change: bool = always(True)
     partition_values: Mapping[str, str | None] | None = None
     spec_id: int | None = None
     size: int | None = None
 
 
-class ReplaceWhere(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ReplaceWhere(Record, frozen=True, kw_only=True):
     """The removes and adds beside it replaced all rows that satisfy the predicate."""
 
     predicate: str
     timestamp: int
-    data_change: bool = True
-    operation_metrics: Mapping[str, Any] = {}
+    data_change: bool = always(True)
+    operation_metrics: Mapping[str, Any] = always({})
 
 
 class Txn(Record, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from indextables.errors import CorruptLogError
-from indextables.log.actions import Metadata, Protocol, Record, Txn
+from indextables.log.actions import Metadata, Protocol, Record, Txn, always
 from indextables.log.files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
 from indextables.log.splits import splits_schema
@@ -30,9 +30,9 @@ class _State(Record, frozen=True, kw_only=True):
     timestamp: int
     protocol: Protocol
     meta_data: Metadata
-    txns: Sequence[Txn] = ()
+    txns: Sequence[Txn] = always([])
     num_splits: int
-    num_tombstones: int = 0
+    num_tombstones: int = always(0)
     split_row_groups: int
 
 
