@@ -435,6 +435,20 @@ def canonical(source: Mapping[str, str]) -> dict[str, str]:
     return {_full_key(name, rest): str(given) for (name, rest, _), given in found}
 
 
+def property_key(key: str) -> str:
+    """The key under which a table keeps a property: the full key of a setting, and a user's own key as it is.
+
+    >>> property_key("TARGETrecordsPerSplit"), property_key("owner.team")
+    ('spark.indextables.optimizeWrite.targetRecordsPerSplit', 'owner.team')
+    """
+    short = key.strip()[len(PREFIX) :] if key.strip().lower().startswith(PREFIX) else key.strip()
+    family = next((start for start in _FAMILIES if short.lower().startswith(start)), None)
+    if family:
+        return _full_key(_FAMILIES[family], short[len(family) :])
+    setting = _BY_KEY.get(short.lower())
+    return key if setting is None else _full_key(setting.name, "")
+
+
 def _full_key(name: str, rest: str) -> str:
     family = next((start for start, of in _FAMILIES.items() if of == name), None)
     return f"{PREFIX}{family}{rest.lower()}" if family else str(_BY_NAME[name].metadata["key"])

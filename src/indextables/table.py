@@ -286,6 +286,14 @@ class IndexTable:
             lambda metadata: with_column(metadata, name, arrow, field), {"addColumn": name, "type": str(kind)}
         )
 
+    def add_columns(self, columns: pa.Schema | Mapping[str, pa.DataType]) -> int:
+        """Adds columns in one commit, null in all rows that are there. Gives the new version."""
+        from indextables.schema import given_schema
+        from indextables.write.evolve import with_columns
+
+        added = given_schema(columns)
+        return self._alter(lambda metadata: with_columns(metadata, added), {"addColumns": ", ".join(added.names)})
+
     def widen_column(self, name: str, kind: str | pa.DataType) -> int:
         """Gives a column a wider type: integers up to `long`, `float` to `double`. Gives the new version."""
         from indextables.schema import parse_type
@@ -294,6 +302,36 @@ class IndexTable:
         arrow = parse_type(kind) if isinstance(kind, str) else kind
         return self._alter(
             lambda metadata: with_wider_column(metadata, name, arrow), {"widenColumn": name, "type": str(kind)}
+        )
+
+    def widen_columns(self, columns: Mapping[str, pa.DataType]) -> int:
+        """Gives columns wider types in one commit. Gives the new version."""
+        from indextables.write.evolve import with_wider_columns
+
+        return self._alter(lambda metadata: with_wider_columns(metadata, columns), {"widenColumns": ", ".join(columns)})
+
+    def set_properties(self, properties: Mapping[str, str]) -> int:
+        """Sets properties of the table: settings of writes and reads, and keys of your own. Gives the new version.
+
+        A setting is checked, and kept under its full key.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/properties", {"n": pa.int64()})
+        >>> table.set_properties({"targetRecordsPerSplit": "500000", "owner": "web"})
+        1
+        >>> table.properties["spark.indextables.optimizeWrite.targetRecordsPerSplit"]
+        '500000'
+        """
+        from indextables.write.evolve import with_properties
+
+        return self._alter(lambda metadata: with_properties(metadata, properties), {"set": ", ".join(properties)})
+
+    def unset_properties(self, *keys: str, missing_ok: bool = False) -> int:
+        """Removes properties of the table, in any spelling of their keys. Gives the new version."""
+        from indextables.write.evolve import without_properties
+
+        return self._alter(
+            lambda metadata: without_properties(metadata, keys, missing_ok=missing_ok), {"unset": ", ".join(keys)}
         )
 
     def merge_splits(

@@ -128,6 +128,13 @@ def test_columns_change(path: str) -> None:
     assert (table.fields["level"].type, table.schema.field("n").type) == ("text", pa.int64())
 
 
+def test_properties_change(path: str) -> None:
+    changed = found("set-properties", path, "checkpoint.interval=50", "team=web")
+    assert changed["properties"] == {"spark.indextables.checkpoint.interval": "50", "team": "web"}
+    assert found("unset-properties", path, "CHECKPOINT.interval")["properties"] == {"team": "web"}
+    assert "no property nobody" in run("unset-properties", path, "nobody", code=1).stderr
+
+
 def test_what_is_out_of_shape_is_found(path: str) -> None:
     assert [finding["area"] for finding in found("health", path)["findings"]] == ["splits"]
     assert "splits are small" in run("health", path, "--exit-code", code=3).stdout

@@ -1,4 +1,4 @@
-"""Changing the layout and the columns of a table that has rows."""
+"""Changing the layout, the columns and the properties of a table that has rows."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable, Layout
-from indextables.errors import ConflictError, LayoutError, SchemaError
+from indextables.errors import ConfigError, ConflictError, LayoutError, SchemaError
 
 SCHEMA = pa.schema(
     {"ts": pa.timestamp("us", "UTC"), "app": pa.string(), "n": pa.int32(), "x": pa.float32(), "message": pa.string()}
@@ -179,3 +179,67 @@ class TestWidenColumn:
         other.append(data(row(3, "c", 5)))
         table.widen_column("n", "long")
         assert table.count("n = 5") == 1
+
+
+class TestProperties:
+    def test_a_setting_has_one_key_however_it_is_spelled(self, table: IndexTable) -> None:
+        assert table.set_properties({"targetRecordsPerSplit": "1", "owner.team": "web"}) == 2
+        table.append(data(row(3, "c", 5), row(3, "c", 6)))
+        assert table.splits()["num_records"].to_pylist() == [1, 1, 1, 1]
+        table.set_properties({"optimizewrite.TARGETRECORDSPERSPLIT": "7"})
+        full = "spark.indextables.optimizeWrite.targetRecordsPerSplit"
+        assert IndexTable.open(table.path).properties == {full: "7", "owner.team": "web"}
+        assert table.unset_properties("targetRecordsPerSplit") == table.version
+        assert table.properties == {"owner.team": "web"}
+        assert table.history()["operation"].to_pylist()[0] == "ALTER TABLE"
+
+    def test_what_changes_nothing_is_no_new_version(self, table: IndexTable) -> None:
+        table.set_properties({"a": "1"})
+        assert table.set_properties({"a": "1"}) == 2
+        assert table.unset_properties("b", missing_ok=True) == 2
+
+    @pytest.mark.parametrize(
+        ("given", "error", "what"),
+        [
+            ({"spark.indextables.mergeOnWrit.enabled": "true"}, ConfigError, "did you mean"),
+            ({"checkpoint.interval": "often"}, ConfigError, "must be"),
+            ({"s3.secretKey": "hush"}, ConfigError, "for all to read"),
+            ({"partitionBy": "app"}, LayoutError, "evolve_layout"),
+            ({"indexing.typemap.message": "string"}, SchemaError, "is indexed as text"),
+            ({"optimizeWrite.clusterBy": "nowhere"}, SchemaError, "nowhere"),
+        ],
+    )
+    def test_a_setting_that_no_write_could_use_is_refused(
+        self, table: IndexTable, given: dict[str, str], error: type[Exception], what: str
+    ) -> None:
+        with pytest.raises(error, match=what):
+            table.set_properties({"a": "1", **given})
+        assert (IndexTable.open(table.path).version, table.properties) == (1, {})
+
+    def test_what_is_not_there_cannot_be_unset(self, table: IndexTable) -> None:
+        table.set_properties({"a": "1"})
+        with pytest.raises(ConfigError, match="no property b; its properties: a"):
+            table.unset_properties("a", "b")
+        assert IndexTable.open(table.path).properties == {"a": "1"}
+
+    def test_changes_of_other_keys_go_together(self, table: IndexTable) -> None:
+        one, other, third = (IndexTable.open(table.path) for _ in range(3))
+        table.set_properties({"a": "1"})
+        one.set_properties({"b": "2"})
+        other.append(data(row(3, "c", 5)))
+        assert other.properties == {"a": "1", "b": "2"}
+        with pytest.raises(ConflictError, match="both set a"):
+            third.set_properties({"a": "3"})
+        third.refresh().unset_properties("a")
+        assert IndexTable.open(table.path).properties == {"b": "2"}
+
+
+def test_several_columns_change_in_one_commit_or_none(table: IndexTable) -> None:
+    assert table.add_columns({"host": pa.string(), "size": pa.int32()}) == 2
+    assert table.widen_columns({"size": pa.int64(), "x": pa.float64()}) == 3
+    with pytest.raises(SchemaError, match="'n' is integer and cannot become short"):
+        table.widen_columns({"n": pa.int16()})
+    with pytest.raises(SchemaError, match="'app' already"):
+        table.add_columns({"new": pa.int64(), "app": pa.int64()})
+    assert IndexTable.open(table.path).version == 3
+    assert table.schema.field("size").type == pa.int64()

@@ -42,7 +42,15 @@ app = typer.Typer(
 )
 VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [look.info, look.search, look.count, look.explain, look.partitions, look.splits, look.history],
-    "Write": [write.import_, write.drop_partitions, write.evolve, write.add_column, write.widen_column],
+    "Write": [
+        write.import_,
+        write.drop_partitions,
+        write.evolve,
+        write.add_column,
+        write.widen_column,
+        write.set_properties,
+        write.unset_properties,
+    ],
     "Upkeep": [
         upkeep.health,
         upkeep.report,

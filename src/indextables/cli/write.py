@@ -1,4 +1,4 @@
-"""Verbs that change the rows, the layout or the columns of a table. Each loads what it needs."""
+"""Verbs that change the rows, the layout, the columns or the properties of a table. Each loads what it needs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -153,6 +153,35 @@ def widen_column(
     """Gives a column a wider type: integers up to long, float to double."""
     version = opened(path, option).widen_column(name, kind)
     show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def set_properties(
+    path: Table,
+    properties: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE", help="A setting of the table, or a property of your own."),
+    ],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Sets properties of a table: settings for everybody who uses it, and keys of your own."""
+    table = opened(path, option)
+    table.set_properties(settings(properties))
+    show_figures({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
+
+
+def unset_properties(
+    path: Table,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="The properties that go.")],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Removes properties of a table."""
+    table = opened(path, option)
+    table.unset_properties(*keys)
+    show_figures({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
 
 
 def _existing(path: str, given: dict[str, str]) -> IndexTable | None:

@@ -1,18 +1,20 @@
-"""Changing what a table is: its layout and its columns. No split is touched, and no query changes.
+"""Changing what a table is: its layout, its columns and its properties. No split is touched, and no query changes.
 
 Each change is a function from a description to the next one, so that it can be decided again when another writer was
 first.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from indextables.errors import SchemaError
+from indextables.config import Config, property_key
+from indextables.errors import ConfigError, LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
@@ -20,7 +22,14 @@ from indextables.schema import column_named, normalize, to_json, type_name
 from indextables.search import FieldRule, resolve
 from indextables.search.fields import NONE, default_rule
 from indextables.write.conform import widens
-from indextables.write.plan import current_rules, partition_spec, with_columns_of, with_schema
+from indextables.write.plan import (
+    current_rules,
+    partition_spec,
+    plan_write,
+    property_texts,
+    with_columns_of,
+    with_schema,
+)
 
 Change: TypeAlias = Callable[[Metadata], Metadata]
 
@@ -92,6 +101,16 @@ def with_column(metadata: Metadata, name: str, kind: pa.DataType, rule: str | Fi
     return with_columns_of(metadata, added, {} if rule is None else {name: rule})
 
 
+def with_columns(metadata: Metadata, columns: pa.Schema) -> Metadata:
+    """The description with more columns, all or none of them."""
+    return reduce(lambda before, added: with_column(before, added.name, added.type, None), columns, metadata)
+
+
+def with_wider_columns(metadata: Metadata, columns: Mapping[str, pa.DataType]) -> Metadata:
+    """The description with wider columns, all or none of them."""
+    return reduce(lambda before, column: with_wider_column(before, *column), columns.items(), metadata)
+
+
 def with_wider_column(metadata: Metadata, name: str, kind: pa.DataType) -> Metadata:
     """The description with a column of a type that holds all that it held before."""
     schema = metadata.arrow_schema()
@@ -105,6 +124,42 @@ def with_wider_column(metadata: Metadata, name: str, kind: pa.DataType) -> Metad
         rules[field.name] = default_rule(kind)
     wider = pa.schema([field.with_type(kind) if other.name == field.name else other for other in schema])
     return with_schema(metadata, to_json(wider), resolve(wider, rules))
+
+
+def with_properties(metadata: Metadata, given: Mapping[str, object]) -> Metadata:
+    """The description with some properties set. A setting is kept under its full key, however it is spelled."""
+    new = {property_key(key): value for key, value in property_texts(given).items()}
+    kept = {key: value for key, value in metadata.properties.items() if property_key(key) not in new}
+    after = structs.replace(metadata, properties={**kept, **new})
+    _refuse_unusable_settings(after)
+    return after
+
+
+def without_properties(metadata: Metadata, keys: Iterable[str], *, missing_ok: bool = False) -> Metadata:
+    """The description without some properties, each in any spelling of its key."""
+    gone = {property_key(key): key for key in keys}
+    missing = gone.keys() - {property_key(key) for key in metadata.properties}
+    if missing and not missing_ok:
+        names = ", ".join(sorted(gone[key] for key in missing))
+        known = ", ".join(sorted(metadata.properties)) or "none"
+        raise ConfigError(f"the table has no property {names}; its properties: {known}", key=names, value=None)
+    kept = {key: value for key, value in metadata.properties.items() if property_key(key) not in gone}
+    return structs.replace(metadata, properties=kept)
+
+
+def _refuse_unusable_settings(metadata: Metadata) -> None:
+    """Settings that every later write would refuse: unknown ones, and those that contradict what the table is."""
+    config, schema = Config.resolve(properties=metadata.properties), metadata.arrow_schema()
+    plan_write(metadata, config)
+    for column in config.cluster_by:
+        column_named(schema, column)
+    own = metadata.layouts[metadata.current_spec_id]
+    if config.partition_by is not None and Layout.parse(config.partition_by).bind(schema) != own:
+        raise LayoutError(
+            f"the table is partitioned by {str(own) or 'nothing'}; a property does not change that, "
+            "but evolve_layout or ALTER INDEXTABLES ... PARTITION BY does",
+            field=config.partition_by,
+        )
 
 
 def _refuse_other_values(field: pa.Field, kind: pa.DataType) -> None:

@@ -55,9 +55,14 @@ def new_metadata(
         partition_specs=[partition_spec(bound, 0)],
         doc_mappings=[doc_mapping(resolve(schema, fields), 0)],
         current_doc_mapping_id=0,
-        properties={key: _text(key, value) for key, value in properties.items()},
+        properties=property_texts(properties),
         created_time=created_time,
     )
+
+
+def property_texts(given: Mapping[str, object]) -> dict[str, str]:
+    """Properties as a table keeps them: text, and no secrets."""
+    return {key: _text(key, value) for key, value in given.items()}
 
 
 def _text(key: str, value: object) -> str:
