@@ -228,6 +228,18 @@ class Config:
     merge_max_sources: int | None = _setting(
         "merge.maxSourceSplitsPerMerge", None, positive_integer, "At most so many splits are merged into one."
     )
+    merge_max_groups_per_commit: int = _setting(
+        "merge.maxGroupsPerCommit",
+        100,
+        positive_integer,
+        "A merge commits when so many groups of splits are merged, or when merge.commitInterval is over.",
+    )
+    merge_commit_interval: timedelta = _setting(  # noqa: RUF009
+        "merge.commitInterval",
+        timedelta(seconds=30),
+        duration,
+        "A merge commits the groups that are merged once so much time has passed since its last commit.",
+    )
     merge_on_write: bool = _setting(
         "mergeOnWrite.enabled",
         default=False,

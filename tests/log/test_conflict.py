@@ -65,6 +65,17 @@ def merging(snapshot: Snapshot, *sources: Add) -> Transaction:
     return Transaction(operation=Operation.MERGE, snapshot=snapshot, removes=removes, adds=[merged])
 
 
+def bundling(snapshot: Snapshot, *groups: tuple[Add, ...]) -> Transaction:
+    """Several merges in one commit, which says what became of which."""
+    merges = [merging(snapshot, *group) for group in groups]
+    numbered = list(enumerate(merges))
+    return replace(
+        merges[0],
+        removes=[structs.replace(r, merge_group=number) for number, merge in numbered for r in merge.removes],
+        adds=[structs.replace(a, merge_group=number) for number, merge in numbered for a in merge.adds],
+    )
+
+
 def dropping(snapshot: Snapshot, region: str) -> Transaction:
     matching = snapshot.splits.filter(
         pc.equal(pc.struct_field(snapshot.splits["partition"], ["region", "value"]), region)
@@ -125,6 +136,7 @@ def live(*changes: str) -> set[str]:
 
 
 MERGED = "region=us-0.split+region=us-1.split.merge"
+MERGED_OTHERS = "region=eu-0.split+region=asia-0.split.merge"
 NO_US = ("-" + US.path, "-" + US2.path)
 APPEND_LOSES = {
     "append/append": Case(appending, lambda s: appending(s, "us"), live("eu.append", "us.append")),
@@ -173,6 +185,15 @@ REPLACE_LOSES = {
         lambda s: replacing(s, "us", US, US2, rewritten=True), lambda s: merging(s, US, US2)
     ),
     "replace/merge across its edge": Case(lambda s: replacing(s, "us", US), lambda s: merging(s, US, US2)),
+    "replace/merge of others and of what is removed whole": Case(
+        REPLACE, lambda s: bundling(s, (EU, ASIA), (US, US2)), {MERGED_OTHERS, "us.replace"}
+    ),
+    "replace/merge of others and across its edge": Case(
+        lambda s: replacing(s, "us", US), lambda s: bundling(s, (EU, ASIA), (US, US2))
+    ),
+    "replace/merge of several, none told apart": Case(
+        REPLACE, lambda s: replace(merging(s, EU, ASIA, US, US2), adds=[add("a"), add("b")])
+    ),
     "replace/drop elsewhere": Case(REPLACE, lambda s: dropping(s, "eu"), live("-" + EU.path, *AFTER_REPLACE)),
     "replace/drop of the same": Case(REPLACE, lambda s: dropping(s, "us")),
     "replace/properties": Case(REPLACE, PROPERTY, live(*AFTER_REPLACE)),
@@ -194,7 +215,7 @@ MERGE_LOSES = {
     "merge/merge of others": Case(
         MERGE,
         lambda s: merging(s, EU, ASIA),
-        {"region=eu-0.split+region=asia-0.split.merge", MERGED},
+        {MERGED_OTHERS, MERGED},
     ),
     "merge/drop of a source": Case(MERGE, lambda s: dropping(s, "us")),
     "merge/drop of others": Case(MERGE, lambda s: dropping(s, "eu"), live("-" + EU.path, *AFTER_MERGE)),

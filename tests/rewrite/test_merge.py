@@ -1,8 +1,10 @@
 """Small splits become few, and nothing else changes."""
 
+import os
 import shutil
+import signal
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,13 @@ from indextables.errors import ConfigError, InvalidPredicateError, NonPartitione
 from indextables.layout import Layout
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import LogicalPartitions
-from indextables.rewrite.merge import MergeGroup, MergeProgress, Work, Written, merge
+from indextables.rewrite.merge import MergeProgress, Work, merge
+from indextables.rewrite.merge_groups import MergeGroup, Written
 from indextables.rewrite.packing import Limits, packed
 from indextables.rewrite.request import MergeRequest
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import plan_write
+from tests.torture.race import processes
 
 SCHEMA = pa.schema({"month": pa.int32(), "app": pa.string(), "n": pa.int64(), "message": pa.string()})
 WORDS = ["disk full", "all is well", "retry later"]
@@ -77,7 +81,7 @@ def test_few_splits_with_the_same_rows(table: IndexTable) -> None:
     result = table.merge_splits()
     assert (result.groups, result.merged, result.splits_before, result.splits_after, result.rows) == (3, 3, 18, 3, 90)
     assert result.bytes_before > result.bytes_after > 0
-    assert result.version == table.version == version + 3
+    assert result.version == table.version == version + 1
     for view in (table, IndexTable.open(table.path), table.at(version=version)):
         assert contents(view) == before
         assert view.count(query="message:disk") == found
@@ -93,7 +97,7 @@ def test_the_log_says_that_no_data_changed(table: IndexTable) -> None:
     actions = [msgspec.json.decode(line) for line in lines]
     assert actions[0]["commitInfo"]["operation"] == "MERGE SPLITS"
     changes = [action.get("add") or action.get("remove") for action in actions[1:]]
-    assert len(changes) == 7
+    assert len(changes) == 3 * 7
     assert {change["dataChange"] for change in changes} == {False}
 
 
@@ -238,6 +242,63 @@ class TestCoalesced:
         assert table.scan(where="app = 'D'").explain().pruned_by_layout == 0
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """43 partitions of two splits each."""
+    table = IndexTable.create(tmp_path_factory.mktemp("many") / "t", SCHEMA, partition_by="month")
+    for start in range(2):
+        table.append(pa.concat_tables([rows(month, start, 1) for month in range(43)]))
+    return Path(table.path)
+
+
+class TestBundles:
+    def test_many_groups_are_few_versions(self, many: Path, tmp_path: Path) -> None:
+        table = IndexTable.open(shutil.copytree(many, tmp_path / "t"))
+        before, steps = contents(table), list[MergeProgress]()
+        result = table.merge_splits(progress=steps.append)
+        assert (result.groups, result.merged, result.version) == (43, 43, 3)
+        assert (result.splits_before, result.splits_after, result.rows) == (86, 43, 86)
+        assert [(step.done, step.groups) for step in steps] == [(number, 43) for number in range(1, 44)]
+        assert steps[-1].result == result
+        assert contents(table) == before
+        assert contents(table.at(version=2)) == before
+        assert dict(table.history()["metrics"][0].as_py())["numMergedGroups"] == "43"
+
+    def test_a_bundle_is_full_at_some_number_of_groups(self, many: Path, tmp_path: Path) -> None:
+        table = IndexTable.open(shutil.copytree(many, tmp_path / "t"))
+        assert table.merge_splits(options={"merge.maxGroupsPerCommit": "20"}).version == 2 + 3
+        assert (table.count(), len(table.splits())) == (86, 43)
+
+    @pytest.mark.parametrize("options", [{"merge.maxGroupsPerCommit": "1"}, {"merge.commitInterval": "0 s"}])
+    def test_groups_can_be_committed_one_by_one(self, table: IndexTable, options: dict[str, str]) -> None:
+        version = table.version
+        assert table.merge_splits(options=options).version == version + 3
+        assert (table.count(), len(table.splits())) == (90, 3)
+
+    def test_the_log_tells_groups_apart(self, table: IndexTable) -> None:
+        table.merge_splits()
+        lines = Path(table.path, "_transaction_log", f"{table.version:018}.json").read_bytes().splitlines()
+        changes = [(next(iter(action)), next(iter(action.values()))) for action in map(msgspec.json.decode, lines[1:])]
+        groups = {
+            kind: Counter(change["mergeGroup"] for k, change in changes if k == kind) for kind in ("remove", "add")
+        }
+        assert groups == {"remove": {0: 6, 1: 6, 2: 6}, "add": {0: 1, 1: 1, 2: 1}}
+        months = {(change["mergeGroup"], change["partitionValues"]["month"]) for _, change in changes}
+        assert len(months) == 3
+
+
+def merge_until_killed(path: str) -> None:
+    """Commits two groups, and dies when the third is written."""
+
+    def run(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+        yield from map(work, groups[:2])
+        work(groups[2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    log, config = TransactionLog.open(path), Config(merge_max_groups_per_commit=2)
+    merge(log, log.snapshot(), MergeRequest(limits=Limits(target_size=1 << 20)), config, run=run)
+
+
 class TestTrouble:
     def test_a_damaged_split_stays_and_the_others_are_merged(self, table: IndexTable) -> None:
         bad = table.splits()["path"][0].as_py()
@@ -274,12 +335,76 @@ class TestTrouble:
                 left.extend(int(m) for m in {"9", "10", "11"} - merged)
                 other.refresh().drop_partitions(f"month = {left[0]}")
 
-        result = table.merge_splits(progress=drop_the_rest)
+        result = table.merge_splits(progress=drop_the_rest, options={"merge.maxGroupsPerCommit": "1"})
         assert (result.groups, result.merged, len(result.conflicts)) == (3, 2, 1)
         assert table.refresh().count() == 60
         assert table.count(f"month = {left[0]}") == 0
         assert files(table) >= set(table.splits()["path"].to_pylist())
         assert len(files(table)) == 18 + 2, "nothing is left of the group that lost"
+
+    def test_a_drop_costs_one_group_of_a_bundle(self, table: IndexTable) -> None:
+        other = IndexTable.open(table.path)
+        dropped: list[int] = []
+
+        def drop(progress: MergeProgress) -> None:
+            if progress.done == 2:
+                dropped.append(other.drop_partitions("month = 10").version)
+
+        result = table.merge_splits(progress=drop)
+        assert (result.groups, result.merged, result.rows) == (3, 2, 60)
+        assert result.conflicts[0].startswith(f"6 of 6 splits were removed by DROP PARTITIONS (version {dropped[0]}), ")
+        assert len(result.conflicts) == 1
+        assert result.version == dropped[0] + 1, "the other groups are one version"
+        assert (table.count(), splits_by_month(table)) == (60, {"9": 1, "11": 1})
+        assert len(files(table)) == 18 + 2, "nothing is left of the group that lost"
+
+    def test_two_groups_of_a_bundle_lose_to_two_writers(self, table: IndexTable) -> None:
+        other = IndexTable.open(table.path)
+
+        def disturb(progress: MergeProgress) -> None:
+            if progress.done == 1:
+                other.drop_partitions("month = 9")
+                other.append(rows(9, 0, 2))
+                other.overwrite(rows(11, 0, 3), options={"partitionOverwriteMode": "dynamic"})
+
+        result = table.merge_splits(progress=disturb)
+        assert (result.merged, len(result.conflicts)) == (1, 2)
+        assert table.scan().group_by("month").count().sort_by("month")["count"].to_pylist() == [2, 30, 3]
+
+    def test_a_replacement_goes_on_over_a_bundle(self, table: IndexTable) -> None:
+        """It removes the merged split of its own partition, and leaves those of the others."""
+        stale = IndexTable.open(table.path)
+        table.merge_splits()
+        assert stale.replace_where(rows(9, 0, 3), "month = 9") == table.version + 1
+        assert splits_by_month(table.refresh()) == {"9": 1, "10": 1, "11": 1}
+        assert (table.count(), table.count("month = 9")) == (63, 3)
+
+    def test_a_failure_keeps_the_groups_that_are_finished(self, table: IndexTable) -> None:
+        before, log = files(table), TransactionLog.open(table.path)
+
+        def broken(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+            yield work(groups[0])
+            work(groups[1])
+            raise RuntimeError("an executor is gone")
+
+        with pytest.raises(RuntimeError, match="an executor is gone"):
+            merge(log, log.snapshot(), MergeRequest(limits=Limits(target_size=1 << 20)), Config(), run=broken)
+        assert IndexTable.open(table.path).version == table.version + 1
+        assert sorted(splits_by_month(table.refresh()).values()) == [1, 6, 6]
+        assert len(files(table) - before) == 1
+
+    def test_a_killed_process_leaves_what_it_committed(self, table: IndexTable) -> None:
+        before = contents(table)
+        victim = processes.Process(target=merge_until_killed, args=(table.path,))
+        victim.start()
+        victim.join()
+        assert victim.exitcode == -signal.SIGKILL
+        table.refresh()
+        assert (contents(table), sorted(splits_by_month(table).values())) == (before, [1, 1, 6])
+        assert len(files(table)) == 18 + 3, "one split of the bundle that was not committed"
+        table.merge_splits()
+        table.purge(older_than="0 days", force=True)
+        assert (contents(table), len(files(table))) == (before, 3)
 
     def test_appends_in_between_do_no_harm(self, table: IndexTable) -> None:
         other = IndexTable.open(table.path)

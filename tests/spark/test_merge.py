@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
@@ -14,11 +15,26 @@ pytestmark = pytest.mark.spark
 def test_executors_merge_groups_and_the_driver_commits(spark: Any, tmp_path: Path) -> None:
     table = written(tmp_path / "t", partition_by="level")
     before = table.scan().to_arrow().sort_by("id")
+    version = table.version
     result = table.merge_splits(spark=spark)
+    assert (result.merged, result.version) == (4, version + 1)
     assert (result.splits_before, result.splits_after, result.conflicts) == (8, 4, ())
     assert str(table.scan().to_arrow().sort_by("id").to_pylist()) == str(before.to_pylist())
     assert table.count(query="message:timeout") == sum("timeout" in (m or "") for m in rows()["message"].to_pylist())
     assert spark.read.format("indextables").load(table.path).count() == 60
+
+
+def test_groups_of_several_jobs_are_one_version(spark: Any, tmp_path: Path) -> None:
+    groups = 4 * spark.sparkContext.defaultParallelism + 1
+    data = pa.table({"p": range(groups), "n": range(groups)})
+    table = IndexTable.create(tmp_path / "t", data.schema, partition_by="p")
+    table.append(data)
+    table.append(data)
+    done: list[tuple[int, int]] = []
+    result = table.merge_splits(spark=spark, progress=lambda progress: done.append((progress.done, progress.groups)))
+    assert (result.merged, result.splits_after, result.version) == (groups, groups, 3)
+    assert done == [(number, groups) for number in range(1, groups + 1)]
+    assert sorted(table.scan().to_arrow()["n"].to_pylist()) == sorted([*range(groups)] * 2)
 
 
 def test_writes_merge_what_they_leave(spark: Any, tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ class Add(Record, frozen=True, kw_only=True):
     uncompressed_size_bytes: int | None = None
     logical_partitions: LogicalPartitions | None = None
     physical_partition: Mapping[str, str | None] | None = None
+    merge_group: int | None = None
 
 
 class Remove(Record, frozen=True, kw_only=True):
@@ -158,6 +159,7 @@ class Remove(Record, frozen=True, kw_only=True):
     partition_values: Mapping[str, str | None] | None = None
     spec_id: int | None = None
     size: int | None = None
+    merge_group: int | None = None
 
 
 class ReplaceWhere(Record, frozen=True, kw_only=True):

@@ -169,15 +169,39 @@ def _lost_splits(race: _Race) -> Resolution | None:
         return Conflict("it removed splits that this one read", rows_gone)
     if removed.isdisjoint(mine):
         return None
-    only_rearranged = not rows_gone and removed <= mine - race.mine.rewritten
+    touched = [group for group in _rearranged(race.winner) if not group.sources.isdisjoint(mine)]
+    only_rearranged = not rows_gone and all(group.sources <= mine - race.mine.rewritten for group in touched)
     if only_rearranged and race.mine.operation is not Operation.MERGE:
-        return Rebase(replace(race.mine, removes=_substituted(race.mine.removes, removed, race.winner.adds)))
+        return Rebase(replace(race.mine, removes=_substituted(race.mine.removes, touched)))
     return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
 
 
-def _substituted(removes: Sequence[Remove], gone: set[str], instead: Iterable[Add]) -> list[Remove]:
+@dataclass(frozen=True, slots=True)
+class _Rearranged:
+    """Splits that a commit removed, and those that have their rows now."""
+
+    sources: frozenset[str]
+    adds: Sequence[Add]
+
+
+def _rearranged(winner: Version) -> list[_Rearranged]:
+    """The groups of a merge; where it does not tell them apart, all is one group."""
+    numbers = {remove.merge_group for remove in winner.removes} | {add.merge_group for add in winner.adds}
+    if None in numbers:
+        return [_Rearranged(frozenset(remove.path for remove in winner.removes), winner.adds)]
+    sources: dict[int | None, set[str]] = {number: set() for number in numbers}
+    adds: dict[int | None, list[Add]] = {number: [] for number in numbers}
+    for remove in winner.removes:
+        sources[remove.merge_group].add(remove.path)
+    for add in winner.adds:
+        adds[add.merge_group].append(add)
+    return [_Rearranged(frozenset(sources[number]), adds[number]) for number in numbers]
+
+
+def _substituted(removes: Sequence[Remove], merged: Sequence[_Rearranged]) -> list[Remove]:
     """The same rows removed, now that a merge has put them into other splits."""
     deletion_timestamp = removes[0].deletion_timestamp
+    gone = frozenset[str]().union(*(group.sources for group in merged))
     return [remove for remove in removes if remove.path not in gone] + [
         Remove(
             path=add.path,
@@ -186,7 +210,8 @@ def _substituted(removes: Sequence[Remove], gone: set[str], instead: Iterable[Ad
             spec_id=add.spec_id,
             size=add.size,
         )
-        for add in instead
+        for group in merged
+        for add in group.adds
     ]
 
 
