@@ -146,7 +146,7 @@ QUERIES = [
     "error AND NOT corrected",
     "error NOT corrected",
     "NOT error",
-    "NOT NOT error",
+    "NOT (NOT error)",
     "NOT (error OR password)",
     "NOT (NOT error AND NOT password)",
     "error OR NOT level:INFO",

@@ -9,8 +9,8 @@ from indextables.log.snapshot import Snapshot
 from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, read
 from indextables.schema import column_named
 from indextables.search.fields import FieldRule
+from indextables.search.language import parse as parse_query
 from indextables.search.nodes import Query
-from indextables.search.reading import parse as parse_query
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from indextables.predicate import IndexQuery, terms_of
 from indextables.read.plan import SplitTask
 from indextables.read.rows import SCORE, best_rows, is_only_a_search, ranked, rows_numbered
 from indextables.read.scan import Scan, refuse_limit
-from indextables.search.syntax import unreadable
+from indextables.search.lexer import unreadable
 
 _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 

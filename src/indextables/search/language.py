@@ -21,39 +21,52 @@ r"""Lucene's query language, as users know it.
 
 Letter case matters in values and not in the names of fields. Every mistake is found here, before any row is looked at.
 
-Where it is not as in Lucene: NOT in an OR means its complement (`a OR NOT b`: rows with a, and rows without b), and AND
-binds before OR. A word that is longer than its tokenizer indexes is an error, not a clause that is silently left out. As
-in Lucene, a clause without any word (`message:"--"`) is left out, and a query of nothing else finds nothing.
+Where it is not as in Lucene:
+
+- AND binds before OR, and NOT in an OR means its complement (`a OR NOT b`: rows with a, and rows without b). Beside a `+`,
+  every clause is required, prohibited or optional as in Lucene.
+- A slash inside a word belongs to it (`a/b`), and so do the colons of a timestamp and the minus of `status:-5`.
+- A word that is longer than its tokenizer indexes is an error, not a clause that is silently left out.
+- What Lucene reads in a way that is hardly meant is an error: `a&&b`, `! a`, `key="value"`, `a!=b`, `'a'`, `a^2b`.
+
+As in Lucene, a clause without any word (`message:"--"`) is left out, and a query of nothing else finds nothing.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
 
 import pyarrow as pa
-from luqum import tree
 
 from indextables.errors import SearchQueryError
 from indextables.nearest import nearest
-from indextables.search import nodes
+from indextables.search import nodes, syntax
 from indextables.search.fields import TEXT, FieldRule
-from indextables.search.leaves import MAX_FUZZY_DISTANCE, Field, LeafError, unescaped
+from indextables.search.leaves import MAX_FUZZY_DISTANCE, Field, LeafError
+from indextables.search.lexer import unreadable
 from indextables.search.nodes import Query
-from indextables.search.syntax import syntax_tree, unreadable
 from indextables.search.terms import Shape, shape
-
-_IMPLICIT = Decimal("0.5")  # luqum's word for `~` alone, from the days when it was a similarity
-_BANNING = (tree.Prohibit, tree.Not)
 
 
 def parse(
-    text: str, *, schema: pa.Schema, rules: Mapping[str, FieldRule], default_fields: Sequence[str] | None
+    text: str,
+    *,
+    schema: pa.Schema,
+    rules: Mapping[str, FieldRule],
+    default_fields: Sequence[str] | None = None,
 ) -> Query:
-    """The query that a text says; see `indextables.search.parse`."""
-    try:
-        return _Reader(text, schema, rules, default_fields).query(syntax_tree(text), None) or nodes.MatchNone()
-    except RecursionError:
-        raise unreadable(text, "it is nested too deep") from None
+    """The query that a text says, bound to the columns of a table, or a SearchQueryError that says why not.
+
+    >>> from indextables.search import resolve
+    >>> schema = pa.schema({"message": pa.string(), "level": pa.string(), "status": pa.int32()})
+    >>> rules = resolve(schema, {"message": "text"})
+    >>> parse('"Connection reset" AND NOT level:INFO', schema=schema, rules=rules)
+    And(terms=(Phrase(field='message', words=('connection', 'reset'), slop=0), Not(term=Term(field='level', text='INFO'))))
+
+    Words without a field are looked for in the `default_fields`, or in all text fields where none are given.
+    """
+    reader = _Reader(text, schema, rules, default_fields)
+    return reader.query(syntax.syntax_tree(text), None) or nodes.MatchNone()
 
 
 class _Reader:
@@ -69,128 +82,68 @@ class _Reader:
         texts = [name for name in self.searchable if rules[name].type == TEXT]
         self.defaults = texts if default_fields is None else [self.field(name, None).name for name in default_fields]
 
-    def query(self, item: tree.Item, field: Field | None) -> Query | None:  # noqa: PLR0911 - one for each kind
+    def query(self, item: syntax.Item, field: Field | None) -> Query | None:
         """What an item says, about a field or about the default ones."""
         match item:
-            case tree.SearchField():
+            case syntax.Group():
+                return self.group(item.clauses, field)
+            case syntax.InField():
                 return self.in_field(item)
-            case tree.AndOperation():
-                return _combined(nodes.conjunction, (self.query(part, field) for part in item.children))
-            case tree.OrOperation() | tree.UnknownOperation():
-                return self.alternatives(item, field)
-            case tree.BaseGroup() | tree.Plus():
-                return self.query(item.children[0], field)
-            case tree.Not() | tree.Prohibit():
-                return _negation(self.query(item.children[0], field))
-            case tree.Boost():
-                return self.boosted(item, self.query(item.expr, field))
+            case syntax.Boost():
+                term = self.query(item.item, field)
+                return None if term is None else nodes.Boost(term, item.factor)
             case _:
                 return self.leaf(item, field)
 
-    def in_field(self, item: tree.SearchField) -> Query | None:
-        name, inner = unescaped(item.name), item.expr
-        if isinstance(inner, tree.SearchField):
-            raise self.error("a value with a colon in it needs quotes", inner, name)
-        if name == "*":
-            return self.everywhere(inner)
-        field = self.field(name, item)
-        match inner:
-            case tree.Prohibit(a=tree.Word(value=number)) if not field.is_text:
-                return self.leaf(tree.Word("-" + number, pos=inner.pos), field)
-            case tree.Prohibit() | tree.Plus():
-                raise self.error(f"write the sign before the field, or NOT {name}:...", inner, name)
-            case _:
-                return self.query(inner, field)
-
-    def everywhere(self, item: tree.Item) -> Query | None:
-        match item:
-            case tree.Word(value="*"):
-                return nodes.MatchAll()
-            case tree.Boost():
-                return self.boosted(item, self.everywhere(item.expr))
-            case _:
-                raise self.error("*:* is the only search in a field named *; name a field", item, "*")
-
-    def alternatives(self, item: tree.Item, field: Field | None) -> Query | None:
-        """Clauses side by side, with or without OR: what must be, what must not, and what should."""
-        banning = _BANNING if isinstance(item, tree.UnknownOperation) else (tree.Prohibit,)
+    def group(self, clauses: Sequence[syntax.Clause], field: Field | None) -> Query | None:
+        """Clauses side by side: what must be, what must not, and what should."""
+        as_lucene = any(clause.modifier == "+" for clause in clauses)
         must, banned, wishes = list[Query](), list[Query](), list[Query]()
-        for part in item.children:
-            clause = self.query(part, field)
-            if clause is not None:
-                kind = must if isinstance(part, tree.Plus) else banned if isinstance(part, banning) else wishes
-                kind.append(clause)
+        for run in _and_runs(clauses):
+            found = [(clause.modifier, self.query(clause.item, field)) for clause in run.clauses]
+            terms = [(modifier, term) for modifier, term in found if term is not None]
+            if len(run.clauses) > 1 and not as_lucene:
+                wishes += [nodes.conjunction(map(_signed, terms))] if terms else []
+                continue
+            for modifier, term in terms:
+                if modifier == "NOT" and run.in_or and not as_lucene:
+                    wishes.append(_negation(term))
+                elif modifier in ("-", "NOT"):
+                    banned.append(_negation(term))
+                else:
+                    (must if modifier == "+" or len(run.clauses) > 1 else wishes).append(term)
         if must and wishes:
             return nodes.Prefer(nodes.conjunction([*must, *banned]), tuple(wishes))
         either = [nodes.disjunction(wishes)] if wishes else []
         return _combined(nodes.conjunction, [*must, *either, *banned])
 
-    def boosted(self, item: tree.Boost, term: Query | None) -> Query | None:
-        factor = float(item.force)
-        if not (math.isfinite(factor) and factor > 0):
-            raise self.error(f"a boost is a number above zero, not {item.force}", item)
-        return None if term is None else nodes.Boost(term, factor)
+    def in_field(self, item: syntax.InField) -> Query | None:
+        if item.name == "*":
+            if not (isinstance(item.item, syntax.Word) and item.item.text == "*"):
+                raise self.error("*:* is the only search in a field named *; name a field", item.item, "*")
+            return nodes.MatchAll()
+        field = self.field(item.name, item)
+        if isinstance(item.item, syntax.Signed) and field.is_text:
+            raise self.error(f"write the sign before the field, or NOT {item.name}:...", item.item, item.name)
+        return self.query(item.item, field)
 
-    def leaf(self, item: tree.Item, field: Field | None) -> Query | None:
+    def leaf(self, item: syntax.Leaf, field: Field | None) -> Query | None:
         if field is not None:
             return self.about(field, item)
-        if self.anywhere and isinstance(item, tree.Word) and item.value == "*":
+        if self.anywhere and isinstance(item, syntax.Word) and item.text == "*":
             return nodes.MatchAll()
         if not self.defaults:
             raise self.error("it has a word without a field, and no column is indexed as text; write field:word", item)
         return _combined(nodes.disjunction, (self.about(self.fields[name], item) for name in self.defaults))
 
-    def about(self, field: Field, item: tree.Item) -> Query | None:  # noqa: PLR0911 - one for each kind
+    def about(self, field: Field, item: syntax.Leaf) -> Query | None:
         """What a word, phrase, pattern or range says about a field."""
         try:
-            match item:
-                case tree.Word():
-                    return field.word(item.value)
-                case tree.Phrase():
-                    return field.match(_quoted(item))
-                case tree.Proximity():
-                    return field.match(_quoted(item.term), slop=item.degree)
-                case tree.Regex():
-                    return field.regex(item.value[1:-1].replace("\\/", "/"))
-                case tree.Fuzzy():
-                    return field.fuzzy(unescaped(item.term.value), self.distance(item))
-                case tree.Range():
-                    return field.range(
-                        self.end(item.low),
-                        self.end(item.high),
-                        includes_lower=item.include_low,
-                        includes_upper=item.include_high,
-                    )
-                case tree.From():
-                    return field.range(self.end(item.a), None, includes_lower=item.include, includes_upper=True)
-                case tree.To():
-                    return field.range(None, self.end(item.a), includes_lower=True, includes_upper=item.include)
-                case _:
-                    raise self.error(f"{type(item).__name__} is not supported", item, field.name)
+            return _said(field, item)
         except LeafError as error:
             raise self.error(str(error), item, field.name) from None
 
-    def end(self, item: tree.Item) -> str | None:
-        match item:
-            case tree.Word(value="*"):
-                return None
-            case tree.Word():
-                return unescaped(item.value)
-            case tree.Phrase():
-                return _quoted(item)
-            case tree.Prohibit(a=tree.Word(value=value)):
-                return "-" + unescaped(value)
-            case _:
-                raise self.error("the end of a range is a word or a text in quotes", item)
-
-    def distance(self, item: tree.Fuzzy) -> int:
-        if item.degree == _IMPLICIT:
-            return MAX_FUZZY_DISTANCE
-        if item.degree != int(item.degree):
-            raise self.error(f"the distance of a fuzzy search is 0, 1 or 2, not {item.degree}", item)
-        return int(item.degree)
-
-    def field(self, name: str, item: tree.Item | None) -> Field:
+    def field(self, name: str, item: syntax.Item | None) -> Field:
         """The column of a name, in any letter case, or an error that lists those that there are."""
         found = next((field for field in self.fields.values() if field.name.lower() == name.lower()), None)
         if found is None:
@@ -202,10 +155,45 @@ class _Reader:
             raise self.error(f"the column {found.name!r} is not indexed, so it cannot be searched", item, found.name)
         return found
 
-    def error(self, reason: str, item: tree.Item | None, field: str | None = None) -> SearchQueryError:
-        error = unreadable(self.text, reason, None if item is None else item.pos)
+    def error(self, reason: str, item: syntax.Item | None, field: str | None = None) -> SearchQueryError:
+        error = unreadable(self.text, reason, None if item is None else item.position)
         error.field, error.fields = field, tuple(self.searchable)
         return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Clauses that AND joins; `in_or` if an OR is before or after them."""
+
+    clauses: Sequence[syntax.Clause]
+    in_or: bool
+
+
+def _and_runs(clauses: Sequence[syntax.Clause]) -> Iterator[_Run]:
+    starts = [place for place, clause in enumerate(clauses) if place == 0 or clause.joined != "AND"]
+    for start, end in zip(starts, [*starts[1:], len(clauses)], strict=True):
+        after = clauses[end].joined if end < len(clauses) else ""
+        yield _Run(clauses[start:end], "OR" in (clauses[start].joined, after))
+
+
+def _said(field: Field, item: syntax.Leaf) -> Query | None:
+    match item:
+        case syntax.Word(text):
+            return field.word(text)
+        case syntax.Signed(text):
+            return field.match(text)
+        case syntax.Quoted(text, slop):
+            return field.match(text, slop=slop)
+        case syntax.Regex(pattern):
+            return field.regex(pattern)
+        case syntax.Fuzzy(text, distance):
+            return field.fuzzy(text, MAX_FUZZY_DISTANCE if distance is None else distance)
+        case syntax.Range():
+            return field.range(
+                item.lower, item.upper, includes_lower=item.includes_lower, includes_upper=item.includes_upper
+            )
+        case _:
+            assert_never(item)
 
 
 def _combined(combine: Callable[[Iterable[Query]], Query], clauses: Iterable[Query | None]) -> Query | None:
@@ -213,11 +201,10 @@ def _combined(combine: Callable[[Iterable[Query]], Query], clauses: Iterable[Que
     return combine(kept) if kept else None
 
 
-def _negation(term: Query | None) -> Query | None:
-    if term is None:
-        return None
+def _signed(clause: tuple[str, Query]) -> Query:
+    modifier, term = clause
+    return _negation(term) if modifier else term
+
+
+def _negation(term: Query) -> Query:
     return nodes.MatchNone() if term == nodes.MatchAll() else nodes.Not(term)
-
-
-def _quoted(phrase: tree.Phrase) -> str:
-    return unescaped(phrase.value[1:-1])

@@ -22,22 +22,18 @@ from indextables.search import analysis, patterns
 from indextables.search.fields import FieldRule
 from indextables.search.nodes import Exists, Fuzzy, Leaf, Phrase, Prefix, Range, Regex, Term, Wildcard
 from indextables.search.phrases import MAX_ARRANGEMENTS, MAX_SLOP, count_arrangements
+from indextables.search.syntax import unescaped
 from indextables.search.terms import Shape, shape
 from indextables.values import decode
 
 MAX_FUZZY_DISTANCE = 2
 LONGEST_PATTERN = 1_000  # characters
 _PROBE = tantivy.SchemaBuilder().add_text_field("probe").build()
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _PIECE = re.compile(r"(?P<escape>\\.)|(?P<wild>[*?])|(?P<plain>[^\\*?]+)", re.DOTALL)
 
 
 class LeafError(ValueError):
     """Why a column cannot be asked this."""
-
-
-def unescaped(text: str) -> str:
-    return _ESCAPE.sub(r"\1", text)
 
 
 @dataclass(frozen=True, slots=True)

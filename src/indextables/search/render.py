@@ -47,7 +47,8 @@ def to_text(query: Query) -> str:
         case Prefer(term, wishes):
             return " ".join([f"+{_grouped(term)}", *map(_grouped, wishes)])
         case Boost(term, factor):
-            return f"{_grouped(term)}^{Decimal(repr(factor)):f}"
+            inner = f"({to_text(term)})" if isinstance(term, Boost) else _grouped(term)
+            return f"{inner}^{Decimal(repr(factor)):f}"
         case _:
             return _leaf(query)
 

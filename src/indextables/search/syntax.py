@@ -1,35 +1,115 @@
-"""A query's text as luqum's tree.
+"""The syntax tree of a query, by the grammar of Lucene's classic query parser.
 
-Loading luqum takes a while: reach this module through `indextables.search.parse`, which loads it on first use.
+```
+query  = clause { [AND | OR] clause }
+clause = [ + | - | NOT ] [ field ":" ] ( term | "(" query ")" ) [ ^number ]
+term   = word [ ~number ] | "quoted" [ ~number ] | /regex/ | [a TO b] | >value
+```
 
-luqum knows neither `&&`, `||` and `!` nor a negative number after `<`, so its tokens are mended before they are parsed. Its
-time grows with the square of a query's clauses, so tokens are counted first; nesting is bounded for the sake of Python's
-stack. Whatever luqum raises becomes a SearchQueryError at one place, `syntax_tree`.
+>>> syntax_tree("a !level:b")
+Group(clauses=(Clause(item=Word(text='a', position=0), joined='', modifier='', position=0),
+    Clause(item=InField(name='level', item=Word(text='b', position=9), position=3), joined='', modifier='NOT', position=2)),
+    position=0)
 """
 
+import math
 import re
-from collections import deque
-from collections.abc import Iterator
-from copy import copy
-from itertools import accumulate, groupby
+from dataclasses import dataclass
+from typing import NoReturn
 
-from luqum import parser, tree
-from luqum.exceptions import ParseError
-from luqum.head_tail import TokenValue
-from ply.lex import LexToken
+from indextables.search.lexer import MAX_LENGTH, Token, tokens, unreadable
 
-from indextables.errors import SearchQueryError
-
-MAX_LENGTH = 250_000
-MAX_TOKENS = 16_000
 MAX_DEPTH = 50
-_OPERATORS = {"&&": ("AND_OP", "AND"), "||": ("OR_OP", "OR")}
-_STACKED = {"NOT", "PLUS", "MINUS", "BOOST", "COLUMN"}
-_POSITION = re.compile(r"at position (\d+)")
-_UNEXPECTED = re.compile(r"unexpected  '(.*)' at position", re.DOTALL)
+_MODIFIERS = {"+", "-", "NOT"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_CODED = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
+_BAD_CODE = re.compile(r"(?<!\\)(?:\\\\)*(\\u(?:(?![0-9a-fA-F]{4})|[dD][89a-fA-F]))")
 
 
-def syntax_tree(text: str) -> tree.Item:
+@dataclass(frozen=True, slots=True)
+class Word:
+    """As it was written: with its escapes and wildcards."""
+
+    text: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A word after a minus that belongs to the value: `status:-5`."""
+
+    text: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    text: str
+    slop: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    pattern: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzy:
+    """None is the distance of `~` alone."""
+
+    text: str
+    distance: int | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """None is an open end."""
+
+    lower: str | None
+    upper: str | None
+    includes_lower: bool
+    includes_upper: bool
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class InField:
+    name: str
+    item: "Item"
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    item: "Item"
+    factor: float
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`joined` is AND, OR or nothing before the clause; `modifier` is `+`, `-`, NOT or nothing."""
+
+    item: "Item"
+    joined: str
+    modifier: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    clauses: tuple[Clause, ...]
+    position: int
+
+
+Leaf = Word | Signed | Quoted | Regex | Fuzzy | Range
+Item = Leaf | InField | Boost | Group
+
+
+def syntax_tree(text: str) -> Group:
     """The tree of a text, or a SearchQueryError."""
     if not isinstance(text, str):
         raise unreadable(repr(text), "it is not a text")
@@ -39,116 +119,181 @@ def syntax_tree(text: str) -> tree.Item:
         raise unreadable(text, "it is empty; *:* means every row")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise unreadable(text, "it has half a character (a surrogate) in it")
-    try:
-        return parser.parser.parse(None, lexer=_Tokens(text))
-    except SearchQueryError:
-        raise
-    except ParseError as error:
-        raise _complaint(text, str(error)) from None
-    except RecursionError:
-        raise unreadable(text, "it is nested too deep") from None
-    except Exception as error:  # whatever odd text makes of luqum, it is the text that is at fault
-        raise unreadable(text, "it is not in the query language") from error
+    parser = _Parser(text)
+    tree = parser.group(0)
+    parser.expect_end()
+    return tree
 
 
-def unreadable(text: str, reason: str, position: int | None = None) -> SearchQueryError:
-    where = "" if position is None else f" at position {position}"
-    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + " ...")
-    return SearchQueryError(
-        f"the search {shown} cannot be read{where}: {reason}", query=text, reason=reason, position=position
-    )
+def unescaped(text: str) -> str:
+    r"""A text without its escapes.
+
+    >>> print(unescaped(r"a\:b"))
+    a:b
+    """
+    return _ESCAPE.sub(r"\1", text)
 
 
-_SHOWN = 200
-
-
-class _Tokens:
-    """A lexer, as PLY's parser wants it, over tokens that have been looked at."""
+class _Parser:
+    """One method for each rule of the grammar; each reads what it is about and leaves the rest."""
 
     def __init__(self, text: str) -> None:
-        tokens = list(_mended(_lexed(text)))
-        _check_depth(text, tokens)
-        self._tokens = deque(tokens)
+        self.text = text
+        self.tokens = tokens(text)
+        self.at = 0
 
-    def token(self) -> LexToken | None:
-        return self._tokens.popleft() if self._tokens else None
+    def group(self, depth: int) -> Group:
+        if depth > MAX_DEPTH:
+            raise unreadable(self.text, f"it is nested more than {MAX_DEPTH} deep")
+        clauses: list[Clause] = []
+        while not clauses or self.kind() not in (None, ")"):
+            joined = self.take().kind if clauses and self.kind() in ("AND", "OR") else ""
+            modifier = self.take() if self.kind() in _MODIFIERS else None
+            item = self.item(depth)
+            position = item.position if modifier is None else modifier.position
+            clauses.append(Clause(item, joined, "" if modifier is None else modifier.kind, position))
+        return Group(tuple(clauses), clauses[0].position)
+
+    def item(self, depth: int) -> Item:
+        if self.kind() == "WORD" and self.kind(1) == ":":
+            return self.in_field(depth)
+        return self.plain(depth)
+
+    def in_field(self, depth: int) -> Item:
+        name = self.take()
+        self.take()
+        if self.kind() == "WORD" and self.kind(1) == ":":
+            raise unreadable(self.text, "a value with a colon in it needs quotes", self.next().position)
+        if self.kind() in _MODIFIERS:
+            return InField(self.plain_text(name), self.signed(name), name.position)
+        item = self.plain(depth)
+        if isinstance(item, Boost):
+            return Boost(InField(self.plain_text(name), item.item, name.position), item.factor, item.position)
+        return InField(self.plain_text(name), item, name.position)
+
+    def signed(self, name: Token) -> Signed:
+        sign = self.take()
+        number = self.next() if self.kind() == "WORD" else None
+        if sign.kind != "-" or number is None or number.position != sign.end:
+            reason = f"write the sign before the field, or NOT {name.text}:..."
+            raise unreadable(self.text, reason, sign.position)
+        return Signed("-" + self.plain_text(self.take()), sign.position)
+
+    def plain(self, depth: int) -> Item:
+        """A term or a group, with its boost."""
+        if self.kind() != "(":
+            return self.term()
+        self.take()
+        inside = self.group(depth + 1)
+        if self.kind() != ")":
+            self.unexpected()
+        self.take()
+        return self.boosted(inside)
+
+    def term(self) -> Item:
+        """A term; its distance may stand before its boost and after it."""
+        token = self.take() if self.kind() in _TERMS else self.unexpected()
+        bound = self.bound() if token.kind == "COMPARISON" else None
+        factor, distance = self.number("^"), self.number("~")
+        factor = self.number("^") if factor is None and distance else factor
+        if distance and token.kind not in ("WORD", "QUOTED"):
+            raise unreadable(self.text, "a distance follows a word or a text in quotes", distance.position)
+        item = self.leaf(token, bound, distance)
+        return item if factor is None else self.boost(item, factor)
+
+    def leaf(self, token: Token, bound: str | None, distance: Token | None) -> Leaf:
+        match token.kind:
+            case "COMPARISON":
+                inclusive, above = token.text.endswith("="), token.text.startswith(">")
+                lower, upper = (bound, None) if above else (None, bound)
+                return Range(lower, upper, not above or inclusive, above or inclusive, token.position)
+            case "QUOTED":
+                slop = 0 if distance is None else self.whole(distance, 'a number of words, as in "a b"~2')
+                return Quoted(self.plain_text(token), slop or 0, token.position)
+            case "REGEX":
+                return Regex(token.text[1:-1].replace("\\/", "/"), token.position)
+            case "RANGE":
+                lower, upper = (self.end(part, token) for part in token.parts)
+                return Range(lower, upper, token.text[0] == "[", token.text[-1] == "]", token.position)
+            case _ if distance is None:
+                return Word(self.written(token), token.position)
+            case _:
+                if is_pattern(token.text):
+                    raise unreadable(self.text, "a word with wildcards has no distance", distance.position)
+                changes = self.whole(distance, "0, 1 or 2 changes, as in word~1") if distance.parts[0] else None
+                return Fuzzy(self.plain_text(token), changes, token.position)
+
+    def bound(self) -> str:
+        """The value of a comparison, of which a minus may be part."""
+        sign = self.take().text if self.kind() in ("+", "-") else ""
+        token = self.take() if self.kind() in ("WORD", "QUOTED") else self.unexpected()
+        if token.kind == "WORD" and (token.text.startswith("=") or is_pattern(token.text)):
+            raise unreadable(self.text, "a comparison is <, <=, > or >= and one value", token.position)
+        return sign + self.plain_text(token)
+
+    def end(self, written: str | None, token: Token) -> str | None:
+        if written is None or written == "*":
+            return None
+        return self.plain_text(Token("QUOTED" if written[0] == '"' else "WORD", written, token.position))
+
+    def whole(self, distance: Token, expected: str) -> int:
+        number = distance.parts[0]
+        if number is None or not number.isdecimal():
+            raise unreadable(self.text, f"a distance is {expected}", distance.position)
+        return int(number)
+
+    def boosted(self, item: Item) -> Item:
+        factor = self.number("^")
+        return item if factor is None else self.boost(item, factor)
+
+    def boost(self, item: Item, factor: Token) -> Item:
+        value = float(factor.parts[0] or 0)
+        if not (math.isfinite(value) and value > 0):
+            raise unreadable(self.text, f"a boost is a number above zero, not {factor.parts[0]}", factor.position)
+        return Boost(item, value, item.position)
+
+    def number(self, kind: str) -> Token | None:
+        return self.take() if self.kind() == kind else None
+
+    def plain_text(self, token: Token) -> str:
+        return unescaped(self.written(token)[1:-1] if token.kind == "QUOTED" else self.written(token))
+
+    def written(self, token: Token) -> str:
+        r"""The text of a token, with its codes of characters (`\u0041`) as these characters, escaped."""
+        if bad := _BAD_CODE.search(token.text):
+            reason = "four hexadecimal digits of a character follow \\u; write \\\\ for a backslash"
+            raise unreadable(self.text, reason, token.position + bad.start(1))
+        return _CODED.sub(lambda found: "\\" + chr(int(found[1], 16)) if found[1] else found[0], token.text)
+
+    def expect_end(self) -> None:
+        if self.kind() is not None:
+            self.unexpected()
+
+    def kind(self, ahead: int = 0) -> str | None:
+        return self.tokens[self.at + ahead].kind if self.at + ahead < len(self.tokens) else None
+
+    def next(self) -> Token:
+        return self.tokens[self.at]
+
+    def take(self) -> Token:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def unexpected(self) -> NoReturn:
+        if self.kind() is None:
+            reason = "something is missing at its end, such as a word or a parenthesis"
+            raise unreadable(self.text, reason, len(self.text))
+        raise unreadable(self.text, f"{self.next().text[:50]!r} is not expected here", self.next().position)
 
 
-def _lexed(text: str) -> Iterator[LexToken]:
-    lexer = parser.lexer.clone()  # PLY's lexers have a state, and threads must not share it
-    lexer.input(text)
-    for count, token in enumerate(iter(lexer.token, None)):
-        if count == MAX_TOKENS:
-            raise unreadable(text, f"it has more than {MAX_TOKENS:,} words and signs")
-        yield token
+_TERMS = {"WORD", "QUOTED", "REGEX", "RANGE", "COMPARISON"}
+_WILD = re.compile(r"\\.|([*?])", re.DOTALL)
 
 
-def _mended(tokens: Iterator[LexToken]) -> Iterator[LexToken]:
-    for token in tokens:
-        if token.type == "TERM" and token.value.value in _OPERATORS:
-            yield _sign(token, *_OPERATORS[token.value.value])
-        elif token.type == "TERM" and token.value.value.startswith("!"):
-            yield from _negated(token)
-        elif token.type in ("LESSTHAN", "GREATERTHAN"):
-            yield token
-            yield from _signed(tokens)
-        else:
-            yield token
+def is_pattern(written: str) -> bool:
+    r"""Whether a word has wildcards in it.
 
-
-def _negated(token: LexToken) -> Iterator[LexToken]:
-    """`!word` as NOT word."""
-    rest = token.value.value.lstrip("!")
-    yield from (_sign(token, "NOT", "NOT") for _ in range(len(token.value.value) - len(rest)))
-    if rest:
-        yield _word(token, rest)
-
-
-def _signed(tokens: Iterator[LexToken]) -> Iterator[LexToken]:
-    """What follows a comparison; a minus belongs to the number after it."""
-    first = next(tokens, None)
-    if first is None or first.type != "MINUS":
-        yield from [first] if first else []
-        return
-    second = next(tokens, None)
-    if second is not None and second.type == "TERM":
-        yield _word(second, "-" + second.value.value)
-    else:
-        yield from [first, second] if second else [first]
-
-
-def _sign(token: LexToken, kind: str, text: str) -> LexToken:
-    return _replaced(token, kind, TokenValue(text))
-
-
-def _word(token: LexToken, text: str) -> LexToken:
-    return _replaced(token, "TERM", tree.Word(text))
-
-
-def _replaced(token: LexToken, kind: str, value: TokenValue | tree.Word) -> LexToken:
-    new = copy(token)
-    new.type, new.value = kind, value
-    value.pos, value.size, value.head, value.tail = (
-        token.value.pos,
-        token.value.size,
-        token.value.head,
-        token.value.tail,
-    )
-    return new
-
-
-def _check_depth(text: str, tokens: list[LexToken]) -> None:
-    nested = max(accumulate((t.type == "LPAREN") - (t.type == "RPAREN") for t in tokens), default=0)
-    runs = (len(list(run)) for stacked, run in groupby(tokens, lambda t: t.type in _STACKED) if stacked)
-    if max(nested, max(runs, default=0)) > MAX_DEPTH:
-        raise unreadable(text, f"it is nested more than {MAX_DEPTH} deep")
-
-
-def _complaint(text: str, said: str) -> SearchQueryError:
-    """What luqum complains of, in our words."""
-    position = int(found[1]) if (found := _POSITION.search(said)) else None
-    if said.startswith("Illegal"):
-        return unreadable(text, r"a quote, a regular expression or an escape is not closed", position)
-    if unexpected := _UNEXPECTED.search(said):
-        return unreadable(text, f"{unexpected[1]!r} is not expected here", position)
-    return unreadable(text, "something is missing at its end, such as a word or a parenthesis", len(text))
+    >>> is_pattern("a*"), is_pattern(r"a\*")
+    (True, False)
+    """
+    return any(found[1] for found in _WILD.finditer(written))

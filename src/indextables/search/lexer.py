@@ -1,0 +1,176 @@
+r"""The tokens of a query: those of Lucene's classic query parser, with the comparisons of Elasticsearch (`status:>=500`).
+
+>>> [token.kind for token in tokens('!"disk full"&&(level:ERROR^2)')]
+['NOT', 'QUOTED', 'AND', '(', 'WORD', ':', 'WORD', '^', ')']
+
+Lucene takes the longest token that fits, so `AND` and `&&` are operators only where no other character of a word follows.
+What Lucene would read in a way that nobody means is refused here: `a&&b` is one word there, `! a` searches for `!`, and
+`a^2b` is `a^2 b`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from indextables.errors import SearchQueryError
+
+MAX_LENGTH = 250_000
+MAX_TOKENS = 16_000
+_SHOWN, _PLACE = 200, 20
+_OPERATORS = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR", "NOT": "NOT"}
+_MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d)?"
+_START = r"""(?:\\.|[^\s\\+\-!():^\[\]"{}~/])"""
+_WORD = rf"(?:{_MOMENT}|{_START})(?:{_START}|[+\-/])*"
+_OPERATOR = rf"(?:AND|OR|NOT|&&|\|\|)(?!{_START}|[+\-])"
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_BARE_END = r"""(?:[^\s\]}"\\]|\\.)+"""
+_TOKEN = re.compile(
+    rf"""
+      (?P<SPACE>\s+)
+    | (?P<QUOTED>{_QUOTED})
+    | (?P<REGEX>/(?:[^/\\]|\\.)*/)
+    | (?P<RANGE>[\[{{]\s*
+        (?:(?P<low_text>{_QUOTED})\s*|(?P<low>{_BARE_END})\s+) TO (?:\s*(?P<high_text>{_QUOTED})|\s+(?P<high>{_BARE_END}))
+        \s*[\]}}])
+    | (?P<BOOST>\^(?P<factor>\d+(?:\.\d+)?)?)
+    | (?P<DISTANCE>~(?P<distance>\d+(?:\.\d+)?)?)
+    | (?P<COMPARISON>[<>]=?(?={_QUOTED}|[+\-]?{_START}))
+    | (?P<OPERATOR>{_OPERATOR})
+    | (?P<WORD>{_WORD})
+    | (?P<SIGN>[+\-!():])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NEXT_WORD = re.compile(rf"(?!{_OPERATOR})(?:/|{_WORD})", re.DOTALL)
+_JOINED = re.compile(r"(?:\\.|[^\\])*?(?P<sign>&&|\|\|).*", re.DOTALL)
+_UNFINISHED = {
+    '"': 'the quote is not closed; write \\" for a quote that is part of the text',
+    "/": "the regular expression is not closed; put a text with slashes in quotes",
+    "[": "a range is written [a TO b], {a TO b} or [a TO *]",
+    "{": "a range is written [a TO b], {a TO b} or [a TO *]",
+    "\\": "a backslash takes the meaning from the character after it, and there is none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`text` is what was written. Parts of it: the number after `^` or `~`, the two ends of a range."""
+
+    kind: str
+    text: str
+    position: int
+    parts: tuple[str | None, ...] = ()
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.text)
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text, or a SearchQueryError that names the place that is not understood."""
+    found: list[Token] = []
+    for token in _scanned(text):
+        if len(found) == MAX_TOKENS:
+            raise unreadable(text, f"it has more than {MAX_TOKENS:,} words and signs")
+        found.append(token)
+    return found
+
+
+def unreadable(text: str, reason: str, position: int | None = None) -> SearchQueryError:
+    """The error that shows a search, the place in it and what is wrong there."""
+    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + " ...")
+    return SearchQueryError(
+        f"the search {shown} cannot be read{_place(text, position)}: {reason}",
+        query=text,
+        reason=reason,
+        position=position,
+    )
+
+
+def _place(text: str, position: int | None) -> str:
+    if position is None:
+        return ""
+    rest = text[position : position + _PLACE]
+    return f" at position {position}, at {rest!r}" if rest else f" at position {position}, its end"
+
+
+def _scanned(text: str) -> Iterator[Token]:
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            character = text[position]
+            raise unreadable(text, _UNFINISHED.get(character, f"{character!r} is not expected here"), position)
+        if found.lastgroup != "SPACE":
+            yield _checked(text, found)
+        position = found.end()
+
+
+def _checked(text: str, found: re.Match[str]) -> Token:
+    kind, written, position = found.lastgroup or "", found[0], found.start()
+    match kind:
+        case "WORD":
+            return _word(text, written, position)
+        case "OPERATOR":
+            return Token(_OPERATORS[written], written, position)
+        case "SIGN":
+            return _sign(text, written, position)
+        case "RANGE":
+            return Token(
+                kind, written, position, (found["low_text"] or found["low"], found["high_text"] or found["high"])
+            )
+        case "BOOST" | "DISTANCE":
+            return _number(text, found)
+        case "REGEX":
+            _refuse_word_after(
+                text, found.end(), "a regular expression ends before it; put a text with slashes in quotes"
+            )
+    return Token(kind, written, position)
+
+
+def _word(text: str, written: str, position: int) -> Token:
+    if joined := _JOINED.fullmatch(written):
+        sign, place = joined["sign"], position + joined.start("sign")
+        raise unreadable(text, f"put spaces around {sign}, or quotes around the text that it is part of", place)
+    if written.startswith("'"):
+        raise unreadable(text, "a text is put in double quotes, not in single ones; \\' is the character", position)
+    if written.startswith(("<", ">")):
+        raise unreadable(
+            text,
+            f"a value follows {written[0]!r} without a space, as in >=5; \\{written[0]} is the character",
+            position,
+        )
+    if written.endswith("=") and text.startswith('"', position + len(written)):
+        raise unreadable(
+            text,
+            'write field:"value" to search a column, and put quotes around the whole text to search for it',
+            position,
+        )
+    return Token("WORD", written, position)
+
+
+def _sign(text: str, written: str, position: int) -> Token:
+    after = text[position + 1 : position + 2]
+    if written in "+-!" and after.isspace():
+        raise unreadable(
+            text,
+            f"{written!r} stands alone; write {written}word without a space, or \\{written} for the character",
+            position,
+        )
+    if written == "!" and after == "=":
+        raise unreadable(text, "there is no !=; write NOT field:value", position)
+    return Token("NOT" if written == "!" else written, written, position)
+
+
+def _number(text: str, found: re.Match[str]) -> Token:
+    sign, number = found[0][0], found["factor"] or found["distance"]
+    expected = "a boost is a number above zero, as in word^2" if sign == "^" else "a distance is a number, as in word~1"
+    if sign == "^" and not number:
+        raise unreadable(text, expected, found.start())
+    _refuse_word_after(text, found.end(), f"{expected}; put a space after it")
+    return Token(sign, found[0], found.start(), (number,))
+
+
+def _refuse_word_after(text: str, end: int, reason: str) -> None:
+    if _NEXT_WORD.match(text, end):
+        raise unreadable(text, reason, end)
