@@ -17,9 +17,9 @@ from pyspark.sql.types import StructType
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.spark.asked import Asked
 from indextables.spark.frames import decided, in_session
-from indextables.spark.java import Java, frame_over, jvm_of, plan_of, replacing
+from indextables.spark.java import Java, frame_over, jvm_of, kind, plan_of, replacing
 from indextables.spark.options import FORMAT
-from indextables.spark.relation import copied, options_of, relations_in
+from indextables.spark.relation import copied, is_ours, options_of, relations_in
 from indextables.spark.types import spark_schema
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def entry_of(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
     found = _metadata(spark, parts)
     if found is None or not is_format(found.provider()):
         return None
-    return Entry(quoted(parts), _text_of(spark, found.location()))
+    return Entry(quoted(parts), uri_text(spark, found.location()))
 
 
 def is_format(provider: Java) -> bool:
@@ -122,6 +122,28 @@ def settled(frame: DataFrame) -> DataFrame:
     return frame_over(plan.transformWithSubqueries(replacing(pairs, spark)), spark)
 
 
+def view_of_relation(spark: SparkSession, parts: Sequence[str]) -> Java | None:
+    """The relation of ours that a temporary view of this name shows as it is; None for other names and views."""
+    catalog = _state(spark).catalog()
+    match list(parts):
+        case [name]:
+            found = catalog.getTempView(name)
+        case [database, name] if database.lower() == catalog.globalTempDatabase().lower():
+            found = catalog.getGlobalTempView(name)
+        case _:
+            return None
+    plan = found.get() if found.isDefined() else None
+    while plan is not None and kind(plan) in {"View", "SubqueryAlias"}:
+        plan = plan.child()
+    if plan is not None and kind(plan) == "V2TableReference":  # what a view keeps of a table of the catalog
+        return plan if entry_of(spark, _parts_of_identifier(plan.identifier())) is not None else None
+    return plan if plan is not None and is_ours(plan) else None
+
+
+def _parts_of_identifier(identifier: Java) -> list[str]:
+    return [_SESSION_CATALOG, *identifier.namespace(), identifier.name()]
+
+
 def quoted(parts: Sequence[str]) -> str:
     """A name in SQL.
 
@@ -144,10 +166,10 @@ def _keys(options: Mapping[str, str]) -> set[str]:
 
 
 def _location_of(spark: SparkSession, identifier: Java) -> str:
-    parts = [*identifier.namespace(), identifier.name()]
-    entry = entry_of(spark, [_SESSION_CATALOG, *parts])
+    parts = _parts_of_identifier(identifier)
+    entry = entry_of(spark, parts)
     if entry is None:
-        name = ".".join(parts)
+        name = ".".join(parts[1:])
         raise ConfigError(
             f"table {name} is not in the session's catalog {_SESSION_CATALOG}; read it by its path",
             key="path",
@@ -180,7 +202,7 @@ def _java_schema(spark: Any, schema: StructType) -> Java:
     return jvm_of(spark).org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
 
-def _text_of(spark: Any, uri: Java) -> str:
+def uri_text(spark: Any, uri: Java) -> str:
     """A location as our stores read it: escaped as a URI on local disk, plain elsewhere."""
     if uri.getScheme() == "file":
         return str(uri.toString())

@@ -25,10 +25,16 @@ def rows_of(query: Java, spark: Any) -> DataFrame:
 
 def with_inside(command: Java, spark: Any) -> Java:
     """`WITH x AS (...) INSERT INTO t SELECT ...` as `INSERT INTO t WITH x AS (...) SELECT ...`; others as they are."""
-    if kind(command) != "UnresolvedWith" or kind(command.child()) not in _WITH_A_QUERY:
+    if kind(command) != "UnresolvedWith":
         return command
-    *target, query = sequence(command.child().children())
-    return command.child().withNewChildren(seq([*target, command.withNewChildren(seq([query], spark))], spark))
+    inner = command.child()
+    if kind(inner) == "Union" and all(kind(insert) in _WITH_A_QUERY for insert in sequence(inner.children())):
+        inserts = [command.withNewChildren(seq([insert], spark)) for insert in sequence(inner.children())]
+        return inner.withNewChildren(seq([with_inside(insert, spark) for insert in inserts], spark))
+    if kind(inner) not in _WITH_A_QUERY:
+        return command
+    *target, query = sequence(inner.children())
+    return inner.withNewChildren(seq([*target, command.withNewChildren(seq([query], spark))], spark))
 
 
 def over_tables(command: Java, spark: Any) -> Java | None:

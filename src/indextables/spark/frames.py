@@ -16,7 +16,7 @@ from indextables.read.question import Question
 from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
 from indextables.spark.java import frame_over
-from indextables.spark.options import FORMAT, TABLE, settings_in, settings_of
+from indextables.spark.options import FORMAT, TABLE, is_default, settings_in, settings_of
 from indextables.spark.reader import refuse_other_columns
 from indextables.spark.relation import made
 from indextables.spark.snapshots import fresh
@@ -77,7 +77,7 @@ class TableFrameReader(DataFrameReader):
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        if self._source != FORMAT:
+        if self._source != FORMAT and (self._source is not None or not is_default(self._spark)):
             return super().load(path)
         if isinstance(path, list):
             raise ConfigError("a frame is read from one table; union frames of several", key="path", value=str(path))

@@ -6,13 +6,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
 from indextables.predicate import to_sql
-from indextables.spark.catalog import Entry
+from indextables.spark.catalog import Entry, view_of_relation
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.fills import rows_of
 from indextables.spark.frames import load
-from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, sequence
+from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, sequence, strings
+from indextables.spark.options import VIEW, path_in, settings_in
 from indextables.spark.relation import options_of
 
 
@@ -29,18 +31,21 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
     """What a parsed INSERT means; its target has a path. Nothing is run."""
     if plan.partitionSpec().size():
         raise _unsupported("PARTITION (...)", "give the partition columns as columns of the query")
-    where = _replaced(spark, plan)
-    if where is not None:
-        insert = analyzed_insert(spark, _without_criteria(spark, plan))
-        return Insert(insert.frame, "overwrite", {**insert.options, "replaceWhere": where})
+    target = plan.table()
+    named = _options_of_path(spark, target)
+    where = _replaced(spark, plan, options_of(target) if named is None else named)
+    overwrites = where is not None or bool(plan.overwrite())
     jvm, state = jvm_of(spark), spark._jsparkSession.sessionState()  # noqa: SLF001 - Spark's plans are in its JVM
     skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-    command = state.executePlan(plan, skip).analyzed()
-    mode = {"AppendData": "append", "OverwriteByExpression": "overwrite"}.get(kind(command))
-    if mode is None:
+    command = state.executePlan(_as_append(spark, plan), skip).analyzed()
+    if kind(command) != "AppendData":
         raise _unsupported(kind(command), "use df.write.format('indextables').save(path)")
-    given: dict[str, str] = {**command.table().options().asCaseSensitiveMap(), **dict(pairs(command.writeOptions()))}
-    return Insert(rows_of(command.query(), spark), mode, given)
+    given = strings(command.table().options().asCaseSensitiveMap()) if named is None else named
+    given |= {str(key): str(value) for key, value in pairs(command.writeOptions())}
+    if where is not None:
+        _refuse_two_conditions(given)
+        given["replaceWhere"] = where
+    return Insert(rows_of(command.query(), spark), "overwrite" if overwrites else "append", given)
 
 
 def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Insert:
@@ -53,14 +58,29 @@ def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Inser
     return analyzed_insert(spark, parsed.withNewChildren(rows))
 
 
-def _replaced(spark: Any, plan: Java) -> str | None:
+def _options_of_path(spark: Any, target: Java) -> dict[str, str] | None:
+    """The options of a target that is named by its path, which is a view while the statement runs; None for other names.
+
+    A view that a user made shows one version of a table, maybe an old one, and is no place to write to.
+    """
+    name = [str(part) for part in sequence(target.multipartIdentifier())]
+    shown = view_of_relation(spark, name)
+    if shown is None:
+        return None
+    path = path_in(options_of(shown))
+    if not name[-1].startswith(VIEW):
+        raise _unsupported("a view as its target", f"insert into the table that it shows: indextables.`{path}`")
+    return {**options_of(target), "path": path}
+
+
+def _replaced(spark: Any, plan: Java, options: Mapping[str, str]) -> str | None:
     """The condition of REPLACE WHERE, if there is one, as Spark resolves it on the table's columns."""
     if not plan.replaceCriteriaOpt().isDefined():
         return None
     criteria, target = plan.replaceCriteriaOpt().get(), plan.table()
     if kind(criteria) != "InsertReplaceWhere":
         raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
-    rows = load(spark, options_of(target)).alias(str(sequence(target.multipartIdentifier())[-1]))
+    rows = load(spark, options).alias(str(sequence(target.multipartIdentifier())[-1]))
     filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
     chosen = simplified(plan_of(frame_over(filters(criteria.cond(), plan_of(rows)), spark)), spark)
     try:
@@ -70,13 +90,21 @@ def _replaced(spark: Any, plan: Java) -> str | None:
         raise _unsupported(f"REPLACE WHERE {criteria.cond().sql()}", instead) from None
 
 
-def _without_criteria(spark: Any, plan: Java) -> Java:
-    """The same INSERT as a plain one: Spark refuses to analyze more for a Python data source."""
-    nothing = jvm_of(spark).scala.Option.empty()
+def _as_append(spark: Any, plan: Java) -> Java:
+    """The same rows as a plain append: of a Python data source, Spark refuses to analyze overwrites of a part."""
+    other = {"replaceCriteriaOpt": jvm_of(spark).scala.Option.empty(), "overwrite": False}
     names = [str(plan.productElementName(i)) for i in range(plan.productArity())]
-    return plan.copy(
-        *(nothing if name == "replaceCriteriaOpt" else plan.productElement(i) for i, name in enumerate(names))
-    )
+    return plan.copy(*(other.get(name, plan.productElement(i)) for i, name in enumerate(names)))
+
+
+def _refuse_two_conditions(options: Mapping[str, str]) -> None:
+    where = canonical(settings_in(options)).get(f"{PREFIX}replaceWhere")
+    if where is not None:
+        raise ConfigError(
+            "REPLACE WHERE says what is replaced, and so does the option replaceWhere; give one of them",
+            key="replaceWhere",
+            value=where,
+        )
 
 
 def literal(text: str) -> str:

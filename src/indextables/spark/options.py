@@ -14,6 +14,7 @@ from indextables.storage import Location
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
+VIEW = "_indextables_"  # begins the name of a view that stands for a path in a statement
 _QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
 MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
@@ -34,6 +35,11 @@ _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
     | {"serialization.format", "__required_write_privileges__"}  # the last one marks the target of an INSERT
 )
+
+
+def is_default(spark: SparkSession) -> bool:
+    """Whether the session's default data source, `spark.sql.sources.default`, is our format."""
+    return (spark.conf.get("spark.sql.sources.default") or "").lower() == FORMAT
 
 
 def settings_in(options: Mapping[str, str]) -> dict[str, str]:

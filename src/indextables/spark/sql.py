@@ -20,6 +20,7 @@ from indextables.spark.catalog import settled
 from indextables.spark.commands import run
 from indextables.spark.frames import decided, frame_at, register
 from indextables.spark.function import register_functions
+from indextables.spark.options import VIEW
 from indextables.spark.statements import run as run_statement
 from indextables.statement import TableAt, recognised, rewritten
 
@@ -49,7 +50,7 @@ def answer(ask_spark: Asking, spark: SparkSession, sqlQuery: str, *args: Any, **
     command = recognised(sqlQuery)
     if command is not None:
         return run(command, spark)
-    statement = rewritten(sqlQuery, prefix=f"_indextables_{uuid4().hex}_")
+    statement = rewritten(sqlQuery, prefix=f"{VIEW}{uuid4().hex}_")
     with _views(spark, statement.tables):
         frame = run_statement(ask_spark, spark, statement.text, *args, **options)
     return known_groups(absorbed(settled(frame)))

@@ -25,11 +25,14 @@ from indextables.spark.catalog import (
     known,
     quoted,
     register,
+    uri_text,
+    view_of_relation,
 )
 from indextables.spark.fills import over_tables, rows_of, with_inside
 from indextables.spark.inserts import analyzed_insert, literal
 from indextables.spark.java import Java, frame_over, kind, pairs, sequence
-from indextables.spark.options import FORMAT, settings_in, settings_of
+from indextables.spark.options import FORMAT, is_default, settings_in, settings_of
+from indextables.spark.parameters import bound, formatted
 from indextables.spark.relation import options_of
 from indextables.spark.types import arrow_schema, spark_schema
 from indextables.spark.writer import TableWriter
@@ -49,30 +52,72 @@ def run(
     **names: Any,
 ) -> DataFrame:
     """`spark.sql`, for which tables of ours in the catalog are like any other."""
-    plan = None if names else _parsed(spark, sqlQuery)
-    if plan is None:
-        return original(spark, sqlQuery, args, **names)
-    located = _located(spark, sqlQuery, plan)
-    plan = with_inside(plan if located == sqlQuery else _parsed(spark, located), spark)
-    if kind(plan) in _CREATES and _is_for_us(plan):
-        return _created(spark, plan, args)
-    if kind(plan) == "InsertIntoStatement" and located != sqlQuery and not args and _is_into_ours(spark, plan):
-        return _inserted(spark, plan)
-    filled = None if args else over_tables(plan, spark)
-    return original(spark, located, args) if filled is None else frame_over(filled, spark)
+    with formatted(spark, sqlQuery, names) as text:
+        whole = bound(spark, text, args)
+        plan = _parsed(spark, whole)
+        if plan is None:
+            return original(spark, text, args)
+        located = _located(spark, whole, plan)
+        plan = with_inside(plan if located == whole else _parsed(spark, located), spark)
+        if _writes_to_ours(spark, plan):
+            _write(spark, plan)
+            return _nothing(spark)
+        filled = over_tables(plan, spark)
+        if filled is not None:
+            return frame_over(filled, spark)
+        return original(spark, text, args) if located == whole else original(spark, located)
+
+
+def _writes_to_ours(spark: SparkSession, plan: Java) -> bool:
+    match kind(plan):
+        case "InsertIntoStatement":
+            return _is_into_ours(spark, plan)
+        case "InsertIntoDir":
+            return is_format(plan.provider())
+        case "Union":  # FROM rows INSERT INTO t SELECT ... INSERT INTO u SELECT ...
+            return any(_writes_to_ours(spark, insert) for insert in sequence(plan.children()))
+        case command if command in _CREATES:
+            return _is_for_us(spark, plan)
+        case _:
+            return False
+
+
+def _write(spark: SparkSession, plan: Java) -> None:
+    match kind(plan):
+        case "InsertIntoStatement" if _is_into_ours(spark, plan):
+            _insert(spark, plan)
+        case "InsertIntoDir":
+            _export(spark, plan)
+        case "Union":
+            for insert in sequence(plan.children()):
+                _write(spark, insert)
+        case command if command in _CREATES:
+            _create(spark, plan)
+        case _:  # one of several, to another table
+            frame_over(over_tables(plan, spark) or plan, spark)
 
 
 def _is_into_ours(spark: SparkSession, plan: Java) -> bool:
     target = plan.table()
-    return kind(target) == "UnresolvedRelation" and entry_of(spark, _parts(target)) is not None
+    if kind(target) != "UnresolvedRelation":
+        return False
+    return entry_of(spark, _parts(target)) is not None or view_of_relation(spark, _parts(target)) is not None
 
 
 def _parts(reference: Java) -> list[str]:
     return [str(part) for part in sequence(reference.multipartIdentifier())]
 
 
-def _is_for_us(plan: Java) -> bool:
-    return is_format(plan.tableSpec().provider())
+def _is_for_us(spark: SparkSession, plan: Java) -> bool:
+    """Whether a CREATE TABLE is for our format, by its USING or, without one, by the session's default."""
+    spec = plan.tableSpec()
+    if spec.provider().isDefined() or spec.serde().isDefined() or _is_hive_by_default(spark):
+        return is_format(spec.provider())
+    return is_default(spark)
+
+
+def _is_hive_by_default(spark: SparkSession) -> bool:
+    return spark.conf.get("spark.sql.legacy.createHiveTableByDefault", "false") == "true"
 
 
 def _parsed(spark: Any, text: str) -> Java | None:
@@ -140,26 +185,32 @@ def _references(plan: Java) -> Iterator[Java]:
         yield from _references(inner)
 
 
-def _inserted(spark: SparkSession, plan: Java) -> DataFrame:
+def _insert(spark: SparkSession, plan: Java) -> None:
     insert = analyzed_insert(spark, plan)
     TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**insert.options).save()
-    return _nothing(spark)
 
 
-def _created(spark: SparkSession, plan: Java, args: Any) -> DataFrame:
+def _export(spark: SparkSession, plan: Java) -> None:
+    """INSERT OVERWRITE DIRECTORY: an overwrite of the table at a path."""
+    storage = plan.storage()
+    location = storage.locationUri()
+    given = {str(key): str(value) for key, value in pairs(storage.properties())}
+    if location.isDefined():
+        given["path"] = uri_text(spark, location.get())
+    TableWriter(rows_of(plan.child(), spark)).format(FORMAT).mode("overwrite").options(**given).save()
+
+
+def _create(spark: SparkSession, plan: Java) -> None:
     parts = [str(part) for part in sequence(plan.name().nameParts())]
     if kind(plan) in _REPLACES:
         raise _refused("OR REPLACE", "drop the table first, or INSERT OVERWRITE it")
     if plan.ignoreIfExists() and known(spark, parts):
-        return _nothing(spark)
+        return
     if kind(plan) == "CreateTable":
         _declared(spark, plan, parts)
-    elif args:
-        raise _refused("args", "write the values into the statement")
     else:
         writer = TableWriter(rows_of(plan.query(), spark)).format(FORMAT)
         writer.options(**_given(plan)).partitionBy(*_terms(plan)).saveAsTable(quoted(parts))
-    return _nothing(spark)
 
 
 def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:

@@ -5,7 +5,7 @@ options, which is what reaches the data source. All other formats take Spark's o
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +35,7 @@ from indextables.spark.options import (
     MODE,
     SPECULATION,
     TIME_ZONE,
+    is_default,
     path_in,
     scope_in,
     settings_in,
@@ -57,20 +58,22 @@ class TableWriter(DataFrameWriter):
 
     def __init__(self, df: DataFrame) -> None:
         super().__init__(df)
-        self._ours = False
+        self._source: str | None = None
         self._mode = "errorifexists"
         self._given: dict[str, str] = {}
         self._columns: tuple[str, ...] = ()
         self._clustered: tuple[str, ...] = ()
         self._bucketed = False
 
+    @property
+    def _ours(self) -> bool:
+        """Whether the format is ours, or there is none and ours is the session's default."""
+        return is_default(self._spark) if self._source is None else self._source.lower() == FORMAT
+
     def format(self, source: str) -> "TableWriter":
-        if self._ours and source.lower() != FORMAT:
-            self._forward("partitionBy", self._columns)
-            self._forward("clusterBy", self._clustered)
-        self._ours = source.lower() == FORMAT
+        self._source = source
         super().format(source)
-        return self
+        return self if self._ours else self._forward_layout()
 
     def mode(self, saveMode: str | None) -> "TableWriter":  # noqa: N803 - Spark's signature
         if saveMode is not None:
@@ -92,20 +95,23 @@ class TableWriter(DataFrameWriter):
 
     def partitionBy(self, *cols: Any) -> "TableWriter":  # noqa: N802 - Spark's name
         self._columns = _names(cols)
-        return self if self._ours else self._forward("partitionBy", self._columns)
+        return self if self._ours else self._forward_layout()
 
     def clusterBy(self, *cols: Any) -> "TableWriter":  # noqa: N802
         self._clustered = _names(cols)
-        return self if self._ours else self._forward("clusterBy", self._clustered)
+        return self if self._ours else self._forward_layout()
 
     def bucketBy(self, *args: Any) -> "TableWriter":  # noqa: N802
         self._bucketed = True
-        return self._forward("bucketBy", args)
+        super().bucketBy(*args)
+        return self
 
-    def _forward(self, method: str, names: tuple[Any, ...]) -> "TableWriter":
+    def _forward_layout(self) -> "TableWriter":
         """Tells Spark's own writer, which refuses combinations that are fine with us."""
-        if names:
-            getattr(super(), method)(*names)
+        if self._columns:
+            super().partitionBy(*self._columns)
+        if self._clustered:
+            super().clusterBy(*self._clustered)
         return self
 
     def save(
@@ -118,6 +124,7 @@ class TableWriter(DataFrameWriter):
     ) -> None:
         self._told(format, mode, partitionBy, options)
         if not self._ours:
+            self._forward_layout()
             super().mode(self._mode)
             super().save(path)
             return
@@ -135,14 +142,19 @@ class TableWriter(DataFrameWriter):
     ) -> None:
         """Writes to the `path` option, or to where the catalog has or wants the table, and makes the catalog know it.
 
-        As everywhere in Spark, a temporary view of the same name is not what is meant.
+        As everywhere in Spark, a temporary view of the same name is not what is meant. Without a format, a table of ours
+        stays one, whatever the session's default is.
         """
         self._told(format, mode, partitionBy, options)
+        parts = with_database(self._spark, parts_of(self._spark, name))
+        if self._source is None and entry_of(self._spark, parts) is not None:
+            self.format(FORMAT)
         if not self._ours:
+            self._forward_layout()
             super().mode(self._mode)
             super().saveAsTable(name)
             return
-        self._save_named(with_database(self._spark, parts_of(self._spark, name)), _mode_named(self._mode))
+        self._save_named(parts, _mode_named(self._mode))
 
     def _save_named(self, parts: Sequence[str], mode: Mode) -> None:
         entry = entry_of(self._spark, parts)
@@ -189,12 +201,13 @@ class TableWriter(DataFrameWriter):
         """Writes to a table of the catalog, by the positions of columns."""
         entry = brought_up_to_date(self._spark, parts_of(self._spark, tableName), self._given)
         if entry is None:
+            self._forward_layout()
             super().insertInto(tableName, overwrite)
             return
         replaces = self._mode.lower() == "overwrite" if overwrite is None else overwrite
         insert = insert_of_frame(self._df, entry, overwrite=replaces)
-        writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode)
-        writer.options(**{**self._given, **insert.options}).save()
+        writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**{**self._given, **insert.options})
+        writer.partitionBy(*self._columns).clusterBy(*self._clustered).save()
 
     def _told(self, source: str | None, mode: str | None, columns: Any, options: dict[str, Any]) -> None:
         self.mode(mode).options(**options)
@@ -248,6 +261,19 @@ class TableWriter(DataFrameWriter):
         """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""
         known = {name.lower() for name in self._df.columns}
         return Layout.of(*(PartitionField(c) if c.lower() in known else c for c in self._columns))
+
+
+def _by_method(source: str) -> Callable[..., None]:
+    """`df.write.parquet(path)` and the like: methods of Spark's writer that name the format and write."""
+
+    def write(writer: TableWriter, *args: Any, **options: Any) -> None:
+        getattr(super(TableWriter, writer.format(source)), source)(*args, **options)
+
+    return write
+
+
+for _source in ("csv", "jdbc", "json", "orc", "parquet", "text", "xml"):
+    setattr(TableWriter, _source, _by_method(_source))
 
 
 def _names(cols: tuple[Any, ...]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from indextables.statement.tokens import STRINGS, Tokens, end_of, tokens_of, wor
 from indextables.statement.values import Statement, TableAt
 
 _SOURCE = "INDEXTABLES"
-_BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.JOIN, TokenType.TABLE})
+_BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
 _BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
 _VERSIONS, _TIMES = frozenset({"VERSION", "SYSTEM_VERSION"}), frozenset({"TIMESTAMP", "SYSTEM_TIME"})
 _NEVER_A_COLUMN = frozenset(

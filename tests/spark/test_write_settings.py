@@ -1,0 +1,199 @@
+"""Every way to write from Spark resolves the same settings: options, then the session, then the table's properties."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable, enable
+from indextables.errors import ConfigError
+
+pytestmark = pytest.mark.spark
+SPARKS, OURS = "spark.sql.sources.partitionOverwriteMode", "spark.indextables.partitionOverwriteMode"
+
+
+@pytest.fixture
+def path(spark: Any, tmp_path: Path) -> Iterator[str]:
+    """A table with a row in each of the partitions a and b, also known as `w`."""
+    path = str(tmp_path / "w")
+    filled(path)
+    spark.sql(f"CREATE TABLE w USING indextables LOCATION '{path}'")
+    yield path
+    spark.sql("DROP TABLE IF EXISTS w")
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Callable[[str, str], None]]:
+    """Settings of the session, for one test."""
+    given: list[str] = []
+
+    def give(key: str, value: str) -> None:
+        given.append(key)
+        spark.conf.set(key, value)
+
+    yield give
+    for key in given:
+        spark.conf.unset(key)
+
+
+@pytest.fixture(scope="module")
+def new(spark: Any) -> Any:
+    frame = spark.createDataFrame([(5, "a")], "i int, p string")
+    frame.createOrReplaceTempView("v")
+    return frame
+
+
+def filled(path: str) -> IndexTable:
+    table = IndexTable.create(path, pa.schema({"i": pa.int32(), "p": pa.string()}), partition_by="p")
+    table.append([{"i": 1, "p": "a"}, {"i": 2, "p": "b"}])
+    return table
+
+
+def rows(path: str) -> list[tuple[int, str]]:
+    return sorted((row["i"], row["p"]) for row in IndexTable.open(path).scan().to_arrow().to_pylist())
+
+
+WRITES: dict[str, Callable[[Any, Any, str], Any]] = {
+    "save": lambda _, new, path: new.write.format("indextables").mode("overwrite").save(path),
+    "saveAsTable": lambda _, new, __: new.write.format("indextables").mode("overwrite").saveAsTable("w"),
+    "saveAsTable, no format": lambda _, new, __: new.write.mode("overwrite").saveAsTable("w"),
+    "insertInto": lambda _, new, __: new.write.mode("overwrite").insertInto("w"),
+    "insertInto, overwrite": lambda _, new, __: new.write.insertInto("w", overwrite=True),
+    "sql": lambda spark, *_: spark.sql("INSERT OVERWRITE w SELECT 5, 'a'"),
+    "named parameter": lambda spark, *_: spark.sql("INSERT OVERWRITE w SELECT :i, 'a'", {"i": 5}),
+    "positional parameters": lambda spark, *_: spark.sql("INSERT OVERWRITE w SELECT ?, ?", [5, "a"]),
+    "frame": lambda spark, new, _: spark.sql("INSERT OVERWRITE w SELECT * FROM {new}", new=new),
+    "frame and parameter": lambda spark, new, _: spark.sql(
+        "INSERT OVERWRITE w SELECT * FROM {new} WHERE i = :i", {"i": 5}, new=new
+    ),
+    "temporary view": lambda spark, *_: spark.sql("INSERT OVERWRITE w TABLE v"),
+    "identifier": lambda spark, *_: spark.sql("INSERT OVERWRITE IDENTIFIER(:t) VALUES (5, 'a')", {"t": "w"}),
+    "with": lambda spark, *_: spark.sql(
+        "WITH x AS (SELECT :i AS i, 'a' AS p) INSERT OVERWRITE w SELECT * FROM x", {"i": 5}
+    ),
+    "several inserts": lambda spark, *_: spark.sql(
+        "FROM v INSERT OVERWRITE w SELECT * WHERE i = 5 INSERT INTO w SELECT 7, 'a' WHERE i = 6"
+    ),
+    "path": lambda spark, _, path: spark.sql(f"INSERT OVERWRITE indextables.`{path}` SELECT :i, 'a'", {"i": 5}),
+    "path option": lambda spark, _, path: spark.sql(f"INSERT OVERWRITE w WITH ('path' = '{path}') SELECT 5, 'a'"),
+    "directory": lambda spark, _, path: spark.sql(
+        f"INSERT OVERWRITE DIRECTORY '{path}' USING indextables SELECT 5 AS i, 'a' AS p"
+    ),
+    "directory, path option": lambda spark, _, path: spark.sql(
+        f"INSERT OVERWRITE DIRECTORY USING indextables OPTIONS (path '{path}') SELECT 5 AS i, 'a' AS p"
+    ),
+    "replace where": lambda spark, *_: spark.sql(
+        "INSERT INTO w REPLACE WHERE p = :p SELECT :i, :p", {"p": "a", "i": 5}
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WRITES)
+def test_sparks_dynamic_mode_replaces_partitions(
+    spark: Any, new: Any, path: str, session: Callable[[str, str], None], way: str
+) -> None:
+    session(SPARKS, "dynamic")
+    WRITES[way](spark, new, path)
+    assert rows(path) == [(2, "b"), (5, "a")]
+
+
+@pytest.mark.parametrize("way", ["named parameter", "frame", "path option", "several inserts"])
+@pytest.mark.parametrize(("key", "value"), [(OURS, "dynamic"), ("spark.indextables.replaceWhere", "p = 'a'")])
+def test_settings_of_the_session(  # noqa: PLR0917 - the columns of a table
+    spark: Any, new: Any, path: str, session: Callable[[str, str], None], key: str, value: str, way: str
+) -> None:
+    session(key, value)
+    WRITES[way](spark, new, path)
+    assert rows(path) == [(2, "b"), (5, "a")]
+
+
+def test_inserts_with_parameters_are_arranged(spark: Any, path: str) -> None:
+    spark.range(6, numPartitions=3).createOrReplaceTempView("numbers")
+    spark.sql("INSERT INTO w SELECT id, :p FROM numbers", {"p": "c"})
+    spark.sql("INSERT INTO w SELECT id, 'd' FROM {numbers}", numbers=spark.table("numbers"))
+    assert len(IndexTable.open(path).splits()) == 2 + 2
+
+
+def test_ours_as_the_default_source(spark: Any, new: Any, tmp_path: Path, session: Callable[[str, str], None]) -> None:
+    session("spark.sql.sources.default", "indextables")
+    session(SPARKS, "dynamic")
+    path, other = str(tmp_path / "table"), str(tmp_path / "plain")
+    both = new.unionByName(spark.createDataFrame([(6, "b")], "i int, p string"))
+    both.write.partitionBy("p").clusterBy("i").save(path)
+    assert str(IndexTable.open(path).layout) == "p"
+    new.write.mode("ignore").save(path)
+    new.selectExpr("9 AS i", "p").write.mode("overwrite").save(path)
+    new.write.mode("append").save(path)
+    assert rows(path) == [(5, "a"), (6, "b"), (9, "a")]
+    assert spark.read.load(path).count() == 3
+    with pytest.raises(Exception, match="there is a table at"):
+        new.write.save(path)
+    both.write.partitionBy("p").parquet(other)
+    assert {file.name for file in Path(other).iterdir() if file.is_dir()} == {"p=a", "p=b"}
+    try:
+        both.write.partitionBy("p").saveAsTable("saved")
+        spark.sql("CREATE TABLE made (i INT, p STRING) PARTITIONED BY (p)")
+        spark.sql("CREATE TABLE asked PARTITIONED BY (p) AS SELECT * FROM {both} WHERE i > :i", {"i": 1}, both=both)
+        spark.sql("INSERT OVERWRITE asked SELECT :i, 'a'", {"i": 9})
+        assert sorted(map(tuple, spark.table("asked").collect())) == [(6, "b"), (9, "a")]
+        assert [spark.table(name).count() for name in ("saved", "made", "asked")] == [2, 0, 2]
+    finally:
+        for name in ("saved", "made", "asked"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("INSERT OVERWRITE shown SELECT 5, 'a'", "a view as its target"),
+        ("INSERT OVERWRITE {shown} SELECT 5, 'a'", "a view as its target"),
+        ("INSERT INTO w WITH ('replaceWhere' = \"p = 'a'\") REPLACE WHERE p = 'a' SELECT 5, 'a'", "give one of them"),
+        ("INSERT INTO w WITH ('replaceWhere' = \"p = 'a'\") SELECT 5, 'a'", "goes with mode overwrite"),
+        ("INSERT OVERWRITE w PARTITION (p = 'a') SELECT 5", "PARTITION"),
+    ],
+)
+def test_refused_in_words(spark: Any, path: str, statement: str, message: str) -> None:
+    shown = spark.read.format("indextables").load(path)
+    shown.createOrReplaceTempView("shown")
+    with pytest.raises(ConfigError, match=message):
+        spark.sql(statement, **({"shown": shown} if "{" in statement else {}))
+    assert rows(path) == [(1, "a"), (2, "b")]
+
+
+def test_sessions_and_threads_have_their_own_settings(spark: Any, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("dynamic", "static", "where", "default")]
+    settings = [(SPARKS, "dynamic"), (OURS, "static"), ("spark.indextables.replaceWhere", "p = 'a'"), None]
+    ready = threading.Barrier(len(paths))
+
+    def write(path: str, setting: tuple[str, str] | None) -> list[tuple[int, str]]:
+        filled(path)
+        own = enable(spark.newSession())
+        if setting is not None:
+            own.conf.set(*setting)
+        frame = own.createDataFrame([(5, "a")], "i int, p string")
+        ready.wait()
+        own.sql(f"INSERT OVERWRITE indextables.`{path}` SELECT * FROM {{frame}} WHERE i = ?", [5], frame=frame)
+        frame.selectExpr("i + 1 AS i", "p").write.format("indextables").mode("overwrite").save(path)
+        return rows(path)
+
+    with ThreadPoolExecutor(len(paths)) as pool:
+        found = list(pool.map(write, paths, settings))
+    assert found == [[(2, "b"), (6, "a")], [(6, "a")], [(2, "b"), (6, "a")], [(6, "a")]]
+
+
+def test_a_stream_writes_with_the_settings_of_its_session(
+    spark: Any, path: str, tmp_path: Path, session: Callable[[str, str], None]
+) -> None:
+    session(SPARKS, "dynamic")
+
+    def write(batch: Any, _: int) -> None:
+        batch.selectExpr("5 AS i", "'a' AS p").limit(1).write.format("indextables").mode("overwrite").save(path)
+
+    stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
+    query = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(write)
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert rows(path) == [(2, "b"), (5, "a")]
