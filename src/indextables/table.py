@@ -418,12 +418,14 @@ class IndexTable:
     def advise(self, queries: Iterable[Given]) -> Advice:
         """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
         from indextables.upkeep.advise import advise, columns_of
+        from indextables.upkeep.partitioning import layout_findings
         from indextables.upkeep.profile import profile
         from indextables.upkeep.workload import read_workload
 
         workload = read_workload(queries, self.schema)
         known = profile(self._snapshot, columns_of(self.layout, workload), self._opener)
-        return advise(workload, known, self.layout)
+        findings = layout_findings(self._snapshot, self._config(None))
+        return advise(workload, known, self.layout, findings=tuple(findings))
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
         from indextables.write.evolve import alter

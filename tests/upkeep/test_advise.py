@@ -1,6 +1,7 @@
 """Layouts that suit queries."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 from indextables import IndexTable, Layout
 from indextables.upkeep.advice import Advice
 from indextables.upkeep.advise import advise, candidate
-from indextables.upkeep.health import MOST_PARTITIONS
+from indextables.upkeep.findings import MOST_PARTITIONS
 from indextables.upkeep.profile import ColumnProfile, TableProfile
 from indextables.upkeep.workload import Given, read_workload
 
@@ -178,6 +179,42 @@ def test_a_log_table_queried_by_time_and_tenant() -> None:
     grown = advise(read_workload(queries, schema), profiled, table.layout)
     assert {field.source for field in grown.layout.fields} == {"ts", "tenant"}
     assert grown.candidates[0].pruned > 0.95
+
+
+def of_rows(data: dict[str, list[Any]], partition_by: str) -> IndexTable:
+    rows = pa.table(data)
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", rows.schema, partition_by=partition_by)
+    table.append(rows)
+    return table
+
+
+def test_a_small_table_in_many_partitions() -> None:
+    table = of_rows({"day": [f"d{n % 60}" for n in range(180)], "n": [*range(180)]}, "day")
+    found = table.advise(["day = 'd3'"])
+    assert (found.layout, found.cluster_by) == (Layout(), ("day",))
+    assert {str(one.layout): one.refused for one in found.candidates}["day"] == "partitions too small to fill a split"
+    assert "as it is, half of 60 partitions have at most" in str(found)
+    assert "to keep the layout: table.merge_splits(coalesce=True)" in str(found)
+
+
+def test_a_layout_of_many_levels() -> None:
+    six = {f"c{level}": ["a", "b"] for level in range(6)}
+    found = of_rows(six | {"n": [1, 2]}, ", ".join(six)).advise(["c0 = 'a'"])
+    assert {str(one.layout): one.refused for one in found.candidates}[", ".join(six)] == "more than 4 levels"
+    assert "as it is, the layout has 6 levels" in str(found)
+    assert 'table.evolve_layout("")' in str(found)
+
+
+def test_a_layout_by_a_unique_column() -> None:
+    found = of_rows({"id": [*range(100)], "n": [*range(100)]}, "id").advise(["id = 7"])
+    assert {str(one.layout): one.refused for one in found.candidates}["id"] == "a partition for nearly every row"
+    assert "as it is, the layout has a partition for nearly every row" in str(found)
+
+
+def test_a_few_tiny_partitions_stay() -> None:
+    found = of_rows({"day": ["mon", "tue", "wed"] * 2, "n": [*range(6)]}, "day").advise(["day = 'mon'"])
+    assert (found.layout, found.steps, found.findings) == (Layout.parse("day"), (), ())
+    assert "partition by day, as it is" in str(found)
 
 
 def found_columns(table: IndexTable) -> list[ColumnProfile]:

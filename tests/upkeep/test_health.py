@@ -1,6 +1,8 @@
 """What is found out of shape. Sizes come from the log, so tables of any size can be described."""
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -12,7 +14,8 @@ from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.log.splits import removes_for
-from indextables.upkeep.health import Area, Health, Severity
+from indextables.upkeep.findings import Area, Severity
+from indextables.upkeep.health import Health
 
 MB, GB = 1024**2, 1024**3
 SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64()})
@@ -67,6 +70,84 @@ def test_sizes_out_of_range(sizes: dict[str, list[int]], expected: tuple[Area, S
     health = described(sizes).health()
     assert expected in areas(health)
     assert words in str(health)
+
+
+def written(data: dict[str, Iterable[Any]], partition_by: str) -> IndexTable:
+    rows = pa.table(data)
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", rows.schema, partition_by=partition_by)
+    table.append(rows)
+    return table
+
+
+class TestSmallTables:
+    """The ranges hold whatever the size of a table."""
+
+    def test_many_tiny_partitions_are_mended_by_coalescing(self) -> None:
+        table = written({"day": [f"d{n % 300:03}" for n in range(900)], "n": range(900)}, "day")
+        health = table.health()
+        assert areas(health) == [(Area.PARTITIONS, Severity.WARNING)]
+        assert "half of 300 partitions have at most" in str(health)
+        assert "table.merge_splits(coalesce=True), or a coarser layout, for example bucket(16, day)" in str(health)
+        table.merge_splits(coalesce=True)
+        assert (table.health().healthy, table.health().partitions, len(table.splits())) == (True, 300, 1)
+
+    def test_another_layout_mends_them_too(self) -> None:
+        days = [date(2024, 1, 1) + timedelta(days=n // 4) for n in range(400)]
+        table = written({"day": days, "n": range(400)}, "day")
+        assert "a coarser layout, for example month(day)" in str(table.health())
+        table.evolve_layout("month(day)")
+        assert areas(table.health()) == [(Area.LAYOUT, Severity.ADVICE)], "the splits of the older layout"
+        table.merge_splits(rewrite_layout=True)
+        assert (table.health().healthy, table.health().partitions) == (True, 4)
+
+    def test_partitions_that_cannot_share_splits_get_a_coarser_layout(self) -> None:
+        table = written({"day": range(60), "app": ["a"] * 60, "n": range(60)}, "truncate(1, day), app")
+        rows = table.scan().to_arrow()
+        for _ in range(2):
+            table.append(rows)
+        [finding] = [one for one in table.health().findings if one.area is Area.PARTITIONS]
+        assert finding.advice().startswith(
+            'table.evolve_layout("..."), a coarser layout, for example bucket(16, day), app'
+        )
+
+    def test_too_many_levels(self) -> None:
+        six = {f"c{level}": ["a"] for level in range(6)}
+        health = written({**six, "n": [1]}, ", ".join(six)).health()
+        assert areas(health) == [(Area.LAYOUT, Severity.WARNING)]
+        assert "the layout has 6 levels (c0, c1, c2, c3, c4, c5), where 4 at most are good" in str(health)
+        assert "table.evolve_layout(" in str(health)
+        four = {f"c{level}": ["a"] for level in range(4)}
+        assert written({**four, "n": [1]}, ", ".join(four)).health().healthy
+
+    @pytest.mark.parametrize(
+        ("ids", "layout", "better"),
+        [
+            (range(100), "id", "bucket(16, id)"),
+            ([f"u{n}" for n in range(100)], "region, id", "region, bucket(16, id)"),
+            ([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=n) for n in range(100)], "id", "day(id)"),
+            ([date(2024, 1, 1) + timedelta(days=n) for n in range(100)], "id", "month(id)"),
+        ],
+    )
+    def test_a_partition_by_a_unique_column(self, ids: Iterable[Any], layout: str, better: str) -> None:
+        table = written({"id": ids, "region": ["eu", "us"] * 50, "n": range(100)}, layout)
+        health = table.health()
+        assert areas(health) == [(Area.LAYOUT, Severity.WARNING)]
+        assert "a partition for nearly every row: id has 100 values in 100 rows" in str(health)
+        assert str(health.findings[0].mend) == f'table.evolve_layout("{better}")'
+        table.evolve_layout(better)
+        table.merge_splits(rewrite_layout=True)
+        assert table.health().healthy
+
+    @pytest.mark.parametrize(
+        ("partitions", "rows"), [(3, 1), (3, 10), (12, 1), (31, 2)], ids=["three rows", "tutorial", "months", "days"]
+    )
+    def test_a_few_tiny_partitions_are_no_finding(self, partitions: int, rows: int) -> None:
+        days = [f"d{n}" for n in range(partitions)] * rows
+        assert written({"day": days, "n": range(len(days))}, "day").health().healthy
+
+    def test_hours_with_a_row_each_are_no_finding(self) -> None:
+        hours = [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(24)]
+        assert written({"ts": hours, "app": ["a", "b"] * 12}, "hour(ts), app").health().healthy
 
 
 def test_merging_mends_what_it_is_said_to_mend() -> None:

@@ -11,7 +11,7 @@ from string import Template
 from indextables.release import __version__
 from indextables.report.charts import Bar, columns, share
 from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
-from indextables.upkeep.health import SPLIT_SIZES, Finding, amount
+from indextables.upkeep.findings import SPLIT_SIZES, Finding, amount
 from indextables.upkeep.steps import Saying
 from indextables.words import counted
 

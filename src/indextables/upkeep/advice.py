@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from indextables.layout import Layout
-from indextables.upkeep.health import amount
+from indextables.upkeep.findings import Finding, amount
 from indextables.upkeep.steps import Saying, Step
 
 
@@ -42,7 +42,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The layout and the columns to sort by that suit the queries, and how this came about."""
+    """The layout and the columns to sort by that suit the queries, and how this came about.
+
+    `findings` is what is wrong with the layout that the table has, as in `health()`.
+    """
 
     layout: Layout
     cluster_by: tuple[str, ...]
@@ -53,6 +56,7 @@ class Advice:
     uses: tuple[ColumnUse, ...]
     candidates: tuple[Candidate, ...]
     unread: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -77,6 +81,7 @@ class Advice:
                 "what layouts would do",
                 *(f"{'->' if one is self.candidates[0] else '  '} {one}" for one in self.candidates),
                 "",
+                *self._of_the_current(say),
                 f"partition by {str(self.layout) or 'nothing'}" + (", as it is" if self.layout == self.current else ""),
                 f"sort by {', '.join(self.cluster_by)} within partitions"
                 if self.cluster_by
@@ -85,6 +90,12 @@ class Advice:
                 *(f"not understood: {text}" for text in self.unread),
             ]
         )
+
+    def _of_the_current(self, say: Saying) -> list[str]:
+        """What is wrong with the layout that the table has, and what mends it without another one."""
+        lines = [f"as it is, {finding.what}" for finding in self.findings]
+        kept = [finding.mend for finding in self.findings if finding.mend and finding.mend.method == "merge_splits"]
+        return [*lines, *(f"  to keep the layout: {say(step)}" for step in kept), *([""] if lines else [])]
 
     def _of(self, use: ColumnUse) -> str:
         how = "by value" if use.equality_only else "by range"

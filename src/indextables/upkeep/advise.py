@@ -1,7 +1,8 @@
 """Which layout suits a table and the queries on it.
 
 The columns that most queries narrow down, and narrow down most, become the layout, as finely as the table is large:
-partitions are to be tens of thousands at most, and to fill a split. What else queries narrow down is left to clustering.
+partitions are to be tens of thousands at most, in four levels at most, and to fill a split. What else queries narrow down is
+left to clustering. A layout that a table has already is not given up for the size of a few partitions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,8 @@ import pyarrow as pa
 
 from indextables.layout import Bucket, Calendar, Layout, PartitionField, Transform, Truncate
 from indextables.upkeep.advice import Advice, Candidate, ColumnUse
-from indextables.upkeep.health import MOST_PARTITIONS, SPLIT_SIZES
+from indextables.upkeep.findings import MANY_PARTITIONS, MOST_LEVELS, MOST_PARTITIONS, SPLIT_SIZES, Finding
+from indextables.upkeep.partitioning import levels, nearly_unique
 from indextables.upkeep.profile import ColumnProfile, TableProfile
 from indextables.upkeep.workload import Constraint, Workload
 
@@ -29,13 +31,16 @@ _SHOWN = 6
 _PRICE = 0.1  # reading half as much is worth a thousand times as many partitions
 
 
-def advise(workload: Workload, table: TableProfile, current: Layout) -> Advice:
-    """The layout that makes the queries read least, among those that do not cut the table into too small pieces."""
+def advise(workload: Workload, table: TableProfile, current: Layout, *, findings: Sequence[Finding] = ()) -> Advice:
+    """The layout that makes the queries read least, among those that do not cut the table into too small pieces.
+
+    `findings` is what is wrong with the current one, for the explanation.
+    """
     uses = sorted((_use(column, workload, table) for column in workload.columns), key=lambda use: -use.worth)
     first_tier = [use for use in uses if use.worth >= _FIRST_TIER * uses[0].worth]
     always = [Layout(), current, _all_of_them(uses, table)]
     layouts = dict.fromkeys([*always, *_layouts(first_tier[:_COLUMNS], table)])
-    candidates = [candidate(layout, workload, table) for layout in layouts]
+    candidates = [candidate(layout, workload, table, current=layout == current) for layout in layouts]
     eligible = {use.column for use in first_tier}
     possible = [one for one in candidates if one.refused is None and eligible.issuperset(_sources(one.layout))]
     best = min(possible, key=_cost)
@@ -55,10 +60,11 @@ def advise(workload: Workload, table: TableProfile, current: Layout) -> Advice:
         candidates=tuple(shown),
         unread=workload.unread,
         queries=len(workload.queries),
+        findings=tuple(findings),
     )
 
 
-def candidate(layout: Layout, workload: Workload, table: TableProfile) -> Candidate:
+def candidate(layout: Layout, workload: Workload, table: TableProfile, *, current: bool = False) -> Candidate:
     """What a layout would do: its partitions, their size, and how much of the table the queries would still read."""
     values = 1
     for field in layout.fields:
@@ -72,7 +78,7 @@ def candidate(layout: Layout, workload: Workload, table: TableProfile) -> Candid
         partition_bytes=table.bytes // partitions,
         split_bytes=table.bytes // splits,
         pruned=max(0.0, 1 - read) if workload.queries else 0.0,
-        refused=_refusal(layout, partitions, table),
+        refused=_refusal(layout, partitions, table, current=current),
     )
 
 
@@ -84,14 +90,22 @@ def _cost(one: Candidate) -> float:
     return max(1 - one.pruned, 1e-9) * exp(_PRICE * log(one.partitions))
 
 
-def _refusal(layout: Layout, partitions: int, table: TableProfile) -> str | None:
+def _refusal(layout: Layout, partitions: int, table: TableProfile, *, current: bool) -> str | None:
     if not layout.fields:
         return None
+    if levels(layout) > MOST_LEVELS:
+        return f"more than {MOST_LEVELS} levels"
+    if any(field.is_identity and _is_unique(field, table) for field in layout.fields):
+        return "a partition for nearly every row"
     if partitions > MOST_PARTITIONS:
         return f"more than {MOST_PARTITIONS:,} partitions"
-    if table.bytes // partitions < SPLIT_SIZES[0]:
+    if table.bytes // partitions < SPLIT_SIZES[0] and not (current and partitions < MANY_PARTITIONS):
         return "partitions too small to fill a split"
     return None
+
+
+def _is_unique(field: PartitionField, table: TableProfile) -> bool:
+    return field.source in table.columns and nearly_unique(table.columns[field.source].distinct, table.rows)
 
 
 def _use(column: str, workload: Workload, table: TableProfile) -> ColumnUse:

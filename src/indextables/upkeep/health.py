@@ -1,17 +1,11 @@
 """What is out of shape in a table, and what mends it.
 
-The ranges are those that have held up in practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
-of partitions at most. Outside of them a table is correct, and costs more than it should.
-
->>> print(Finding(Area.SPLITS, Severity.ADVICE, "40 small splits", Step("merge_splits")))
-advice   splits      40 small splits
-                     -> table.merge_splits()
+A table outside of the ranges of `findings` is correct, and costs more than it should.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,53 +18,13 @@ from indextables.log.parts import parts_of
 from indextables.read.listing import list_partitions
 from indextables.rewrite.merge import plan_only
 from indextables.rewrite.request import MergeRequest, limits_of
+from indextables.upkeep.findings import EVOLVE, PARTITION_SIZES, SPLIT_SIZES, Area, Finding, Severity, amount, median
+from indextables.upkeep.partitioning import layout_findings
 from indextables.upkeep.steps import Saying, Step
 
-MB, GB = 1024**2, 1024**3
-SPLIT_SIZES = (64 * MB, 512 * MB)
-PARTITION_SIZES = (1 * GB, 100 * GB)
-MOST_PARTITIONS = 50_000
 _MANY_SPLITS = 10
 _SKEW = 20
 _LONG_LOG = 1_000
-
-
-class Severity(StrEnum):
-    WARNING = "warning"
-    ADVICE = "advice"
-
-
-class Area(StrEnum):
-    SPLITS = "splits"
-    PARTITIONS = "partitions"
-    LAYOUT = "layout"
-    LOG = "log"
-    FILES = "files"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something out of shape, and what mends it: a step, words on it, or both."""
-
-    area: Area
-    severity: Severity
-    what: str
-    mend: Step | None
-    hint: str = ""
-
-    def told(self, say: Saying = str) -> str:
-        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(say)}"
-
-    def advice(self, say: Saying = str) -> str:
-        """What to do.
-
-        >>> Finding(Area.LOG, Severity.ADVICE, "a long log", Step("purge"), "or keep less").advice()
-        'table.purge(), or keep less'
-        """
-        return ", ".join(part for part in (say(self.mend) if self.mend else "", self.hint) if part)
-
-    def __str__(self) -> str:
-        return self.told()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,19 +72,6 @@ class Health:
         return "\n".join([*lines, "", *([finding.told(say) for finding in self.findings] or ["nothing to mend"])])
 
 
-def amount(size: int) -> str:
-    """A number of bytes for people.
-
-    >>> amount(0), amount(1536), amount(3 * 1024**3)
-    ('0 B', '1.5 KB', '3.0 GB')
-    """
-    value, units = float(size), iter(("B", "KB", "MB", "GB", "TB"))
-    unit = next(units)
-    while value >= 1024 and unit != "TB":  # noqa: PLR2004 - what K means
-        value, unit = value / 1024, next(units)
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-
-
 def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
     """Looks at the log and a listing of it; no split is opened."""
     splits, files = snapshot.splits, list_log(log.store)
@@ -143,8 +84,8 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         bytes=_sum(sizes),
         partitions=len(partitions),
         small_splits=_sum(pc.less(sizes, SPLIT_SIZES[0])),
-        median_split=_median(sizes),
-        median_partition=_median(partitions),
+        median_split=median(sizes),
+        median_partition=median(partitions),
         largest_partition=pc.max(partitions).as_py() or 0,
         log_files=len(files.commits) + len(files.checkpoints),
         log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
@@ -183,24 +124,15 @@ def _large_splits(seen: _Seen) -> Iterator[Finding]:
         yield Finding(Area.SPLITS, Severity.ADVICE, what, None, hint)
 
 
-def _many_partitions(seen: _Seen) -> Iterator[Finding]:
-    figures = seen.figures
-    small = figures.partitions > 1 and figures.median_partition < PARTITION_SIZES[0]
-    if figures.partitions > MOST_PARTITIONS:
-        what = f"{figures.partitions:,} partitions are more than {MOST_PARTITIONS:,}; half of them have less than "
-        what += amount(figures.median_partition)
-        yield Finding(Area.PARTITIONS, Severity.WARNING, what, _EVOLVE, _COARSER)
-    elif small and figures.bytes > PARTITION_SIZES[0]:
-        what = f"half of {figures.partitions:,} partitions have less than {amount(figures.median_partition)}, where "
-        what += f"{amount(PARTITION_SIZES[0])} and more is good"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _EVOLVE, _COARSER)
+def _partitioning(seen: _Seen) -> Iterator[Finding]:
+    return layout_findings(seen.snapshot, seen.config)
 
 
 def _large_partitions(seen: _Seen) -> Iterator[Finding]:
     if seen.figures.largest_partition > PARTITION_SIZES[1]:
         size, good = seen.figures.largest_partition, PARTITION_SIZES[1]
         what = f"the largest partition has {amount(size)}; up to {amount(good)} is good"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _EVOLVE, _FINER)
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
 
 
 def _skew(seen: _Seen) -> Iterator[Finding]:
@@ -208,7 +140,7 @@ def _skew(seen: _Seen) -> Iterator[Finding]:
     if figures.partitions > 1 and figures.largest_partition > max(_SKEW * figures.median_partition, SPLIT_SIZES[1]):
         times = figures.largest_partition // max(1, figures.median_partition)
         what = f"the largest partition has {times:,} times the size of the median one"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, _EVOLVE, _FINER)
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
 
 
 def _old_layouts(seen: _Seen) -> Iterator[Finding]:
@@ -249,13 +181,11 @@ def _past(seen: _Seen) -> Iterator[Finding]:
         yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
 
 
-_EVOLVE = Step("evolve_layout", "...")
-_COARSER = "a coarser layout, for example month(ts) for day(ts); advise tells the one that suits your queries"
 _FINER = "a finer layout, for example with bucket(16, id); advise tells the one that suits your queries"
 _CHECKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
     _small_splits,
     _large_splits,
-    _many_partitions,
+    _partitioning,
     _large_partitions,
     _skew,
     _old_layouts,
@@ -267,7 +197,3 @@ _CHECKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
 
 def _sum(values: pa.ChunkedArray) -> int:
     return int(pc.sum(values).as_py() or 0)
-
-
-def _median(values: pa.ChunkedArray) -> int:
-    return int(pc.quantile(values, 0.5, interpolation="lower")[0].as_py() or 0) if len(values) else 0
