@@ -15,6 +15,7 @@ IndexTablesError
 │   ├── OverlappingPredicatesError  two replacements in one commit that may concern the same row
 │   └── RowsOutsideError            new rows that a replacement would not replace
 ├── StatementError                  SQL text that cannot be read
+├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -130,6 +131,13 @@ class StatementError(IndexTablesError):
     statement: str
     reason: str
     position: int
+
+
+class UnsupportedStatementError(IndexTablesError):
+    """`statement` is what it is called, such as `ALTER TABLE ... DROP COLUMN`."""
+
+    table: str
+    statement: str
 
 
 class SearchQueryError(IndexTablesError):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.spark.asked import Asked
@@ -33,6 +33,7 @@ class Entry:
 
     name: str
     location: str
+    comment: str | None = None
 
 
 def parts_of(spark: SparkSession, name: str) -> list[str]:
@@ -46,7 +47,8 @@ def entry_of(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
     found = _metadata(spark, parts)
     if found is None or not is_format(found.provider()):
         return None
-    return Entry(quoted(parts), uri_text(spark, found.location()))
+    comment = found.comment()
+    return Entry(quoted(parts), uri_text(spark, found.location()), comment.get() if comment.isDefined() else None)
 
 
 def is_format(provider: Java) -> bool:
@@ -73,10 +75,27 @@ def brought_up_to_date(
         columns = columns_at(spark, entry.location, options or {})
     except TableNotFoundError:
         return entry  # the first write creates it, and a read says that there is nothing
-    if _shape(StructType.fromJson(json.loads(found.schema().json()))) != _shape(columns):
-        _state(spark).catalog().alterTableSchema(found.identifier(), _java_schema(spark, columns))
+    before = _columns_in(found)
+    if _shape(before) != _shape(columns):
+        _learn(spark, found, _commented(columns, _comments(before)))
         logger.info("the catalog has learned the columns of %s: %s", entry.name, ", ".join(columns.names))
     return entry
+
+
+def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapping[str, str | None]) -> None:
+    """Makes the catalog, which keeps comments, say this of columns; None removes a comment."""
+    if not comments:
+        return
+    brought_up_to_date(spark, parts)
+    found = _metadata(spark, parts)
+    if found is None:
+        raise ConfigError(
+            "the catalog keeps the comments of columns, and it does not know this table; give it a name with CREATE TABLE",
+            key="COMMENT",
+            value=", ".join(comments),
+        )
+    columns = _columns_in(found)
+    _learn(spark, found, _commented(columns, {**_comments(columns), **comments}))
 
 
 def columns_at(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
@@ -192,6 +211,25 @@ def _metadata(spark: SparkSession, parts: Sequence[str]) -> Java | None:
             return None
     identifier = state.sqlParser().parseTableIdentifier(quoted(parts[-2:] if len(parts) == longest else parts))
     return catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
+
+
+def _columns_in(found: Java) -> StructType:
+    return StructType.fromJson(json.loads(found.schema().json()))
+
+
+def _learn(spark: SparkSession, found: Java, columns: StructType) -> None:
+    _state(spark).catalog().alterTableSchema(found.identifier(), _java_schema(spark, columns))
+
+
+def _comments(columns: StructType) -> dict[str, str | None]:
+    return {field.name: field.metadata.get("comment") for field in columns}
+
+
+def _commented(columns: StructType, comments: Mapping[str, str | None]) -> StructType:
+    fields = [(field, comments.get(field.name)) for field in columns]
+    return StructType(
+        [StructField(f.name, f.dataType, f.nullable, {} if c is None else {"comment": c}) for f, c in fields]
+    )
 
 
 def _shape(schema: StructType) -> list[tuple[str, object]]:

@@ -10,12 +10,13 @@ from typing import Any
 
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
+from pyspark.sql.types import StructField, StructType
 
 from indextables.config import Config, canonical
 from indextables.errors import ConfigError, LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
+from indextables.spark.alter_table import about_a_table
 from indextables.spark.catalog import (
     Entry,
     brought_up_to_date,
@@ -27,6 +28,7 @@ from indextables.spark.catalog import (
     register,
     uri_text,
     view_of_relation,
+    with_database,
 )
 from indextables.spark.fills import over_tables, rows_of, with_inside
 from indextables.spark.inserts import analyzed_insert, literal
@@ -34,7 +36,7 @@ from indextables.spark.java import Java, frame_over, kind, pairs, sequence
 from indextables.spark.options import FORMAT, is_default, settings_in, settings_of
 from indextables.spark.parameters import bound, formatted
 from indextables.spark.relation import options_of
-from indextables.spark.types import arrow_schema, spark_schema
+from indextables.spark.types import arrow_schema, data_type, spark_schema
 from indextables.spark.writer import TableWriter
 from indextables.table import IndexTable
 
@@ -57,6 +59,9 @@ def run(
         plan = _parsed(spark, whole)
         if plan is None:
             return original(spark, text, args)
+        answered = about_a_table(spark, plan)
+        if answered is not None:
+            return answered
         located = _located(spark, whole, plan)
         plan = with_inside(plan if located == whole else _parsed(spark, located), spark)
         if _writes_to_ours(spark, plan):
@@ -204,6 +209,10 @@ def _create(spark: SparkSession, plan: Java) -> None:
     parts = [str(part) for part in sequence(plan.name().nameParts())]
     if kind(plan) in _REPLACES:
         raise _refused("OR REPLACE", "drop the table first, or INSERT OVERWRITE it")
+    if plan.tableSpec().constraints().size():
+        raise _refused("a constraint", "check the rows in the query that writes them")
+    if plan.tableSpec().external() and not plan.tableSpec().location().isDefined():
+        raise _refused("EXTERNAL and no LOCATION", "leave EXTERNAL out, or say where the table is")
     if plan.ignoreIfExists() and known(spark, parts):
         return
     if kind(plan) == "CreateTable":
@@ -211,6 +220,13 @@ def _create(spark: SparkSession, plan: Java) -> None:
     else:
         writer = TableWriter(rows_of(plan.query(), spark)).format(FORMAT)
         writer.options(**_given(plan)).partitionBy(*_terms(plan)).saveAsTable(quoted(parts))
+    _comment_on_table(spark, parts, plan.tableSpec().comment())
+
+
+def _comment_on_table(spark: Any, parts: list[str], comment: Java) -> None:
+    if comment.isDefined():
+        name = quoted(with_database(spark, parts))
+        spark._jsparkSession.sql(f"COMMENT ON TABLE {name} IS {literal(comment.get())}")  # noqa: SLF001
 
 
 def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
@@ -224,7 +240,7 @@ def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
         _refuse_differences(table, columns, _layout(plan), given)
         register(spark, parts, location, spark_schema(table.schema))
         return
-    schema = StructType([StructField(c.name, c.dataType) for c in columns])
+    schema = StructType([StructField(c.name, c.dataType, True, c.metadata) for c in columns])
     entry = register(spark, parts, location, schema)
     try:
         settings = canonical(settings_in(given))
@@ -275,13 +291,15 @@ def _constant(expression: Java) -> str:
 def _columns(plan: Java) -> StructType:
     columns = sequence(plan.columns())
     for column in columns:
-        if column.defaultValue().isDefined() or column.generationExpression().isDefined():
+        computed = (column.defaultValue(), column.generationExpression(), column.identityColumnSpec())
+        if any(part.isDefined() for part in computed):
             raise _refused(f"a computed column {column.name()}", "compute it in the query that writes")
-    return StructType([StructField(c.name(), _data_type(c.dataType()), bool(c.nullable())) for c in columns])
+    return StructType([_column(column) for column in columns])
 
 
-def _data_type(java: Java) -> DataType:
-    return _parse_datatype_json_string(java.json())
+def _column(column: Java) -> StructField:
+    comment = {"comment": str(column.comment().get())} if column.comment().isDefined() else {}
+    return StructField(column.name(), data_type(column.dataType()), bool(column.nullable()), comment)
 
 
 def _layout(plan: Java) -> Layout:

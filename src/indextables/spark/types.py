@@ -3,10 +3,11 @@
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType, _parse_datatype_json_string
 
 from indextables.errors import SchemaError
 from indextables.schema import to_json
+from indextables.spark.java import Java
 
 
 def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
@@ -34,3 +35,8 @@ def spark_schema(schema: pa.Schema) -> StructType:
     'struct<id:bigint>'
     """
     return StructType.fromJson(to_json(pa.schema([field.with_nullable(True) for field in schema])))
+
+
+def data_type(java: Java) -> DataType:
+    """A type of a parsed statement."""
+    return _parse_datatype_json_string(java.json())
