@@ -29,6 +29,7 @@ IndexTablesError
 │   └── OversizedSplitError         more rows than one search index holds
 ├── TableNotFoundError              no table at this path
 ├── TableExistsError                a table where none was expected
+│   └── NestedTableError            a new table inside another one, or around one
 ├── LogError
 │   ├── CorruptLogError             a gap, a broken line, a damaged checkpoint
 │   ├── UnsupportedProtocolError    a table written for a newer release
@@ -201,6 +202,12 @@ class TableNotFoundError(IndexTablesError):
 
 class TableExistsError(IndexTablesError):
     table: str
+
+
+class NestedTableError(TableExistsError):
+    """`other` is the table that is there."""
+
+    other: str
 
 
 class LogError(IndexTablesError):

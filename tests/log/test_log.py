@@ -2,6 +2,7 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -381,12 +382,15 @@ class TestCleanUp:
 
     def test_what_killed_writers_left_goes_after_a_day(self, log: TransactionLog) -> None:
         grown(log, 2)
-        old, young = file_of(log, "_transaction_log/.tmp-old"), file_of(log, "_transaction_log/.tmp-young")
-        old.touch()
-        young.touch()
-        os.utime(old, (0, datetime.now(UTC).timestamp() - 2 * 86400))
-        assert log.clean_up() == ["_transaction_log/.tmp-old"]
-        assert young.exists()
+        left, young = (f"_transaction_log/.tmp-{uuid4().hex}" for _ in range(2))
+        strangers = ["_transaction_log/.tmp-mine", f"_transaction_log/sub/.tmp-{uuid4().hex}"]
+        file_of(log, "_transaction_log/sub").mkdir()
+        for name in (left, young, *strangers):
+            file_of(log, name).touch()
+        for name in (left, *strangers):
+            os.utime(file_of(log, name), (0, datetime.now(UTC).timestamp() - 2 * 86400))
+        assert log.clean_up() == [left]
+        assert all(file_of(log, name).exists() for name in (young, *strangers))
 
 
 def test_history_tells_every_version_newest_first(log: TransactionLog) -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
+from indextables.errors import NestedTableError
 
 pytestmark = pytest.mark.spark
 
@@ -47,6 +48,15 @@ def test_a_first_write_that_fails_makes_no_table(spark: Any, path: Path) -> None
     assert files(path) == []
     write(failing(spark, at=-1), path, "errorifexists")
     assert IndexTable.open(path).count() == 16
+
+
+def test_a_table_inside_another_one_is_refused_before_a_file_is_written(spark: Any, path: Path) -> None:
+    write(failing(spark, at=-1), path)
+    before = files(path)
+    for place in (path / "p=0", path.parent):
+        with pytest.raises(NestedTableError, match=f"the table at {path};"):
+            write(failing(spark, at=-1), place)
+    assert files(path) == before
 
 
 def test_a_directory_for_temporary_files_that_cannot_be(spark: Any, path: Path) -> None:

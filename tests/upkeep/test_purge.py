@@ -3,13 +3,16 @@
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import copytree
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
 from indextables.errors import ConfigError, CorruptLogError, SplitGoneError
+from indextables.storage import open_store
 
 SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})
 ODD = ["a%2Fb", "a b#c", "é", None, "[#small]"]
@@ -17,6 +20,12 @@ ODD = ["a%2Fb", "a b#c", "é", None, "[#small]"]
 
 def row(p: str | None, n: int) -> pa.Table:
     return pa.table({"p": [p], "n": [n]}, schema=SCHEMA)
+
+
+def unknown_split(table: IndexTable) -> str:
+    """A name that a writer of the table may have given to a split that it did not commit."""
+    path = table.splits()["path"][0].as_py()
+    return f"{path.rpartition('/')[2].rpartition('-')[0]}-{uuid4().hex}.split"
 
 
 def age(path: Path, days: float) -> None:
@@ -38,7 +47,9 @@ def table(tmp_path: Path) -> IndexTable:
     table.append(row("x", 10))
     table.append(row("x", 11))
     table.merge_splits(where="p = 'x'")
-    for name in ("_hid=x/part-00000-dead-0.split", "_hid=x/.tmp-dead", ".tmp-dead", "part-1.split"):
+    left = (f"_hid=x/{unknown_split(table)}", f"_hid=y/{unknown_split(table)}")
+    Path(table.path, "_hid=y").mkdir()
+    for name in (*left, f"_hid=x/.tmp-{uuid4().hex}", f"_hid=y/.tmp-{uuid4().hex}"):
         Path(table.path, name).write_bytes(b"12345")
     Path(table.path, "README.txt").write_text("mine")
     for path in Path(table.path).rglob("*"):
@@ -135,3 +146,72 @@ def test_other_stores(tmp_path: Path) -> None:
     table.overwrite(row("b", 2))
     assert purge(table).past == 1
     assert table.scan().to_arrow()["p"].to_pylist() == ["b"]
+
+
+def old(table: IndexTable) -> IndexTable:
+    """The table with a split of the past and one of the present, all files old."""
+    table.append(row("a", 1))
+    table.overwrite(row("b", 2))
+    for path in Path(table.path).rglob("*"):
+        age(path, 30)
+    return table
+
+
+@pytest.mark.parametrize("place", ["backup", "p=a", "p=a/deep"])
+def test_a_table_that_was_copied_into_another_one_stays_whole(tmp_path: Path, place: str) -> None:
+    inner = old(IndexTable.create(tmp_path / "inner", SCHEMA, partition_by="p"))
+    outer = old(IndexTable.create(tmp_path / "outer", SCHEMA, partition_by="p"))
+    copied = Path(outer.path, place)
+    copytree(inner.path, copied, dirs_exist_ok=True)
+    before = {path for path in copied.rglob("*") if path.is_file()}
+    assert purge(outer).past == (0 if place == "p=a" else 1), "what lies beside another log is left alone"
+    assert {path for path in copied.rglob("*") if path.is_file()} == before
+    assert IndexTable.open(copied).scan().to_arrow()["p"].to_pylist() == ["b"]
+    assert outer.scan().to_arrow()["p"].to_pylist() == ["b"]
+
+
+def test_splits_of_another_table_stay_even_without_their_log(tmp_path: Path) -> None:
+    other = old(IndexTable.create(tmp_path / "other", SCHEMA, partition_by="p"))
+    table = old(IndexTable.create(tmp_path / "t", SCHEMA, partition_by="p"))
+    [live] = other.splits()["path"].to_pylist()
+    copies = [Path(table.path, place, live) for place in (".", "backup")]
+    for copied in copies:
+        copytree(Path(other.path, live).parent, copied.parent, dirs_exist_ok=True)
+    assert purge(table).files == 1
+    assert all(copied.exists() for copied in copies)
+
+
+def test_copies_of_its_own_splits_stay_where_no_writer_puts_any(tmp_path: Path) -> None:
+    table = old(IndexTable.create(tmp_path / "t", SCHEMA, partition_by="p"))
+    copytree(Path(table.path, "p=b"), Path(table.path, "backup"))
+    copytree(Path(table.path, "p=b"), Path(table.path, "p=b", "p=b"))
+    assert all("backup" not in path and "p=b" not in path for path in purge(table).paths)
+
+
+def test_links_are_neither_followed_nor_deleted(tmp_path: Path) -> None:
+    other = old(IndexTable.create(tmp_path / "other", SCHEMA, partition_by="p"))
+    table = old(IndexTable.create(tmp_path / "t", SCHEMA, partition_by="p"))
+    [live] = (Path(other.path) / path for path in other.splits()["path"].to_pylist())
+    links = [Path(table.path, name) for name in ("link", "p=c", "loop", f"p=b/{unknown_split(table)}")]
+    for link, target in zip(links, (other.path, Path(other.path, "p=b"), table.path, live), strict=True):
+        link.symlink_to(target)
+    moved = tmp_path / "elsewhere"
+    Path(table.path, "p=b").rename(moved)
+    Path(table.path, "p=b").symlink_to(moved)
+    before = files(other)
+    assert purge(table).past == 1, "the loop does not stop it, nor does a partition that is a link"
+    assert files(other) == before
+    assert all(link.is_symlink() for link in links)
+    assert table.scan().to_arrow()["p"].to_pylist() == ["b"]
+
+
+def test_another_table_below_the_root_stays_in_other_stores(tmp_path: Path) -> None:
+    place = f"memory://{tmp_path.name}/t"
+    table = IndexTable.create(place, SCHEMA)
+    table.append(row("a", 1))
+    table.overwrite(row("b", 2))
+    store = open_store(place)
+    for entry in list(store.list()):
+        store.put(f"copy/{entry.key}", store.read(entry.key))
+    assert purge(table).past == 1
+    assert IndexTable.open(f"{place}/copy").at(version=1).scan().to_arrow()["p"].to_pylist() == ["a"]

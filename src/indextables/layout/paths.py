@@ -8,7 +8,7 @@ is possible, and always a name that every file system and object store accepts:
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -18,6 +18,7 @@ MAX_COMPONENT_BYTES = 255
 _SPECIAL = re.compile(r"""[\x00-\x20\x7f"#%'*/:<=>?\\{|\[\]^]""")
 _ESCAPED = re.compile("%([0-9a-fA-F]{2})")
 _HASH_LENGTH = 32
+_KEPT = 50  # characters that a shortened component has at least, each of up to four bytes
 
 
 def escape(text: str) -> str:
@@ -45,6 +46,20 @@ def directory(names: Iterable[str], texts: Iterable[str | None]) -> str:
     'a=__HIVE_DEFAULT_PARTITION__/b=x%2Fy'
     """
     return "/".join(_component(name, text) for name, text in zip(names, texts, strict=True))
+
+
+def is_directory_of(names: Sequence[str], path: str) -> bool:
+    """Whether a directory may be that of a partition, by the names of the partition columns.
+
+    >>> is_directory_of(["date", "app"], "date=2024-01-01/app=web"), is_directory_of(["date", "app"], "date=2024-01-01")
+    (True, False)
+    >>> is_directory_of([], ""), is_directory_of([], "backup")
+    (True, False)
+    """
+    components = path.split("/") if path else []
+    return len(components) == len(names) and all(
+        component.startswith(f"{escape(name)}="[:_KEPT]) for name, component in zip(names, components, strict=True)
+    )
 
 
 def _component(name: str, text: str | None) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from indextables.log.files import LogFiles
+from indextables.log.files import DIRECTORY, LogFiles
 from indextables.log.history import Moment
-from indextables.storage.local import TEMPORARY
+from indextables.log.ownership import is_temporary
+from indextables.storage import Entry
 
 _ABANDONED_AFTER = timedelta(days=1)
 
@@ -24,8 +25,10 @@ def expired_files(files: LogFiles, moments: Sequence[Moment], *, now: datetime, 
         (n, e.key) for known in (files.commits, files.checkpoints) for n, e in known.items() if n < checkpoint
     )
     abandoned = [
-        entry.key
-        for entry in files.others
-        if entry.key.rpartition("/")[2].startswith(TEMPORARY) and entry.modified < now - _ABANDONED_AFTER
+        entry.key for entry in files.others if _is_left_by_a_writer(entry) and entry.modified < now - _ABANDONED_AFTER
     ]
     return [key for _, key in before] + abandoned
+
+
+def _is_left_by_a_writer(entry: Entry) -> bool:
+    return entry.key.rpartition("/")[0] == DIRECTORY and is_temporary(entry.key) and not entry.link

@@ -138,13 +138,6 @@ class CloudStore(Store):
             yield from pages
             return
 
-    def _is_there(self, key: str) -> bool:
-        try:
-            self.head(key)
-        except NotFoundError:
-            return False
-        return True
-
 
 def _cut(data: pa.Buffer, start: int, end: int) -> pa.Buffer:
     """A range of what was fetched; shorter where the file ended before."""

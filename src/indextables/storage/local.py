@@ -7,8 +7,10 @@ starts with `TEMPORARY` and belongs to no table version.
 
 import os
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -18,7 +20,7 @@ from obstore.store import LocalStore as LocalBackend
 
 from indextables.storage.failures import translated
 from indextables.storage.location import Location
-from indextables.storage.store import Store
+from indextables.storage.store import Entry, Store
 
 TEMPORARY = ".tmp-"
 
@@ -40,6 +42,12 @@ class LocalStore(Store):
 
         self._write(key, copy, os.replace)
 
+    def list(self, prefix: str = "") -> Iterator[Entry]:
+        """As the contract says; names that are not UTF-8 cannot be keys and are left out."""
+        self.meter.add(1)
+        with translated(str(self.location)):
+            yield from _listed(Path("/", self._under(prefix)), prefix.rstrip("/"))
+
     def _write(self, key: str, fill: Callable[[BinaryIO], object], give_name: Callable[[Path, Path], object]) -> None:
         target = Path("/", self._path(key))
         with translated(self.name_of(key)):
@@ -52,6 +60,38 @@ class LocalStore(Store):
                 written = file.tell()
             _flush_directory(target.parent)
         self.meter.add(1, written=written)
+
+
+def _listed(top: Path, key: str) -> Iterator[Entry]:
+    """What is below a directory, level by level."""
+    waiting = deque([(str(top), key)])
+    while waiting:
+        directory, parent = waiting.popleft()
+        with suppress(FileNotFoundError), os.scandir(directory) as found:
+            for entry in found:
+                if not _is_text(entry.name):
+                    continue
+                name = f"{parent}/{entry.name}" if parent else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((entry.path, name))
+                else:
+                    with suppress(FileNotFoundError):  # deleted in this moment
+                        yield _entry(name, entry)
+
+
+def _entry(key: str, found: os.DirEntry[str]) -> Entry:
+    """A link to a file has the facts of the file; one to anything else, its own."""
+    is_file = found.is_file()
+    facts = found.stat(follow_symlinks=is_file)
+    modified = datetime.fromtimestamp(facts.st_mtime, UTC)
+    tag = f'"{facts.st_ino:x}-{facts.st_mtime_ns // 1000:x}-{facts.st_size:x}"'  # as `head` has it
+    return Entry(key, facts.st_size, modified, tag, link=found.is_symlink())
+
+
+def _is_text(name: str) -> bool:
+    with suppress(UnicodeEncodeError):
+        return name.isascii() or bool(name.encode())
+    return False
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,12 +26,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file; two that are equal have the same content. `tag` is what the store calls this content, if it does."""
+    """A file; two that are equal have the same content. `tag` is what the store calls this content, if it does.
+
+    On local disk a key may be a symbolic link: `link` says so.
+    """
 
     key: str
     size: int
     modified: datetime
     tag: str | None = None
+    link: bool = False
 
 
 class Store:
@@ -53,7 +58,7 @@ class Store:
         self.meter = meter or Meter()
         self._secrets = secrets
         self._backend = backend
-        self._prefix = f"{location.path.strip('/')}/".lstrip("/")
+        self._prefix = _prefix_of(location)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.location)!r})"
@@ -106,9 +111,12 @@ class Store:
         self.meter.add(1, written=source.stat().st_size)
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """Every file whose path starts with the directories of `prefix`, in no particular order."""
+        """Every file whose path starts with the directories of `prefix`, in no particular order.
+
+        Symbolic links below it are listed and not followed.
+        """
         self.meter.add(1)
-        under = self._prefix + (checked_key(prefix.rstrip("/"), root=self.location) if prefix else "")
+        under = self._under(prefix)
         with translated(str(self.location), secrets=self._secrets), suppress(FileNotFoundError):
             for number, page in enumerate(self._pages(under)):
                 self.meter.add(number > 0)
@@ -121,6 +129,18 @@ class Store:
         with self._asked(key):
             meta = obstore.head(self._backend, self._path(key))
             return Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
+
+    def missing(self, keys: Sequence[str]) -> Sequence[str]:
+        """Those of some files that are not there."""
+        with ThreadPoolExecutor(_PARALLEL_READS) as pool:
+            return [key for key, there in zip(keys, pool.map(self._is_there, keys), strict=True) if not there]
+
+    def _is_there(self, key: str) -> bool:
+        try:
+            self.head(key)
+        except NotFoundError:
+            return False
+        return True
 
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -152,6 +172,16 @@ class Store:
         """The key with the table's location before it, for messages."""
         return f"{self.location}/{key}"
 
+    def at(self, location: Location) -> "Store":
+        """The same store with another root; what is asked of either is counted together."""
+        other = copy(self)
+        other.location = location
+        other._prefix = _prefix_of(location)  # noqa: SLF001 - it is one of ours
+        return other
+
+    def _under(self, prefix: str) -> str:
+        return self._prefix + (checked_key(prefix.rstrip("/"), root=self.location) if prefix else "")
+
     def _pages(self, under: str) -> Iterator[Sequence[Any]]:
         yield from obstore.list(self._backend, prefix=under or None, chunk_size=PAGE)
 
@@ -160,6 +190,10 @@ class Store:
 
     def _path(self, key: str) -> str:
         return self._prefix + checked_key(key, root=self.location)
+
+
+def _prefix_of(location: Location) -> str:
+    return f"{location.path.strip('/')}/".lstrip("/")
 
 
 def _octets(data: bytes | pa.Buffer) -> memoryview:

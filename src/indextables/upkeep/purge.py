@@ -2,7 +2,8 @@
 
 A table's directory holds the splits of its present, of its past, of writers that are at work, and what failed ones left
 behind. What the present and the recent past need stays, whatever its age; anything else goes once it is older than the
-retention, because a writer's files are in no version until it commits. Files that are not the table's own stay.
+retention, because a writer's files are in no version until it commits. Files that are not the table's own stay: those of
+other tables below its root, those that no writer of this table can have made, and symbolic links.
 """
 
 from collections.abc import Iterable
@@ -17,13 +18,12 @@ from indextables.config import Config
 from indextables.errors import ConfigError, CorruptLogError, VersionNotFoundError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import milliseconds
-from indextables.log.files import DIRECTORY, list_log
+from indextables.log.files import list_log
+from indextables.log.ownership import Ownership, files_of_table, is_temporary
 from indextables.log.version import read_versions
-from indextables.storage import Entry
-from indextables.storage.local import TEMPORARY
+from indextables.storage import Entry, Store
 
 _AT_ONCE = 16
-_SUFFIX = ".split"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +65,16 @@ def purge(
     retention = config.purge_min_retention if older_than is None else older_than
     _refuse_short(retention, config.purge_min_retention, force=force)
     before = datetime.now(UTC) - retention
-    entries = [entry for entry in log.store.list() if not entry.key.startswith(f"{DIRECTORY}/")]
+    entries = files_of_table(log.store)
     snapshot = log.snapshot()  # after the listing: what is committed in between is in no danger
     needed, past = _needed(log, snapshot, before), set(snapshot.tombstones["path"].to_pylist())
-    _refuse_missing(snapshot, entries, log.table, before)
-    going = [e for e in entries if e.modified < before and _is_ours(e.key, past) and e.key not in needed]
+    _refuse_missing(snapshot, entries, log.store, before)
+    own = Ownership.of(snapshot.metadata)
+    old = (entry for entry in entries if entry.modified < before and entry.key not in needed)
+    going = [entry for entry in old if entry.key in past or own.includes(entry.key)]
     if not dry_run:
         _delete(log, [entry.key for entry in going])
-    temporary = sum(_is_temporary(entry.key) for entry in going)
+    temporary = sum(is_temporary(entry.key) for entry in going)
     of_the_past = sum(entry.key in past for entry in going)
     return PurgeResult(
         version=snapshot.version,
@@ -115,25 +117,21 @@ def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[st
     return {*live.to_pylist(), *(add.path for version in later for add in version.adds)}
 
 
-def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], table: str, before: datetime) -> None:
-    """A listing that does not show the table's own splits cannot be trusted with what to delete."""
+def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], store: Store, before: datetime) -> None:
+    """A table without some of its splits is not what its log says: nobody knows then what may go.
+
+    Splits behind a symbolic link, or beside another table's log, are in no listing of the table's files: each is looked for.
+    """
     settled = snapshot.splits.filter(pc.field("modification_time") < milliseconds(before))["path"]
-    missing = settled.filter(pc.invert(pc.is_in(settled, pa.array([entry.key for entry in entries], pa.string()))))
-    if len(missing):
+    unlisted = settled.filter(pc.invert(pc.is_in(settled, pa.array([entry.key for entry in entries], pa.string()))))
+    missing = store.missing(unlisted.to_pylist())
+    if missing:
         raise CorruptLogError(
-            f"version {snapshot.version} of {table} has {len(missing)} splits that are not there, {missing[0]} among them; "
-            "nothing is purged: restore them, or drop their partitions, and purge then",
-            table=table,
+            f"version {snapshot.version} of {store.location} has {len(missing)} splits that are not there, {missing[0]} "
+            "among them; nothing is purged: restore them, or drop their partitions, and purge then",
+            table=str(store.location),
             version=snapshot.version,
         )
-
-
-def _is_ours(key: str, past: set[str]) -> bool:
-    return key.endswith(_SUFFIX) or _is_temporary(key) or key in past
-
-
-def _is_temporary(key: str) -> bool:
-    return key.rpartition("/")[2].startswith(TEMPORARY)
 
 
 def _delete(log: TransactionLog, keys: list[str]) -> None:

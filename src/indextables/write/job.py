@@ -32,8 +32,9 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata
 from indextables.log.clock import now
 from indextables.log.commit import Committed
+from indextables.log.nesting import refuse_nested
+from indextables.log.ownership import files_of_table, is_split_of_job
 from indextables.schema import what_there_is
-from indextables.storage import Store
 from indextables.write.conform import conformer
 from indextables.write.modes import PROTOCOL, already_written, figures, progress
 from indextables.write.pipeline import write_rows
@@ -119,6 +120,8 @@ def plan_job(
     if snapshot is not None and mode.operation is Operation.CREATE:
         raise _exists(log.table)
     metadata = _described(snapshot, schema, config)
+    if snapshot is None:
+        refuse_nested(log.store)
     plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
     conformer(schema, plan.schema)
     _refuse_unknown_columns(config.cluster_by, plan.schema)
@@ -168,7 +171,8 @@ def abort_job(job: WriteJob) -> list[str]:
 def sweep(job: str, log: TransactionLog) -> list[str]:
     """Deletes every file whose name carries the id of a job and that no version of the table holds; gives their names."""
     kept = _committed(log)
-    left = [key for key in _files_of(job, log.store) if key not in kept]
+    made = (entry.key for entry in files_of_table(log.store) if is_split_of_job(entry.key, job))
+    left = [key for key in made if key not in kept]
     log.store.delete(left)
     return left
 
@@ -271,12 +275,6 @@ def _difference(mine: WritePlan, theirs: WritePlan) -> str | None:
     if mine.schema != theirs.schema:
         return f"other columns ({', '.join(theirs.schema.names)})"
     return "other types of fields in the index" if mine.rules != theirs.rules else None
-
-
-def _files_of(job: str, store: Store) -> list[str]:
-    """A listing of the table: `part-<task>-<job>-<uuid>.split`, in any directory."""
-    names = ((entry.key, entry.key.rpartition("/")[2].split("-")) for entry in store.list())
-    return [key for key, parts in names if parts[0] == "part" and parts[2:3] == [job]]
 
 
 def _committed(log: TransactionLog) -> set[str]:

@@ -12,6 +12,7 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Metadata, Protocol, Txn
 from indextables.log.clock import now
 from indextables.log.commit import Committed, Plan
+from indextables.log.nesting import refuse_nested
 from indextables.search import FieldRule
 from indextables.write.conform import conformer
 from indextables.write.pipeline import write_rows
@@ -35,11 +36,17 @@ def create(
 ) -> Snapshot:
     metadata = new_metadata(schema, layout=layout, fields=fields, properties=properties, created_time=now())
     first = Transaction(operation=Operation.CREATE, snapshot=None, protocol=PROTOCOL, metadata=metadata)
+    if log.exists():
+        raise _exists(log.table)
+    refuse_nested(log.store)
     try:
         return log.commit(first).snapshot
     except ConflictError as error:
-        message = f"there is a table at {log.table} already; open it, or choose another path"
-        raise TableExistsError(message, table=log.table) from error
+        raise _exists(log.table) from error
+
+
+def _exists(table: str) -> TableExistsError:
+    return TableExistsError(f"there is a table at {table} already; open it, or choose another path", table=table)
 
 
 def append(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Config) -> Snapshot:

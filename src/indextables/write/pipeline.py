@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -12,6 +11,7 @@ from indextables.errors import StorageError
 from indextables.layout import group
 from indextables.log.actions import Add
 from indextables.log.clock import now
+from indextables.log.ownership import split_name
 from indextables.split import SplitFacts, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer
@@ -34,7 +34,7 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
     try:
         with _scratch(plan) as scratch:
             for contents in _contents(plan, batches, scratch):
-                name = f"part-{task:05}-{plan.job}-{uuid4().hex}.split"
+                name = split_name(plan.table, task=task, job=plan.job)
                 keys.append(f"{contents.directory}/{name}" if contents.directory else name)
                 facts = _built(plan, contents, scratch / name)
                 store.put_file(keys[-1], scratch / name)

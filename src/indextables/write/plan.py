@@ -23,9 +23,10 @@ from indextables.write.sharing import coalescing_for, columns_shared_in
 class WritePlan:
     """All that a task needs to turn rows into splits; it travels to executors.
 
-    `coalescing` is None where every partition has splits of its own.
+    `table` is the table's id. `coalescing` is None where every partition has splits of its own.
     """
 
+    table: str
     schema: pa.Schema
     layout: Layout
     spec_id: int
@@ -108,6 +109,7 @@ def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = 
     _refuse_other_field_types(metadata, config.typemap)
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
+        table=metadata.id,
         schema=metadata.arrow_schema(),
         layout=layout,
         spec_id=metadata.current_spec_id,
