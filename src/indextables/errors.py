@@ -28,6 +28,7 @@ IndexTablesError
 │   ├── UnsupportedSplitError       a split written by a newer release
 │   └── OversizedSplitError         more rows than one search index holds
 ├── TableNotFoundError              no table at this path
+│   └── TableReplacedError          another table at this path than the one that was opened
 ├── TableExistsError                a table where none was expected
 │   └── NestedTableError            a new table inside another one, or around one
 ├── LogError
@@ -198,6 +199,13 @@ class OversizedSplitError(StorageError):
 
 class TableNotFoundError(IndexTablesError):
     table: str
+
+
+class TableReplacedError(TableNotFoundError):
+    """`table_id` is that of the table that was opened; `found_id` is that of the one that is there, where it is known."""
+
+    table_id: str
+    found_id: str | None
 
 
 class TableExistsError(IndexTablesError):

@@ -56,7 +56,7 @@ class IndexTable:
     def __init__(
         self, log: TransactionLog, snapshot: Snapshot, *, options: Mapping[str, str] | None = None, pinned: bool = False
     ) -> None:
-        self._log = log
+        self._log = log.of_table(snapshot.metadata.id)
         self._snapshot = snapshot
         self._options = dict(options or {})
         self._pinned = pinned
@@ -151,7 +151,7 @@ class IndexTable:
         from indextables.write.replacing import refuse_contradictions
 
         refuse_contradictions(options or {}, overwrites=True)
-        config, snapshot = self._config(options), self._writable()
+        config, snapshot = self._config(options), self._confirmed()
         replacing = scope_of(config, snapshot.metadata, table=self.path)
         after = overwrite(self._log.configured(config), snapshot, batches_of(data, self.schema), config, replacing)
         return self._wrote(after, config)
@@ -184,7 +184,7 @@ class IndexTable:
         refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
-        return self._wrote(replace_where(self._log.configured(config), self._writable(), pairs, config), config)
+        return self._wrote(replace_where(self._log.configured(config), self._confirmed(), pairs, config), config)
 
     def drop_partitions(
         self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC", case_sensitive: bool = False
@@ -198,7 +198,7 @@ class IndexTable:
         config = self._config(None)
         log = self._log.configured(config)
         after, dropped = drop_partitions(
-            log, self._writable(), where, config, dry_run=dry_run, time_zone=time_zone, case_sensitive=case_sensitive
+            log, self._confirmed(), where, config, dry_run=dry_run, time_zone=time_zone, case_sensitive=case_sensitive
         )
         self._moved(after)
         return dropped
@@ -362,7 +362,7 @@ class IndexTable:
 
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
         config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
-        snapshot = self._writable()
+        snapshot = self._confirmed()
         request = merge_request(
             snapshot,
             config,
@@ -471,6 +471,11 @@ class IndexTable:
     def _writable(self) -> Snapshot:
         if self._pinned:
             raise IndexTablesError(f"{self!r} shows the past and cannot be written; open the table without a version")
+        return self._snapshot
+
+    def _confirmed(self) -> Snapshot:
+        """What is about to be rewritten; the table must be the one that was opened, or its splits would seem to be lost."""
+        self._log.confirm(self._writable())
         return self._snapshot
 
     def _wrote(self, snapshot: Snapshot, config: Config) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 import indextables
 from indextables import IndexTable
-from indextables.errors import TableNotFoundError
+from indextables.errors import TableReplacedError
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add
 from tests.spark.samples import as_parquet, rows, written
@@ -271,8 +271,8 @@ def test_a_table_made_again_at_the_same_place_is_read_as_it_is(spark: Any, tmp_p
         lambda frame: frame.rdd.count(),
     ]
     for old, action in product(frames, actions):
-        with pytest.raises(Exception, match="another one was made in its place"):
+        with pytest.raises(Exception, match="was replaced by another one"):
             action(old)
     for scan in scans:
-        with pytest.raises(TableNotFoundError, match="read that one by a new frame"):
+        with pytest.raises(TableReplacedError, match="open it again"):
             scan.to_spark(spark)

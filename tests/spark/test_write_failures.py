@@ -1,5 +1,6 @@
 """What fails leaves nothing behind, and says why."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,24 @@ def test_a_conflict_at_the_commit_is_seen_by_its_name_and_leaves_no_file(spark: 
         write(frame.withColumn("id", append_meanwhile("id")), path, "overwrite")
     table = IndexTable.open(path)
     assert (table.version, table.count(), len(files(path))) == (1, 17, len(before) + 2)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_table_that_is_replaced_during_the_job_does_not_get_its_rows(spark: Any, path: Path, mode: str) -> None:
+    from pyspark.sql.functions import arrow_udf  # noqa: PLC0415
+
+    write(failing(spark, at=-1), path)
+
+    @arrow_udf("bigint")  # type: ignore[call-overload]
+    def replace_meanwhile(ids: pa.Array) -> pa.Array:
+        if 0 in ids.to_pylist():
+            shutil.rmtree(path)
+            IndexTable.create(path, pa.schema({"other": pa.string()})).append([{"other": "x"}])
+        return ids
+
+    frame = failing(spark, at=-1).coalesce(1)
+    with pytest.raises(Exception, match="TableReplacedError: the table at .* was replaced by another one"):
+        write(frame.withColumn("id", replace_meanwhile("id")), path, mode)
+    table = IndexTable.open(path)
+    assert (table.version, table.scan().to_arrow().to_pylist()) == (1, [{"other": "x"}])
+    assert len(list(path.rglob("*.split"))) == 1

@@ -44,6 +44,7 @@ class CommitInfo(Record, frozen=True, kw_only=True):
     operation_metrics: Mapping[str, Any] = always({})
     read_version: int | None = None
     txn_id: str | None = None
+    table_id: str | None = None
     engine: str | None = None
 
 

@@ -28,6 +28,7 @@ _ROW_GROUP = 131_072
 class _State(Record, frozen=True, kw_only=True):
     version: int
     timestamp: int
+    txn_id: str | None = None
     protocol: Protocol
     meta_data: Metadata
     txns: Sequence[Txn] = always([])
@@ -70,6 +71,7 @@ def _encoded(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
     state = _State(
         version=snapshot.version,
         timestamp=snapshot.timestamp,
+        txn_id=snapshot.txn_id,
         protocol=snapshot.protocol,
         meta_data=snapshot.metadata,
         txns=list(snapshot.txns.values()),
@@ -111,4 +113,4 @@ def _decoded(data: pa.Buffer, version: int) -> Snapshot:
     if (len(rows.splits), len(rows.tombstones)) != (state.num_splits, state.num_tombstones):
         raise ValueError(f"it holds {len(rows.splits)} splits where {state.num_splits} were written")
     txns = {txn.app_id: txn for txn in state.txns}
-    return Snapshot(version, state.timestamp, state.protocol, state.meta_data, txns, rows, {})
+    return Snapshot(version, state.timestamp, state.protocol, state.meta_data, txns, rows, {}, state.txn_id)

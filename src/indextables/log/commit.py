@@ -3,7 +3,6 @@
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,7 +19,8 @@ from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
 from indextables.log.codec import encode
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
-from indextables.log.files import LogFiles, commit_key, list_log
+from indextables.log.files import UNLISTED, commit_key, list_log
+from indextables.log.identity import confirm
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.transaction import Transaction
 from indextables.log.version import Version, parse_version, read_versions
@@ -35,7 +35,6 @@ _FIRST_WAIT = 0.01
 _GROWTH = 1.5
 _LONGEST_WAIT = 1.0
 _UNCLEAR_ANSWERS = 5  # each after all the retries of the store itself
-_UNLISTED = LogFiles({}, {}, [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
         if isinstance(reason, AccessDeniedError) or unclear > _UNCLEAR_ANSWERS:
             raise reason
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
-        for winner in _versions_from(store, mine.number):
+        for winner in _winners(store, mine.number, transaction.snapshot):
             if winner.info.txn_id == transaction.txn_id:
                 return Committed(_after(store, transaction, winner), written=True, attempts=attempt)
             rebased = _against(store, transaction, winner, replan)
@@ -91,24 +90,33 @@ def _missed(store: Store, snapshot: Snapshot | None) -> list[Version]:
     As long as it is there, the name of the next version tells whether there is one: log files go oldest first. Where it
     is gone, the log has been cleaned up (or was written with names of another width), and only a listing tells.
     """
-    if snapshot is None:
+    files = list_log(store) if snapshot is None else confirm(store, snapshot)
+    if files is None or (snapshot is None and (files.latest < 0 or 0 in files.commits)):
         return []
-    with suppress(NotFoundError):
-        store.head(commit_key(snapshot.version))
-        return []
-    files = list_log(store)
-    later = range(snapshot.version + 1, files.latest + 1)
-    if files.latest < snapshot.version or not files.commits.keys() >= set(later):
+    read = -1 if snapshot is None else snapshot.version
+    if files.latest < read or not files.commits.keys() >= set(range(read + 1, files.latest + 1)):
         raise ConflictError(
-            f"version {snapshot.version} of {store.location} is no longer in its log, which goes from version "
+            f"version {max(0, read)} of {store.location} is no longer in its log, which goes from version "
             f"{files.earliest} to {files.latest}; read the table again and retry",
             table=str(store.location),
             version=files.latest,
             operation="clean-up",
-            reason="the version that was read has been cleaned up, or the table was made anew",
+            reason="the version that was read has been cleaned up",
             paths=(),
         )
-    return read_versions(store, files, snapshot.version + 1, files.latest)
+    return read_versions(store, files, read + 1, files.latest)
+
+
+def _winners(store: Store, number: int, snapshot: Snapshot | None) -> Iterator[Version]:
+    """The versions from a number on. They are of the table that was read: so is the one before them, if it is confirmed."""
+    found = False
+    for version in _versions_from(store, number):
+        if snapshot is not None and not version.is_of(snapshot.metadata.id):
+            confirm(store, snapshot)
+        found = True
+        yield version
+    if not found and snapshot is not None:
+        confirm(store, snapshot)
 
 
 def _pauses(retries: int) -> Iterator[float]:
@@ -135,9 +143,16 @@ def _as_version(transaction: Transaction) -> Version:
         operation_metrics=transaction.metrics,
         read_version=None if snapshot is None else read_version,
         txn_id=transaction.txn_id,
+        table_id=_table_id(transaction),
         engine=ENGINE,
     )
     return Version(read_version + 1, [info, *transaction.actions], info.timestamp or 0)
+
+
+def _table_id(transaction: Transaction) -> str | None:
+    """The table that the commit is for: a put that comes too late to be refused is known by it."""
+    metadata = transaction.metadata if transaction.snapshot is None else transaction.snapshot.metadata
+    return None if metadata is None else metadata.id
 
 
 def _put(store: Store, mine: Version) -> StorageError | None:
@@ -158,7 +173,7 @@ def _versions_from(store: Store, number: int) -> Iterator[Version]:
             content = store.read(commit_key(number))
         except NotFoundError:
             return
-        yield parse_version(store, number, content, files=_UNLISTED)
+        yield parse_version(store, number, content, files=UNLISTED)
         number += 1
 
 

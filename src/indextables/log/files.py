@@ -53,6 +53,9 @@ class LogFiles:
         return [self.commits[v].key if v in self.commits else commit_key(v) for v in range(first, last + 1)]
 
 
+UNLISTED = LogFiles({}, {}, [])
+
+
 def list_log(store: Store) -> LogFiles:
     commits: dict[int, Entry] = {}
     checkpoints: dict[int, Entry] = {}

@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import milliseconds
-from indextables.log.codec import BrokenLineError, decode
 from indextables.log.files import LogFiles
-from indextables.log.version import parse_version
-from indextables.storage import Entry, Store
+from indextables.log.version import read_info
+from indextables.storage import Store
 
-_FIRST_READ = 4096
 _COLUMNS = pa.schema(
     {
         "version": pa.int64(),
@@ -42,7 +40,7 @@ def read_moments(store: Store, files: LogFiles) -> list[Moment]:
     """The versions whose files are there, in order."""
     entries = sorted(files.commits.items())
     with ThreadPoolExecutor(16) as pool:
-        infos = list(pool.map(lambda item: _read_info(store, *item, files=files), entries))
+        infos = list(pool.map(lambda item: read_info(store, *item, files=files), entries))
     moments, last = [], -1
     for (number, entry), info in zip(entries, infos, strict=True):
         given = info.timestamp if info.timestamp is not None else milliseconds(entry.modified)
@@ -65,20 +63,6 @@ def history_table(moments: Sequence[Moment]) -> pa.Table:
         "engine": [info.engine for info in infos],
     }
     return pa.table(columns, schema=_COLUMNS)
-
-
-def _read_info(store: Store, number: int, entry: Entry, *, files: LogFiles) -> CommitInfo:
-    """The commitInfo of a version, from its first line where it stands there, else from the whole file."""
-    if entry.size:
-        first, newline, _ = store.read_range(entry.key, 0, min(entry.size, _FIRST_READ)).to_pybytes().partition(b"\n")
-        if newline:
-            try:
-                match decode(first):
-                    case [CommitInfo() as info]:
-                        return info
-            except BrokenLineError:
-                pass
-    return parse_version(store, number, store.read(entry.key), files=files).info
 
 
 def _texts(items: Iterable[tuple[str, object]]) -> list[tuple[str, str]]:

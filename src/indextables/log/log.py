@@ -1,6 +1,7 @@
 """The transaction log of one table."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,10 +22,11 @@ from indextables.log.cleanup import expired_files
 from indextables.log.clock import milliseconds
 from indextables.log.commit import Committed, Plan, commit
 from indextables.log.files import LogFiles, list_log
-from indextables.log.history import history_table, read_moments
+from indextables.log.history import Moment, history_table, read_moments
+from indextables.log.identity import confirm, refuse_other_table
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.transaction import Transaction
-from indextables.log.version import read_versions
+from indextables.log.version import Version, read_info, read_versions
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -41,11 +43,15 @@ class TransactionLog:
     """The memory of a table: which splits were in it after each version, and who changed that.
 
     It remembers the snapshot that it read last and reads only what is new. It may be shared by threads.
+
+    With a `table_id` it is the log of that table: if another one was made at the same place, reading it raises a
+    TableReplacedError. Without, it is the log of whatever table is there.
     """
 
-    def __init__(self, store: Store, config: Config | None = None) -> None:
+    def __init__(self, store: Store, config: Config | None = None, *, table_id: str | None = None) -> None:
         self.store = store
         self.config = config or Config()
+        self.table_id = table_id
         self._seen: tuple[Entry, Snapshot] | None = None
 
     @classmethod
@@ -55,7 +61,13 @@ class TransactionLog:
 
     def configured(self, config: Config) -> "TransactionLog":
         """The same log under other settings; what has been read of it is kept."""
-        log = TransactionLog(self.store.configured(config), config)
+        log = TransactionLog(self.store.configured(config), config, table_id=self.table_id)
+        log._seen = self._seen
+        return log
+
+    def of_table(self, table_id: str | None) -> "TransactionLog":
+        """The same log, as that of the table with this id; what has been read of it is kept."""
+        log = TransactionLog(self.store, self.config, table_id=table_id)
         log._seen = self._seen
         return log
 
@@ -78,8 +90,7 @@ class TransactionLog:
 
     def history(self) -> pa.Table:
         """Every version that the log still describes, the newest first."""
-        files = self._files()
-        return history_table(read_moments(self.store, files))
+        return history_table(self._moments(self._files()))
 
     def commit(self, transaction: Transaction, *, replan: Plan | None = None) -> Committed:
         """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
@@ -93,9 +104,14 @@ class TransactionLog:
             self._maintain(done.snapshot)
         return done
 
+    def confirm(self, snapshot: Snapshot) -> None:
+        """Raises a TableReplacedError where the version that was read is not in the log any more, but another one is."""
+        confirm(self.store, snapshot)
+
     def checkpoint(self, snapshot: Snapshot | None = None) -> CheckpointResult:
         """Writes a checkpoint of the newest version, or of the given snapshot."""
         snapshot = snapshot or self.snapshot()
+        confirm(self.store, snapshot)
         forgotten = milliseconds(datetime.now(UTC) - self.config.tombstone_retention)
         size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
         return CheckpointResult(snapshot.version, len(snapshot.splits), size)
@@ -105,7 +121,7 @@ class TransactionLog:
         retention = self.config.log_retention if retention is None else retention
         files, now = self._files(), datetime.now(UTC)
         old_enough = any(entry.modified <= now - retention for entry in files.commits.values())
-        moments = read_moments(self.store, files) if old_enough else []
+        moments = self._moments(files) if old_enough else []
         expired = expired_files(files, moments, now=now, retention=retention)
         if not dry_run:
             self.store.delete(expired)
@@ -121,12 +137,19 @@ class TransactionLog:
             )
         return files
 
+    def _moments(self, files: LogFiles) -> list[Moment]:
+        moments = read_moments(self.store, files)
+        found = {moment.info.table_id for moment in moments}
+        if self.table_id is not None and found and found.isdisjoint({None, self.table_id}):
+            refuse_other_table(self.table, self.table_id, moments[-1].info.table_id)
+        return moments
+
     def _latest(self, files: LogFiles) -> Snapshot:
         seen = self._still_valid(files)
         if seen is None or max(files.checkpoints, default=-1) > seen.version + self.config.checkpoint_interval:
             snapshot = self._build(files, files.latest)
         else:
-            snapshot = seen.advanced(read_versions(self.store, files, seen.version + 1, files.latest))
+            snapshot = self._advanced(seen, read_versions(self.store, files, seen.version + 1, files.latest))
         if snapshot.version in files.commits:
             self._seen = files.commits[snapshot.version], snapshot
         return self._readable(snapshot)
@@ -148,8 +171,28 @@ class TransactionLog:
                     raise
                 logger.warning("%s; an older state is used instead", damage)
                 continue
-            return start.advanced(read_versions(self.store, files, number + 1, version))
-        return initial(self.table, read_versions(self.store, files, 0, version))
+            versions = read_versions(self.store, files, number + 1, version)
+            if not self._is_stray(start, versions, files):
+                return self._advanced(start, versions)
+            logger.warning(
+                "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
+            )
+        first, *later = read_versions(self.store, files, 0, version)
+        return self._advanced(initial(self.table, [first]), later)
+
+    def _advanced(self, start: Snapshot, versions: Sequence[Version]) -> Snapshot:
+        """A snapshot with later versions applied to it. Those that were committed to another table change nothing."""
+        strays = [version.number for version in versions if not version.is_of(start.metadata.id)]
+        if strays:
+            logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
+        return start.advanced(versions)
+
+    def _is_stray(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
+        """Whether a checkpoint is of a table that was there before, while the log is of another one."""
+        if start.version not in files.commits or all(version.is_of(start.metadata.id) for version in versions):
+            return False
+        info = read_info(self.store, start.version, files.commits[start.version])
+        return info.table_id not in (None, start.metadata.id)
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
         moment = milliseconds(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
@@ -176,6 +219,8 @@ class TransactionLog:
     def _refuse_unreadable(self, files: LogFiles, version: int) -> None:
         if files.earliest <= version <= files.latest:
             return
+        if self.table_id is not None:
+            self._latest(files)  # a version that another table has not is no news of this one
         gone = 0 <= version < files.earliest
         raise VersionNotFoundError(
             f"version {version} of {self.table} {'is no longer there' if gone else 'does not exist'}; "
@@ -187,6 +232,8 @@ class TransactionLog:
         )
 
     def _readable(self, snapshot: Snapshot) -> Snapshot:
+        if self.table_id is not None:
+            refuse_other_table(self.table, self.table_id, snapshot.metadata.id)
         self._refuse_newer(snapshot, "read", snapshot.protocol.min_reader_version, READER_VERSION)
         return snapshot
 

@@ -28,6 +28,8 @@ class Rows:
 class Snapshot:
     """The table after version `version`.
 
+    `txn_id` is that of the version, so that it can be told from another one of the same number.
+
     `rows` are built when first asked for: a writer that only appends never needs them, so its commits cost the same
     whatever the size of the table.
     """
@@ -39,6 +41,7 @@ class Snapshot:
     txns: Mapping[str, Txn]
     base: Rows
     pending: Mapping[str, Add | Remove]
+    txn_id: str | None = None
 
     @cached_property
     def rows(self) -> Rows:
@@ -53,18 +56,21 @@ class Snapshot:
         return self.rows.tombstones
 
     def advanced(self, versions: Sequence[Version]) -> "Snapshot":
-        """This snapshot with later versions applied to it."""
+        """This snapshot with later versions applied to it; those that were committed to another table change nothing."""
         if not versions:
             return self
+        last, timestamp = versions[-1], later(self.timestamp, versions)
+        versions = [version for version in versions if version.is_of(self.metadata.id)]
         built = "rows" in self.__dict__
         return Snapshot(
-            version=versions[-1].number,
-            timestamp=later(self.timestamp, versions),
+            version=last.number,
+            timestamp=timestamp,
             protocol=_last((version.protocol for version in versions), self.protocol),
             metadata=_last((version.metadata for version in versions), self.metadata),
             txns={**self.txns, **_txns(versions)},
             base=self.rows if built else self.base,
             pending={**({} if built else self.pending), **_changes(versions)},
+            txn_id=last.info.txn_id,
         )
 
 

@@ -10,9 +10,11 @@ from indextables.errors import CorruptLogError, NotFoundError, UnsafePathError
 from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
 from indextables.log.clock import milliseconds
 from indextables.log.codec import BrokenLineError, decode
-from indextables.log.files import LogFiles
-from indextables.storage import Store
+from indextables.log.files import UNLISTED, LogFiles, commit_key
+from indextables.storage import Entry, Store
 from indextables.storage.location import checked_key
+
+_FIRST_READ = 4096
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Version:
     def protocol(self) -> Protocol | None:
         return next((action for action in reversed(self.actions) if isinstance(action, Protocol)), None)
 
+    def is_of(self, table_id: str) -> bool:
+        """Whether it was committed to the table with this id; a version that names no table is."""
+        return self.info.table_id in (None, table_id)
+
     @cached_property
     def txns(self) -> list[Txn]:
         return [action for action in self.actions if isinstance(action, Txn)]
@@ -67,6 +73,21 @@ def read_versions(store: Store, files: LogFiles, first: int, last: int) -> list[
     return [
         parse_version(store, number, content, files=files) for number, content in zip(numbers, contents, strict=True)
     ]
+
+
+def read_info(store: Store, number: int, entry: Entry | None = None, *, files: LogFiles = UNLISTED) -> CommitInfo:
+    """The commitInfo of a version, from its first line where it stands there, else from the whole file."""
+    key, size = (commit_key(number), _FIRST_READ) if entry is None else (entry.key, entry.size)
+    if size:
+        first, newline, _ = store.read_range(key, 0, min(size, _FIRST_READ)).to_pybytes().partition(b"\n")
+        if newline:
+            try:
+                match decode(first):
+                    case [CommitInfo() as info]:
+                        return info
+            except BrokenLineError:
+                pass
+    return parse_version(store, number, store.read(key), files=files).info
 
 
 def parse_version(store: Store, number: int, content: pa.Buffer, *, files: LogFiles) -> Version:

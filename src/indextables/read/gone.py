@@ -19,7 +19,8 @@ def told_if_gone(split: SplitRef, store: Store, version: int) -> Iterator[None]:
             raise
         raise SplitGoneError(
             f"version {version} of {store.location} needs {split.path}, whose file is not there any more; it was purged, "
-            "if the version is an old one: read a newer one. If this is the newest one, restore the file",
+            "if the version is an old one: read a newer one. If the table was made anew, open it again. Otherwise, "
+            "restore the file",
             path=name,
             version=version,
         ) from error

@@ -20,8 +20,9 @@ from typing import Self
 import pyarrow as pa
 
 from indextables.config import READ_OPTIONS, Config, boolean
-from indextables.errors import CastInvalidInputError, ConfigError, TableNotFoundError
+from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
+from indextables.log.identity import refuse_other_table
 from indextables.predicate import IndexQuery
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
@@ -96,13 +97,9 @@ class Asked:
 
     def checked(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, if it is of the table that was meant: another one may have been made at the same place."""
-        if self.table is None or self.table == snapshot.metadata.id:
-            return snapshot
-        raise TableNotFoundError(
-            f"the table that was read at {self.path} is not there any more, and another one was made in its place; "
-            "read that one by a new frame",
-            table=self.path,
-        )
+        if self.table is not None:
+            refuse_other_table(self.path, self.table, snapshot.metadata.id)
+        return snapshot
 
     def question(self, snapshot: Snapshot, columns: Sequence[str] | None = None) -> Question:
         return ask(

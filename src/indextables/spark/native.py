@@ -69,7 +69,7 @@ def told_if_gone() -> Iterator[None]:
         path = unquote(gone[1])
         raise SplitGoneError(
             f"the file {path} is not there any more; it was purged, if an old version of the table needs it: read a newer "
-            "one. If the newest version needs it, restore the file",
+            "one. If the table was made anew, read it by a new frame. Otherwise, restore the file",
             path=path,
             version=None,
         ) from error

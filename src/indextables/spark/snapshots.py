@@ -35,10 +35,10 @@ def fresh(asked: Asked) -> Snapshot:
 
 
 def settled(asked: Asked) -> Snapshot:
-    """The snapshot of a version that is named, read once."""
+    """The snapshot of a version that is named, read once; where only its number is known, another table may have it now."""
     with _lock:
         kept = _kept.get((_place(asked), asked.version))
-    return fresh(asked) if kept is None else asked.checked(kept)
+    return fresh(asked) if kept is None or asked.table is None else asked.checked(kept)
 
 
 def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:

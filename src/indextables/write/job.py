@@ -63,9 +63,9 @@ class Mode(StrEnum):
 class WriteJob:
     """A write, decided and checked; it travels to executors.
 
-    `replacing` is what an overwrite replaces. `read_version` is None where there was no table. `metadata` is what the
-    commit changes of the table, if anything. A `speculative` job may run a task twice at once. A job that is `done` was
-    committed before, by the same application.
+    `replacing` is what an overwrite replaces. `read_version` and `table_id` are None where there was no table. `metadata`
+    is what the commit changes of the table, if anything. A `speculative` job may run a task twice at once. A job that is
+    `done` was committed before, by the same application.
     """
 
     table: str
@@ -73,6 +73,7 @@ class WriteJob:
     plan: WritePlan
     replacing: Replacing | None
     read_version: int | None
+    table_id: str | None
     metadata: Metadata | None
     started: int
     metrics: Mapping[str, int] = field(default_factory=dict)
@@ -131,6 +132,7 @@ def plan_job(
         plan=plan,
         replacing=scope(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None,
         read_version=snapshot.version if snapshot else None,
+        table_id=snapshot.metadata.id if snapshot else None,
         metadata=None if snapshot and metadata is snapshot.metadata else metadata,
         started=now(),
         done=snapshot is not None and already_written(snapshot, config),
@@ -151,7 +153,7 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
 
     The results are those that count: of a task that ran twice, one. Files of the other attempts are deleted.
     """
-    log = TransactionLog.open(job.table, job.plan.config)
+    log = _log_of(job)
     adds = [add for result in results for add in result.adds]
     metrics = _metrics(job, results)
     done = _commit(log, job, adds, metrics)
@@ -165,7 +167,7 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
 
 def abort_job(job: WriteJob) -> list[str]:
     """Deletes every file of the job that no version of the table holds; gives their names."""
-    return sweep(job.plan.job, TransactionLog.open(job.table, job.plan.config))
+    return sweep(job.plan.job, _log_of(job))
 
 
 def sweep(job: str, log: TransactionLog) -> list[str]:
@@ -175,6 +177,10 @@ def sweep(job: str, log: TransactionLog) -> list[str]:
     left = [key for key in made if key not in kept]
     log.store.delete(left)
     return left
+
+
+def _log_of(job: WriteJob) -> TransactionLog:
+    return TransactionLog.open(job.table, job.plan.config).of_table(job.table_id)
 
 
 def _current(log: TransactionLog) -> Snapshot | None:
@@ -233,7 +239,7 @@ def _commit(log: TransactionLog, job: WriteJob, adds: list[Add], metrics: Mappin
 def _transaction(job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]) -> Transaction:
     going = Outgoing()
     if job.replacing is not None and not job.done:
-        log = TransactionLog.open(job.table, job.plan.config)
+        log = _log_of(job)
         going = job.replacing.outgoing(log, snapshot, job.plan, adds)
     return Transaction(
         operation=job.replacing.operation if job.replacing else job.mode.operation,

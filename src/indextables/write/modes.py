@@ -6,7 +6,14 @@ from itertools import chain
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import AccessDeniedError, ConflictError, LogError, TableExistsError, UnsafeStoreError
+from indextables.errors import (
+    AccessDeniedError,
+    ConflictError,
+    LogError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsafeStoreError,
+)
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Metadata, Protocol, Txn
@@ -140,7 +147,7 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
 
     try:
         done = log.commit(transaction, replan=replan and (lambda snapshot: again(snapshot, replan)))
-    except (ConflictError, AccessDeniedError, LogError, UnsafeStoreError):
+    except (ConflictError, AccessDeniedError, LogError, TableNotFoundError, UnsafeStoreError):
         log.store.discard(add.path for add in latest.adds)
         raise
     if not done.written:
