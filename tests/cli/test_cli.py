@@ -39,8 +39,62 @@ def test_imported_rows_are_a_table(table: str) -> None:
 
 def test_files_are_appended_or_take_the_place_of_the_rows(table: str, tmp_path: Path) -> None:
     file = tmp_path / "lines.parquet"
-    assert found("import", table, file)["rows"] == 8
-    assert found("import", table, file, "--overwrite")["rows"] == 4
+    run("import", table, file)
+    assert IndexTable.open(table).count() == 8
+    run("import", table, file, "--overwrite")
+    assert IndexTable.open(table).count() == 4
+
+
+def test_an_import_says_what_it_has_imported(table: str, tmp_path: Path) -> None:
+    file = tmp_path / "lines.parquet"
+    said = found("import", table, file, file)
+    assert {key: said[key] for key in ("files", "rows", "splits", "version")} == {
+        "files": 2,
+        "rows": 8,
+        "splits": 3,
+        "version": 1,
+    }
+    pq.write_table(LINES.slice(0, 0), tmp_path / "empty.parquet")
+    said = found("import", table, tmp_path / "empty.parquet")
+    assert (said["rows"], said["splits"], said["version"]) == (0, 0, 1)
+    assert found("import", table, file, "--dry-run")["rows"] == 4
+
+
+def test_lists_that_are_given_several_times_add_up(tmp_path: Path) -> None:
+    rows = pa.table({"a": ["x"], "b": ["y"], "c": ["z"], "day": ["mon"], "n": [1]})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    words = ["--text", "a", "--text", "b, c", "--text", "a", "-p", "day", "--partition-by", "bucket(4, n)"]
+    run("import", tmp_path / "table", tmp_path / "rows.parquet", *words)
+    table = IndexTable.open(tmp_path / "table")
+    assert [name for name, rule in table.fields.items() if rule.type == "text"] == ["a", "b", "c"]
+    assert str(table.layout) == "day, bucket(4, n)"
+    assert list(found("search", table.path, "x", "--columns", "a", "-c", "n,b")[0]) == ["a", "n", "b", "_score"]
+    assert found("count", table.path, "--by", "day", "--by", "n") == [{"day": "mon", "n": 1, "count": 1}]
+    run("import", tmp_path / "part", tmp_path / "rows.parquet", "--columns", "a", "--columns", "n")
+    assert IndexTable.open(tmp_path / "part").schema.names == ["a", "n"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["count", "TABLE", "--where", "n = 1", "-w", "n = 2"],
+        ["search", "TABLE", "message:full", "--limit", "1", "-n", "2"],
+        ["info", "TABLE", "--version", "0", "-v", "0"],
+        ["merge", "TABLE", "--target-size", "1M", "--target-size", "2M"],
+    ],
+)
+def test_an_option_with_one_value_is_given_once(table: str, words: list[str]) -> None:
+    refused = run(*(table if word == "TABLE" else word for word in words), code=2)
+    assert f"{words[-4]} is given 2 times; give it once" in refused.stderr
+
+
+def test_a_setting_and_a_type_have_one_value(table: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    refused = run("count", table, "-o", "read.parallelism=1", "-o", "read.Parallelism=2", code=1)
+    assert "--option read.parallelism has two values, '1' and '2'" in refused.stderr
+    refused = run("import", tmp_path / "new", tmp_path / "a.csv", "--type", "id=int", "--type", "id=long", code=1)
+    assert "--type id has two values, 'int' and 'long'" in refused.stderr
+    assert run("count", table, "-o", "read.parallelism=1", "-o", "read.parallelism=1").stdout == "4\n"
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,66 @@ def test_the_types_of_parquet_are_its_own(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
     said = run("import", tmp_path / "table", tmp_path / "a.parquet", "--type", "id=int", code=1).stderr
     assert "--type is for CSV and JSON lines" in said
+
+
+OTHER = {
+    "a.csv": "Day,Contents\n081109,ok\n",
+    "a.jsonl": '{"Day": "081109", "Contents": "ok"}\n',
+    "a.parquet": pa.table({"Day": ["081109"], "Contents": ["ok"]}),
+}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A table of log lines, in which `date` is text and `time` a number."""
+    (tmp_path / "first.csv").write_text("date,time,content\n081109,203615,disk full\n")
+    run("import", tmp_path / "logs", tmp_path / "first.csv")
+    return tmp_path / "logs"
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_file_with_other_columns_is_refused(logs: Path, tmp_path: Path, name: str) -> None:
+    content = OTHER[name]
+    file = tmp_path / name
+    pq.write_table(content, file) if isinstance(content, pa.Table) else file.write_text(content)
+    before = files(tmp_path)
+    for how in ([], ["--dry-run"], ["--overwrite"]):
+        said = run("import", logs, file, *how, code=1).stderr
+        assert "the table has no column 'Day', 'Contents', and the file has no column 'date', 'time', 'content'" in said
+        assert "did you mean 'content' by 'Contents'?" in said
+        assert "--merge-schema" in said
+    assert files(tmp_path) == before
+    run("import", logs, file, "--merge-schema")
+    nulls = dict.fromkeys(["date", "time", "content", "Day", "Contents"])
+    assert rows(logs, "date") == [
+        {**nulls, "date": "081109", "time": 203615, "content": "disk full"},
+        {**nulls, "Day": "081109", "Contents": "ok"},
+    ]
+
+
+def test_a_file_that_lacks_a_column_is_refused_though_others_have_it(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "second.csv").write_text("content,DATE\nok,081110\n")
+    said = run("import", logs, tmp_path / "first.csv", tmp_path / "second.csv", code=1).stderr
+    assert "second.csv has other columns than the table: the file has no column 'time'; the table has date" in said
+    assert found("import", logs, tmp_path / "second.csv", "-o", "mergeSchema=true")["rows"] == 1
+    assert rows(logs, "date")[-1] == {"date": "081110", "time": None, "content": "ok"}
+
+
+def test_columns_may_be_left_out_by_name(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("date,time,content,host\n081110,1,ok,a\n")
+    assert "no column 'host'" in run("import", logs, tmp_path / "more.csv", code=1).stderr
+    run("import", logs, tmp_path / "more.csv", "--columns", "date", "--columns", "content")
+    assert rows(logs, "date")[-1] == {"date": "081110", "time": None, "content": "ok"}
+
+
+def test_digits_are_not_lost_in_columns_of_numbers(logs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "early.csv"
+    file.write_text("date,time,content\n081110,1,ok\n081110,003615,ok\n")
+    for how in ([], ["--dry-run"]):
+        said = run("import", logs, file, *how, code=1).stderr
+        assert "early.csv, line 3: column 'time' is long, and the value is '003615'; as a number it would lose" in said
+    run("import", logs, file, "--type", "time=long")
+    assert [row["time"] for row in rows(logs, "date")] == [203615, 1, 3615]
+    file.write_text("id,note\n" + f"1,{LONG}\n" * MANY + "007,\n")
+    assert "line 1,002: column 'id' is long" in run("import", tmp_path / "ids", file, code=1).stderr
+    assert not (tmp_path / "ids").exists()

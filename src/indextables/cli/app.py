@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from indextables.cli import look, upkeep, write
 from indextables.errors import IndexTablesError
@@ -25,6 +25,18 @@ class _Verbs(TyperGroup):
                 raise
             typer.secho(f"error: {error}", err=True, fg=None if "NO_COLOR" in os.environ else typer.colors.RED)
             raise typer.Exit(1) from None
+
+
+class _Verb(TyperCommand):
+    """An option that has one value may be given once: of two values, one would be lost in silence."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in self.params:
+            once = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
+            if once and given.count(option) > 1:
+                ctx.fail(f"{option.opts[0]} is given {given.count(option)} times; give it once")
+        return super().parse_args(ctx, args)
 
 
 def demo() -> None:
@@ -65,7 +77,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
 for kind, verbs in VERBS.items():
     for verb in verbs:
         name = verb.__name__.rstrip("_").replace("_", "-")
-        app.command(name, short_help=verb.__doc__, rich_help_panel=kind)(verb)
+        app.command(name, cls=_Verb, short_help=verb.__doc__, rich_help_panel=kind)(verb)
 
 
 def _print_release(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -19,6 +19,7 @@ from indextables.cli.reading import (
     first_refused,
     fits,
     in_columns,
+    lossy,
     misfit,
     names_in,
     not_utf8,
@@ -31,15 +32,13 @@ from indextables.cli.reading import (
 from indextables.errors import IndexTablesError
 from indextables.words import counted
 
-_LOSSY = {pa.int64(): r"^\s*[+-]?0[0-9]+\s*$", pa.float64(): r"^\s*[+-]?(0[0-9]+|[0-9]{16,})\s*$"}
-"""Texts that would not come back as they were from a number of such a type."""
-
 
 @dataclass(frozen=True, slots=True)
 class CsvReader(Reader):
-    """`guessed` if nobody said what parts the values."""
+    """`named` are the columns whose type the user named; `guessed` if nobody said what parts the values."""
 
     types: Types
+    named: frozenset[str]
     delimiter: str
     guessed: bool
 
@@ -57,17 +56,17 @@ class CsvReader(Reader):
 
     def _without_lossy_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
         """Text where numbers would lose something: the zeros at the beginning of 007, the last of many digits."""
-        numbers = {column.name: _LOSSY[column.type] for column in guessed if column.type in _LOSSY}
+        numbers = {column.name: pattern for column in guessed if (pattern := lossy(column.type))}
         if not numbers or len(set(guessed.names)) < len(guessed.names):
             return guessed
         texts = ConvertOptions(column_types=dict.fromkeys(numbers, pa.string()), include_columns=list(numbers))
         first = next(iter(self._opened(file, texts)), None)
-        lossy = {
+        text = {
             name
             for name, odd in numbers.items()
             if first and pc.any(pc.match_substring_regex(first[name], odd)).as_py()
         }
-        return pa.schema([column.with_type(pa.string()) if column.name in lossy else column for column in guessed])
+        return pa.schema([column.with_type(pa.string()) if column.name in text else column for column in guessed])
 
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)
@@ -82,8 +81,13 @@ class CsvReader(Reader):
         return open_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
 
     def _converting(self, kinds: Types) -> ConvertOptions:
-        first = {name: as_read(name, kind, self.types) for name, kind in kinds.items()}
+        first = {name: self._as_read(name, kind) for name, kind in kinds.items()}
         return ConvertOptions(column_types=first, include_columns=list(kinds))
+
+    def _as_read(self, name: str, kind: pa.DataType) -> pa.DataType:
+        """Numbers are read as texts first, so that none loses digits, unless their type was named."""
+        checked = lossy(kind) and name.lower() not in self.named
+        return pa.string() if checked else as_read(name, kind, self.types)
 
     def _culprit(self, file: Path, kinds: Types) -> IndexTablesError | None:
         """What is wrong with the first record that is to blame."""

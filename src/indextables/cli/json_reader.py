@@ -58,6 +58,16 @@ class JsonReader(Reader):
     def _first(self, file: Path, kinds: Types) -> pa.RecordBatch | None:
         return next(iter(self._opened(file, kinds, "ignore")), None)
 
+    def later_columns(self, file: Path, kinds: Types) -> set[str]:
+        with told(file, "JSON lines", lambda: self._culprit(file, kinds, "ignore")):
+            found = [
+                name
+                for batch in self._opened(file, kinds, "ignore")
+                for name, values in zip(batch.schema.names, batch.columns, strict=True)
+                if values.null_count < len(values)
+            ]
+        return set(found)
+
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
         found = self.columns(file)
         if not found.names:

@@ -73,7 +73,8 @@ def count(
     where: Where = None,
     query: Query = None,
     by: Annotated[
-        str | None, typer.Option("--by", "-b", metavar="COLUMNS", help="Count for each value of these columns.")
+        list[str] | None,
+        typer.Option("--by", "-b", metavar="COLUMNS", help="Count for each value of these columns; may be repeated."),
     ] = None,
     version: AtVersion = None,
     timestamp: AtTime = None,

@@ -35,8 +35,13 @@ Query = Annotated[
     str | None, typer.Option("--query", "-q", metavar="SEARCH", help="A search: 'message:timeout AND NOT level:INFO'.")
 ]
 Columns = Annotated[
-    str | None,
-    typer.Option("--columns", "-c", metavar="COLUMNS", help="Columns, separated by commas; all of them otherwise."),
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        "-c",
+        metavar="COLUMNS",
+        help="Columns, separated by commas; all of them otherwise; may be repeated.",
+    ),
 ]
 
 
@@ -65,7 +70,7 @@ def settings(given: Iterable[str] | None) -> dict[str, str]:
     wrong = [key for key, equals, _ in pairs if not equals]
     if wrong:
         raise ConfigError(f"the option {wrong[0]!r} has no value; write KEY=VALUE", key=wrong[0], value=None)
-    return {key: value for key, _, value in pairs}
+    return _once("--option", [(key, value) for key, _, value in pairs])
 
 
 def types(given: Iterable[str] | None) -> dict[str, pa.DataType]:
@@ -80,13 +85,29 @@ def types(given: Iterable[str] | None) -> dict[str, pa.DataType]:
         raise ConfigError(
             f"--type {wrong[0]!r} names no type of a column; write COLUMN=TYPE", key="--type", value=wrong[0]
         )
-    return {column.strip(): parse_type(kind) for column, _, kind in pairs}
+    named = _once("--type", [(column.strip(), kind) for column, _, kind in pairs])
+    return {column: parse_type(kind) for column, kind in named.items()}
 
 
-def names(columns: str | None) -> list[str] | None:
-    """Columns that are separated by commas.
+def _once(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The pairs as a dict; a key that has two values is refused."""
+    values: dict[str, str] = {}
+    spelt: dict[str, str] = {}
+    for key, value in pairs:
+        own = spelt.setdefault(key.lower(), key)
+        if values.setdefault(own, value) != value:
+            raise ConfigError(
+                f"{option} {own} has two values, {values[own]!r} and {value!r}; give one", key=own, value=value
+            )
+    return values
 
-    >>> names("day, n"), names(None)
-    (['day', 'n'], None)
+
+def names(columns: Iterable[str] | None) -> list[str] | None:
+    """Columns that are separated by commas, of all the times that an option was given.
+
+    >>> names(["day, n", "id"]), names(None)
+    (['day', 'n', 'id'], None)
     """
-    return None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    if columns is None:
+        return None
+    return list(dict.fromkeys(name for text in columns for name in map(str.strip, text.split(",")) if name))

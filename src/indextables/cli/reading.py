@@ -4,6 +4,7 @@ Arrow reads fast and says little of what it cannot read. So a text that it refus
 the one record is found that is to blame.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,10 @@ class Reader(ABC):
     @abstractmethod
     def columns(self, file: Path) -> pa.Schema:
         """The columns of a file, in the types that its beginning tells."""
+
+    def later_columns(self, file: Path, kinds: Types) -> set[str]:  # noqa: ARG002
+        """Those of some columns that the beginning of a file does not have, and the rest of it has."""
+        return set()
 
     @abstractmethod
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
@@ -123,10 +128,21 @@ def in_columns(batch: pa.RecordBatch, own: Mapping[str, str], wanted: pa.Schema)
     return pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
+def lossy(kind: pa.DataType) -> str | None:
+    """A pattern of the texts that would not come back as they were from a number of such a type."""
+    if pa.types.is_floating(kind):
+        return r"^\s*[+-]?(0[0-9]+|[0-9]{16,})\s*$"
+    return r"^\s*[+-]?0[0-9]+\s*$" if pa.types.is_integer(kind) else None
+
+
 def _in_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_string(values.type) or not pa.types.is_temporal(kind):
+    if not pa.types.is_string(values.type) or not (pa.types.is_temporal(kind) or lossy(kind)):
         return values.cast(kind)
     texts = pc.if_else(pc.is_in(values, _NULLS), None, values)
+    if pattern := lossy(kind):
+        if pc.any(pc.match_substring_regex(texts, pattern)).as_py():
+            raise pa.ArrowInvalid(f"there are texts that would lose digits as {type_name(table_type(kind))}")
+        return pc.utf8_trim_whitespace(texts).cast(kind)
     read = decode(texts, table_type(kind))
     if read.null_count > texts.null_count:
         raise pa.ArrowInvalid(f"there are texts that are no {type_name(table_type(kind))}")
@@ -146,11 +162,14 @@ def not_utf8(what: str, column: str | None) -> SchemaError:
 
 def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaError:
     shown = shortened(value if isinstance(value, str) else msgspec.json.encode(value).decode())
-    return SchemaError(
-        f"{place}: column {column!r} is {type_name(table_type(kind))}, and the value is {shown}; "
-        f"correct it, or give a new table another type, as in --type {column}=string",
-        column=column,
-    )
+    name = type_name(table_type(kind))
+    advice = f"correct it, or give a new table another type, as in --type {column}=string"
+    if isinstance(value, str) and (digits := lossy(kind)) and re.match(digits, value):
+        advice = (
+            f"as a number it would lose digits; say --type {column}={name} if they do not matter, "
+            f"or --type {column}=string for a new table"
+        )
+    return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)
 
 
 def place_of(file: Path, line: int) -> str:

@@ -9,6 +9,7 @@ from indextables.cli.csv_reader import CsvReader
 from indextables.cli.json_reader import JsonReader
 from indextables.cli.reading import ParquetReader, Reader, Types
 from indextables.errors import IndexTablesError, SchemaError
+from indextables.nearest import nearest
 from indextables.schema import column_named, refuse_ambiguous_names
 
 _READERS = {
@@ -26,32 +27,67 @@ def rows_in(
     files: Sequence[Path],
     columns: Sequence[str] | None = None,
     *,
-    types: Types | None = None,
+    table: pa.Schema | None = None,
+    merge_schema: bool = False,
     named: Types | None = None,
     delimiter: str | None = None,
 ) -> pa.RecordBatchReader:
     """The rows of all files, which have one format; times of day and columns of nulls as text.
 
-    What is text in a file has the type of the column of that name in `named`, which must be there, or else in `types`. Where
-    there is none, the beginnings of the files tell. A column that some files do not have is null in their rows.
+    What is text in a file has the type of the column of that name in `named`, which must be there, or else in the `table`
+    that the rows are for. Where there is none, the beginnings of the files tell. Each file has the columns of the table,
+    unless `merge_schema` allows others and fewer. A column that some files do not have is null in their rows.
     """
     missing = [str(file) for file in files if not file.exists()]
     if missing:
         raise IndexTablesError(f"there is no file {missing[0]}")
-    known = {name.lower(): kind for name, kind in {**(types or {}), **(named or {})}.items()}
-    reader = _reader_of(files, delimiter, known)
+    types = {} if table is None else dict(zip(table.names, table.types, strict=True))
+    known = {name.lower(): kind for name, kind in {**types, **(named or {})}.items()}
+    reader = _reader_of(files, delimiter, known, frozenset(name.lower() for name in named or ()))
     if named and isinstance(reader, ParquetReader):
         raise IndexTablesError("the columns of Parquet files have their types; --type is for CSV and JSON lines")
     found = [reader.columns(file) for file in files]
     for schema in found:
         refuse_ambiguous_names(schema.names)
     schema = _together(
-        [*found, *([_as_schema(types), _as_schema(named)] if reader.may_have_more_columns else [])], known
+        [*found, *([pa.schema(types), pa.schema(dict(named or {}))] if reader.may_have_more_columns else [])], known
     )
     for name in named or ():
         column_named(schema, name)
     wanted = schema if columns is None else pa.schema([schema.field(column_named(schema, name)) for name in columns])
+    if table is not None and not merge_schema:
+        for file, own in zip(files, found, strict=True):
+            _refuse_other_columns(reader, file, own, wanted, table)
     return pa.RecordBatchReader.from_batches(wanted, _batches(reader, files, wanted, strict=columns is None))
+
+
+def _refuse_other_columns(reader: Reader, file: Path, own: pa.Schema, wanted: pa.Schema, table: pa.Schema) -> None:
+    """Refuses a file that has columns which are wanted and which the table lacks, or that lacks columns of the table."""
+    has, chosen, known = ({name.lower() for name in schema.names} for schema in (own, wanted, table))
+    strange = [name for name in own.names if name.lower() in chosen - known]
+    absent = [column for column in table if column.name.lower() not in has]
+    later = (
+        reader.later_columns(file, {column.name: column.type for column in absent}) if absent and own.names else set()
+    )
+    missing = [column.name for column in absent if column.name not in later]
+    if not own.names or not (strange or missing):
+        return
+    meant = {name: found for name in strange if (found := nearest(name, missing or table.names))}
+    hints = [f"did you mean {found!r} by {name!r}?" for name, found in meant.items()]
+    faults = [
+        *([f"the table has no column {_listed(strange)}"] if strange else []),
+        *([f"the file has no column {_listed(missing)}"] if missing else []),
+    ]
+    raise SchemaError(
+        f"{file} has other columns than the table: {', and '.join(faults)}; {' '.join([*hints, ''])}the table has "
+        f"{', '.join(table.names)}; rename the columns, choose some by --columns, or say --merge-schema to add new columns "
+        "to the table and to leave missing ones null",
+        column=[*strange, *missing][0],
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _batches(reader: Reader, files: Sequence[Path], wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
@@ -73,7 +109,7 @@ def format_of(file: Path) -> str:
     return _READERS[ending]
 
 
-def _reader_of(files: Sequence[Path], delimiter: str | None, types: Types) -> Reader:
+def _reader_of(files: Sequence[Path], delimiter: str | None, types: Types, named: frozenset[str]) -> Reader:
     formats = sorted({format_of(file) for file in files})
     match formats:
         case ["parquet"]:
@@ -81,12 +117,8 @@ def _reader_of(files: Sequence[Path], delimiter: str | None, types: Types) -> Re
         case ["json"]:
             return JsonReader(types)
         case ["csv" | "tsv" as name]:
-            return CsvReader(types, delimiter or {"csv": ",", "tsv": "\t"}[name], guessed=delimiter is None)
+            return CsvReader(types, named, delimiter or {"csv": ",", "tsv": "\t"}[name], guessed=delimiter is None)
     raise IndexTablesError(f"the files are of several formats: {', '.join(formats)}; import one format at a time")
-
-
-def _as_schema(types: Types | None) -> pa.Schema:
-    return pa.schema(dict(types or {}))
 
 
 def _together(schemas: Sequence[pa.Schema], types: Types) -> pa.Schema:

@@ -61,13 +61,14 @@ def advise(
     queries: Annotated[list[str] | None, typer.Argument(metavar="SQL", help="Queries or conditions in SQL.")] = None,
     *,
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file with one query in each line.")
+        list[Path] | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A file with one query in each line; may be repeated."),
     ] = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
     """The layout that suits some queries, and why."""
-    given = [*(queries or ()), *(_lines(file) if file else ())]
+    given = [*(queries or ()), *(line for each in file or () for line in _lines(each))]
     if not given:
         raise IndexTablesError("there are no queries to advise on; give some, or --file with one in each line")
     advice, say = opened(path, option).advise(given), commands_on(path)
@@ -92,8 +93,10 @@ def merge(
         typer.Option("--max-source-splits-per-merge", metavar="N", help="Let so many splits become one at most."),
     ] = None,
     cluster_by: Annotated[
-        str | None,
-        typer.Option("--cluster-by", metavar="COLUMNS", help="Sort the rows of merged splits by these columns."),
+        list[str] | None,
+        typer.Option(
+            "--cluster-by", metavar="COLUMNS", help="Sort the rows of merged splits by these columns; may be repeated."
+        ),
     ] = None,
     rewrite_layout: Annotated[
         bool, typer.Option("--rewrite-layout", help="Also move splits of older layouts to the current one.")

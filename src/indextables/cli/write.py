@@ -1,5 +1,6 @@
 """Verbs that change the rows, the layout, the columns or the properties of a table. Each loads what it needs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,10 +21,13 @@ from indextables.cli.options import (
     types,
 )
 from indextables.cli.output import facts, show_figures, show_report
+from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
+from indextables.log import TransactionLog
+from indextables.log.actions import Add
 from indextables.schema import normalize, type_name
 from indextables.table import IndexTable
-from indextables.write.job import Mode, commit_job, plan_job, write_task
+from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, plan_job, write_task
 
 
 def import_(
@@ -31,12 +35,21 @@ def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Parquet, CSV or JSON lines.")],
     *,
     partition_by: Annotated[
-        str | None,
-        typer.Option("--partition-by", "-p", metavar="LAYOUT", help="The layout of a new table: 'tenant, day(ts)'."),
+        list[str] | None,
+        typer.Option(
+            "--partition-by",
+            "-p",
+            metavar="LAYOUT",
+            help="The layout of a new table: 'tenant, day(ts)'; may be repeated.",
+        ),
     ] = None,
     text: Annotated[
-        str | None,
-        typer.Option("--text", metavar="COLUMNS", help="Columns of a new table to be searched by their words."),
+        list[str] | None,
+        typer.Option(
+            "--text",
+            metavar="COLUMNS",
+            help="Columns of a new table to be searched by their words, separated by commas; may be repeated.",
+        ),
     ] = None,
     columns: Columns = None,
     type_: Annotated[
@@ -51,6 +64,13 @@ def import_(
         str | None, typer.Option("--delimiter", metavar="MARK", help="What parts the values of a CSV file: ';'.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
+    merge_schema: Annotated[
+        bool,
+        typer.Option(
+            "--merge-schema",
+            help="Add columns that the table does not have; columns that a file does not have are null in its rows.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
@@ -61,38 +81,62 @@ def import_(
     from indextables.rewrite.replace import scope_of
 
     refuse_file(path)
-    given = settings(option)
-    table = _existing(path, given)
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
-    known = {} if table is None else dict(zip(table.schema.names, table.schema.types, strict=True))
-    rows = rows_in(files, names(columns), types=known, named=types(type_), delimiter=delimiter)
+    given = {**settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
+    table = _existing(path, given)
     fields = dict.fromkeys(names(text) or (), "text")
-    if table is not None and (partition_by or fields):
-        raise ConfigError(
-            f"there is a table at {path} already, with the layout {str(table.layout) or 'none'!r}; "
-            "--partition-by and --text are for new tables",
-            key="--partition-by" if partition_by else "--text",
-            value=partition_by or text,
-        )
+    layout = ", ".join(partition_by or ())
+    if table is not None and (layout or fields):
+        raise _not_new(table, "--partition-by" if layout else "--text")
+    merged = Config.resolve(given, properties={} if table is None else table.properties).merge_schema
+    rows = rows_in(
+        files,
+        names(columns),
+        table=None if table is None else table.schema,
+        merge_schema=merged,
+        named=types(type_),
+        delimiter=delimiter,
+    )
     mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
-    new = {"partitionBy": partition_by or "", **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
+    new = {"partitionBy": layout, **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
     job = plan_job(path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], scope=scope_of)
     if dry_run:
         found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
         would = "create" if table is None else "overwrite" if overwrite else "append"
-        show_figures({"table": path, "would": would, "columns": found}, as_json=as_json)
+        read = sum(batch.num_rows for batch in rows)  # every value is looked at, as the import would
+        show_figures(
+            {"table": path, "would": would, "files": len(files), "rows": read, "columns": found}, as_json=as_json
+        )
         return
     with rows_read(rows) as batches:
-        read = pa.RecordBatchReader.from_batches(rows.schema, batches)
-        if table is None:
-            commit_job(
-                job, [write_task(job, read, task=0)]
-            )  # one commit: where a row cannot be read, there is no table
-            table = IndexTable.open(path, options=given)
-        else:
-            (table.overwrite if overwrite else table.append)(read)
-    show_figures({"table": path, "version": table.version, "rows": table.count()}, as_json=as_json)
+        version, adds = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
+    imported = {"files": len(files), "rows": sum(add.num_records or 0 for add in adds), "splits": len(adds)}
+    show_figures({"table": path, "version": version, **imported}, as_json=as_json)
+
+
+def _written(job: WriteJob, rows: pa.RecordBatchReader) -> tuple[int, Sequence[Add]]:
+    """The version of the table after a write, and what it added, in one commit; a failure leaves no files."""
+    from indextables.rewrite.on_write import merge_after_write
+
+    log = TransactionLog.open(job.table, job.plan.config)
+    result = TaskResult(adds=[]) if job.done else write_task(job, rows, task=0)
+    try:
+        version = commit_job(job, [result])
+    except BaseException:
+        abort_job(job)
+        raise
+    return merge_after_write(log, log.snapshot(version), job.plan.config).version, result.adds
+
+
+def _not_new(table: IndexTable, option: str) -> ConfigError:
+    words = sorted(name for name, rule in table.fields.items() if rule.type == "text")
+    return ConfigError(
+        f"there is a table at {table.path} already, with the layout {str(table.layout) or 'none'!r} and the text columns "
+        f"{', '.join(words) or 'none'!r}; --partition-by and --text are for new tables",
+        key=option,
+        value=None,
+    )
 
 
 def drop_partitions(
