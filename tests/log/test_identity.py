@@ -38,6 +38,7 @@ OPERATIONS: dict[str, Callable[[IndexTable], Any]] = {
     "refresh": lambda table: table.refresh(),
     "at": lambda table: table.at(version=1),
     "history": lambda table: table.history(),
+    "health": lambda table: table.health(),
 }
 
 

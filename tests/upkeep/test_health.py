@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -182,9 +183,50 @@ def test_a_past_that_can_be_purged() -> None:
     long_ago = now() - int(timedelta(days=8).total_seconds() * 1000)
     removes = removes_for(snapshot.splits.slice(0, 2), snapshot.metadata, deletion_timestamp=long_ago)
     log.commit(Transaction(operation=Operation.DROP, snapshot=snapshot, removes=removes))
+    for remove in removes:
+        log.store.put(remove.path, b"")
     health = table.refresh().health()
     assert areas(health) == [(Area.FILES, Severity.ADVICE)]
     assert "2 removed splits with 256.0 MB" in str(health)
+
+
+@pytest.mark.parametrize("live", [1, 2000], ids=["by listing", "one by one"])
+def test_what_was_purged_is_not_counted_any_more(live: int) -> None:
+    """Two versions were replaced; the files of one of them are still there."""
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA)
+    for n in range(3):
+        table.overwrite(pa.table({"day": ["mon"], "n": [n]}))
+    first, second = (table.at(version=version).splits() for version in (1, 2))
+    adds = [Add(path=f"{n}.split", size=MB, modification_time=n, num_records=1) for n in range(live - 1)]
+    log = TransactionLog.open(table.path)
+    log.commit(Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=adds))
+    before = table.refresh().health()
+    assert (before.tombstones, before.tombstone_bytes) == (2, sum(s["size"][0].as_py() for s in (first, second)))
+    log.store.delete(first["path"].to_pylist())
+    after, report = table.health(), table.report().health
+    assert (after.tombstones, after.tombstone_bytes) == (1, second["size"][0].as_py())
+    assert (report.tombstones, report.tombstone_bytes) == (after.tombstones, after.tombstone_bytes)
+
+
+def test_a_purge_mends_what_it_is_said_to_mend(tmp_path: Path) -> None:
+    options = {"purge.minRetention": "0s"}
+    table = IndexTable.create(tmp_path / "t", SCHEMA, options=options)
+    for n in range(2):
+        table.overwrite(pa.table({"day": ["mon"], "n": [n]}))
+    while not (found := table.health().findings):  # the next millisecond
+        pass
+    assert [str(finding.mend) for finding in found] == ["table.purge()"]
+    assert table.purge().past == 1
+    health = table.health()
+    assert (health.healthy, health.tombstones, health.tombstone_bytes) == (True, 0, 0)
+    assert IndexTable.open(table.path).report().health.tombstone_bytes == 0
+
+
+def test_without_removed_splits_no_file_is_looked_for() -> None:
+    table = described({"mon": [128 * MB] * 10})
+    before = table.traffic.requests
+    table.health()
+    assert table.traffic.requests - before == 2, "the version that was read, and the listing of the log"
 
 
 def test_it_is_a_value_for_programs_too() -> None:

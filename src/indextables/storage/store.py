@@ -132,6 +132,8 @@ class Store:
 
     def missing(self, keys: Sequence[str]) -> Sequence[str]:
         """Those of some files that are not there."""
+        if not keys:
+            return []
         with ThreadPoolExecutor(_PARALLEL_READS) as pool:
             return [key for key, there in zip(keys, pool.map(self._is_there, keys), strict=True) if not there]
 

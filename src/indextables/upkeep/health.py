@@ -14,10 +14,13 @@ from indextables.config import Config
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import milliseconds
 from indextables.log.files import LogFiles, list_log
+from indextables.log.ownership import files_of_table
 from indextables.log.parts import parts_of
 from indextables.read.listing import list_partitions
 from indextables.rewrite.merge import plan_only
 from indextables.rewrite.request import MergeRequest, limits_of
+from indextables.storage import Store
+from indextables.storage.store import PAGE
 from indextables.upkeep.findings import EVOLVE, PARTITION_SIZES, SPLIT_SIZES, Area, Finding, Severity, amount, median
 from indextables.upkeep.partitioning import layout_findings
 from indextables.upkeep.steps import Saying, Step
@@ -73,8 +76,9 @@ class Health:
 
 
 def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
-    """Looks at the log and a listing of it; no split is opened."""
-    splits, files = snapshot.splits, list_log(log.store)
+    """Looks at the log and a listing of it, and at which removed splits are still there; no split is opened."""
+    log.confirm(snapshot)
+    splits, files, past = snapshot.splits, list_log(log.store), removed_splits(log.store, snapshot)
     sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
     figures = Health(
         table=log.table,
@@ -89,13 +93,27 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         largest_partition=pc.max(partitions).as_py() or 0,
         log_files=len(files.commits) + len(files.checkpoints),
         log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
-        tombstones=len(snapshot.tombstones),
-        tombstone_bytes=_sum(snapshot.tombstones["size"]),
+        tombstones=len(past),
+        tombstone_bytes=_sum(past["size"]),
         findings=(),
     )
-    seen = _Seen(figures, snapshot, config, files)
+    seen = _Seen(figures, snapshot, config, files, past)
     found = tuple(finding for check in _CHECKS for finding in check(seen))
     return replace(figures, findings=found)
+
+
+def removed_splits(store: Store, snapshot: Snapshot) -> pa.Table:
+    """The tombstones of a snapshot whose files are still there: a purge deletes files, and the log does not hear of it.
+
+    Each is asked for, or the table is listed, whichever takes fewer requests. Without tombstones nothing is asked.
+    """
+    tombstones = snapshot.tombstones
+    paths = tombstones["path"]
+    if len(paths) <= 1 + (len(paths) + len(snapshot.splits)) // PAGE:
+        gone = pa.array(store.missing(paths.to_pylist()), pa.string())
+        return tombstones.filter(pc.invert(pc.is_in(paths, gone)))
+    there = pa.array([entry.key for entry in files_of_table(store)], pa.string())
+    return tombstones.filter(pc.is_in(paths, there))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,7 @@ class _Seen:
     snapshot: Snapshot
     config: Config
     files: LogFiles
+    past: pa.Table
 
 
 def _small_splits(seen: _Seen) -> Iterator[Finding]:
@@ -175,7 +194,7 @@ def _long_log(seen: _Seen) -> Iterator[Finding]:
 
 def _past(seen: _Seen) -> Iterator[Finding]:
     cutoff = milliseconds(datetime.now(UTC) - max(seen.config.purge_min_retention, timedelta(0)))
-    expired = seen.snapshot.tombstones.filter(pc.field("deletion_timestamp") < cutoff)
+    expired = seen.past.filter(pc.field("deletion_timestamp") < cutoff)
     if len(expired):
         what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"
         yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
