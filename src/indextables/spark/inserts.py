@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
 from indextables.predicate import to_sql
-from indextables.spark.catalog import Entry, view_of_relation
+from indextables.spark.catalog import Entry, quoted, view_of_relation
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.fills import rows_of
 from indextables.spark.frames import load
 from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, sequence, strings
 from indextables.spark.options import VIEW, path_in, settings_in
 from indextables.spark.relation import options_of
+from indextables.spark.types import is_char
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,14 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
     if where is not None:
         _refuse_two_conditions(given)
         given["replaceWhere"] = where
-    return Insert(rows_of(command.query(), spark), "overwrite" if overwrites else "append", given)
+    rows = _as_strings(rows_of(command.query(), spark))
+    return Insert(rows, "overwrite" if overwrites else "append", given)
+
+
+def _as_strings(rows: DataFrame) -> DataFrame:
+    """The rows for the columns of a table, which are STRING even where the query has CHAR(n)."""
+    chars = {field.name: F.col(quoted([field.name])).cast("string") for field in rows.schema if is_char(field)}
+    return rows.withColumns(chars) if chars else rows
 
 
 def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Insert:

@@ -36,7 +36,7 @@ from indextables.spark.java import Java, frame_over, kind, pairs, sequence
 from indextables.spark.options import FORMAT, is_default, settings_in, settings_of
 from indextables.spark.parameters import bound, formatted
 from indextables.spark.relation import options_of
-from indextables.spark.types import arrow_schema, data_type, spark_schema
+from indextables.spark.types import arrow_schema, data_type, refuse_collation, spark_schema
 from indextables.spark.writer import TableWriter
 from indextables.table import IndexTable
 
@@ -209,6 +209,9 @@ def _create(spark: SparkSession, plan: Java) -> None:
     parts = [str(part) for part in sequence(plan.name().nameParts())]
     if kind(plan) in _REPLACES:
         raise _refused("OR REPLACE", "drop the table first, or INSERT OVERWRITE it")
+    collation = plan.tableSpec().collation()
+    if collation.isDefined() and str(collation.get()).upper() != "UTF8_BINARY":
+        refuse_collation(str(collation.get()), column=None)
     if plan.tableSpec().constraints().size():
         raise _refused("a constraint", "check the rows in the query that writes them")
     if plan.tableSpec().external() and not plan.tableSpec().location().isDefined():

@@ -3,11 +3,20 @@
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DataType, StructType, _parse_datatype_json_string
+from pyspark.sql.types import (
+    DataType,
+    StringType,
+    StructField,
+    StructType,
+    UserDefinedType,
+    _parse_datatype_json_string,
+)
 
 from indextables.errors import SchemaError
 from indextables.schema import to_json
 from indextables.spark.java import Java
+
+_CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
 
 
 def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
@@ -19,12 +28,45 @@ def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
     >>> arrow_schema(StructType().add("id", LongType(), nullable=False)).field("id").nullable
     True
     """
-    try:
-        converted = to_arrow_schema(schema, timezone="UTC")
-    except PySparkTypeError as error:
-        raise SchemaError(f"a column has a type that a table cannot hold: {error}", column=None) from error
     return pa.schema(
-        [field.with_nullable(field.nullable if as_declared else True).remove_metadata() for field in converted]
+        [
+            _arrow_field(field).with_nullable(field.nullable if as_declared else True).remove_metadata()
+            for field in schema
+        ]
+    )
+
+
+def _arrow_field(field: StructField) -> pa.Field:
+    """A column in Arrow, if that is all there is to it."""
+    kind = field.dataType
+    if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
+        refuse_collation(kind.collation, column=field.name)
+    if is_char(field):
+        why = "Spark compares it padded with blanks, and a table compares strings as they are; cast it to STRING"
+        raise _unstorable(field, str(field.metadata[_CHAR]), why)
+    if isinstance(kind, UserDefinedType):
+        raise _unstorable(field, kind.simpleString(), f"its values would come back as {kind.sqlType().simpleString()}")
+    try:
+        return to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+    except PySparkTypeError as error:
+        raise _unstorable(field, kind.simpleString(), "cast it, to STRING for example, or leave it out") from error
+
+
+def _unstorable(field: StructField, kind: str, why: str) -> SchemaError:
+    return SchemaError(f"column {field.name!r} is {kind}, which a table cannot hold: {why}", column=field.name)
+
+
+def is_char(field: StructField) -> bool:
+    """Whether a string is CHAR(n) to Spark, which frames say beside the type. VARCHAR(n) compares as STRING does."""
+    return str(field.metadata.get(_CHAR, "")).lower().startswith("char")
+
+
+def refuse_collation(collation: str, *, column: str | None) -> None:
+    """Tables compare strings byte by byte; what Spark would find by another collation, pruning would lose."""
+    raise SchemaError(
+        f"{'strings' if column is None else f'column {column!r}'} with the collation {collation} cannot be stored, because "
+        "a table compares strings byte by byte; cast to STRING, and write COLLATE in the query that compares",
+        column=column,
     )
 
 
