@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import pyarrow as pa
@@ -27,6 +28,21 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         case cloud:
             server: Server = request.getfixturevalue(cloud)
             return open_store(server.new_table() + "/my table", Config.resolve(server.options))
+
+
+def test_directories_that_may_not_be_read_are_left_out_of_a_listing() -> None:
+    with TemporaryDirectory(dir="/tmp") as place:  # others may enter it, unlike the directories of pytest
+        Path(place).chmod(0o755)
+        store = open_store(place)
+        store.put("a/b", b"1")
+        Path(place, "lost+found").mkdir(mode=0o000)
+        user = os.geteuid()
+        try:
+            if user == 0:
+                os.seteuid(65534)
+            assert [entry.key for entry in store.list()] == ["a/b"]
+        finally:
+            os.seteuid(user)
 
 
 ODD_KEYS = [

@@ -43,7 +43,10 @@ class LocalStore(Store):
         self._write(key, copy, os.replace)
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """As the contract says; names that are not UTF-8 cannot be keys and are left out."""
+        """As the contract says. Names that are not UTF-8 cannot be keys, and are left out.
+
+        So are directories below that may not be read: a volume has such ones at its root, and they are not the table's.
+        """
         self.meter.add(1)
         with translated(str(self.location)):
             yield from _listed(Path("/", self._under(prefix)), prefix.rstrip("/"))
@@ -65,9 +68,11 @@ class LocalStore(Store):
 def _listed(top: Path, key: str) -> Iterator[Entry]:
     """What is below a directory, level by level."""
     waiting = deque([(str(top), key)])
+    tolerated: tuple[type[OSError], ...] = (FileNotFoundError,)
     while waiting:
         directory, parent = waiting.popleft()
-        with suppress(FileNotFoundError), os.scandir(directory) as found:
+        with suppress(*tolerated), os.scandir(directory) as found:
+            tolerated = (FileNotFoundError, PermissionError)
             for entry in found:
                 if not _is_text(entry.name):
                     continue
