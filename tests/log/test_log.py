@@ -1,6 +1,7 @@
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from indextables.errors import (
 )
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.files import HINT_KEY, checkpoint_key, commit_key
+from indextables.storage.local import LocalStore
 from tests.log.samples import add, append, created, overwriting, paths
 
 
@@ -379,6 +381,26 @@ class TestCleanUp:
     def test_without_a_checkpoint_everything_stays(self, log: TransactionLog) -> None:
         grown(log, 9)
         assert log.clean_up(retention=timedelta(0)) == []
+
+    def test_files_of_another_table_that_was_made_meanwhile_stay(self, log: TransactionLog) -> None:
+        now = int(datetime.now(UTC).timestamp() * 1000)
+        set_times(log, {version: now - (40 - version) * 86_400_000 for version in range(24)})
+
+        reads = count(1)
+
+        class Replaced(LocalStore):
+            """Once all versions have been read, and before any is deleted, the table is made anew."""
+
+            def read_range(self, key: str, start: int, end: int) -> pa.Buffer:
+                content = super().read_range(key, start, end)
+                if next(reads) == 24:
+                    for path in file_of(log, "_transaction_log").iterdir():
+                        path.unlink()
+                    created(log, id="another")
+                return content
+
+        TransactionLog(Replaced(log.store.location)).clean_up(retention=timedelta(days=1))
+        assert fresh(log).snapshot().metadata.id == "another"
 
     def test_what_killed_writers_left_goes_after_a_day(self, log: TransactionLog) -> None:
         grown(log, 2)

@@ -35,6 +35,10 @@ class LogFiles:
     others: list[Entry]
 
     @property
+    def entries(self) -> set[Entry]:
+        return {*self.commits.values(), *self.checkpoints.values(), *self.others}
+
+    @property
     def latest(self) -> int:
         """The newest version, -1 where there is none."""
         return max(self.commits.keys() | self.checkpoints.keys(), default=-1)

@@ -123,9 +123,14 @@ class TransactionLog:
         old_enough = any(entry.modified <= now - retention for entry in files.commits.values())
         moments = self._moments(files) if old_enough else []
         expired = expired_files(files, moments, now=now, retention=retention)
-        if not dry_run:
-            self.store.delete(expired)
+        if expired and not dry_run:
+            self._delete(expired, files)
         return expired
+
+    def _delete(self, keys: Sequence[str], files: LogFiles) -> None:
+        """Deletes files of the log, if they are still what a listing showed: another table may have files of these names."""
+        unchanged = {entry.key for entry in files.entries & list_log(self.store).entries}
+        self.store.delete([key for key in keys if key in unchanged])
 
     def _files(self) -> LogFiles:
         files = list_log(self.store)
