@@ -177,6 +177,31 @@ def test_matches_are_shown_best_first(table: str) -> None:
     assert "disk full" in run("search", table, "message:full").stdout
 
 
+def test_a_search_that_finds_nothing_says_where_it_looked(table: str) -> None:
+    assert run("search", table, "nowhere").stdout.splitlines()[-1] == "0 rows; searched: message (words)"
+    said = run("search", table, "nowhere OR day:m OR n:7").stdout.splitlines()[-1]
+    assert said.startswith(
+        "0 rows; searched: day (exact values), n (values), message (words); exact values are compared"
+    )
+    assert "day:*word* finds those that contain a word" in said
+    assert found("search", table, "nowhere") == []
+    counted = run("count", table, "--query", "day:m")
+    assert counted.stdout == "0\n"
+    assert counted.stderr.startswith("searched: day (exact values); ")
+    assert not run("count", table, "--query", "day:mon").stderr
+    assert found("explain", table, "--query", "disk day:mon")["searched"] == {"day": "exact values", "message": "words"}
+    assert "searched          message (words)" in run("explain", table, "--query", "disk").stdout
+
+
+def test_a_word_in_a_table_without_text_columns_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    pq.write_table(LINES, tmp_path / "lines.parquet")
+    run("import", tmp_path / "table", tmp_path / "lines.parquet")
+    said = run("search", tmp_path / "table", "full", code=1).stderr
+    assert "Indexed as exact values: day, message" in said
+    assert "--text day" in said
+    assert len(found("search", tmp_path / "table", "message:*full*")) == 2
+
+
 def test_counts(table: str) -> None:
     assert run("count", table).stdout == "4\n"
     assert found("count", table, "--where", "n > 1", "--query", "message:disk") == {"count": 1}

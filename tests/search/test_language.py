@@ -271,8 +271,16 @@ def test_what_cannot_be_read_is_said(text: str, reason: str, position: int | Non
 
 
 def test_without_text_columns_a_word_needs_a_field() -> None:
-    schema = pa.schema({"level": pa.string()})
-    with pytest.raises(SearchQueryError, match="no column is indexed as text; write field:word"):
+    schema = pa.schema({"n": pa.int64(), "level": pa.string(), "message": pa.string()})
+    with pytest.raises(
+        SearchQueryError, match="the table has none. Indexed as exact values: level, message; "
+    ) as error:
+        parse("level:x AND a", schema=schema, rules=resolve(schema))
+    assert error.value.position == 12
+    assert "level:*word* values that contain it" in str(error.value)
+    assert '--text level, fields={"level": "text"} or the option indexing.typemap.level=text' in str(error.value)
+    schema = pa.schema({"n": pa.int64()})
+    with pytest.raises(SearchQueryError, match="the table has none; write field:value. Fields are n"):
         parse("a", schema=schema, rules=resolve(schema))
 
 

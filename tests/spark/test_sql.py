@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable, IndexTablesError
@@ -226,6 +227,24 @@ def test_commands(spark: Any, table: IndexTable) -> None:
     assert sum(row.num_records for row in told("DESCRIBE INDEXTABLES SPLITS")) == 60
     assert {row.partition.level: row.num_records for row in told("DESCRIBE INDEXTABLES PARTITIONS")}["ERROR"] == 15
     assert [(row.version, row.num_splits) for row in told("CHECKPOINT INDEXTABLES")] == [(2, 8)]
+
+
+def test_a_query_in_sql_has_its_quotes_and_backslashes_twice(spark: Any, tmp_path: Path) -> None:
+    lines = [(0, "it's a full disk"), (1, "disk full"), (2, r"C:\temp")]
+    table = IndexTable.create(tmp_path / "lines", pa.schema({"id": pa.int64(), "message": pa.string()}))
+    table.append([{"id": number, "message": message} for number, message in lines])
+
+    def ids(query: str) -> list[int]:
+        sql = f"SELECT id FROM indextables.`{table.path}` WHERE message INDEXQUERY {query} ORDER BY id"
+        return [row.id for row in spark.sql(sql).collect()]
+
+    assert ids("""'"it''s a full disk"'""") == [0]
+    assert ids("""'!"disk full"'""") == [0, 2]
+    assert ids(r"""'C\\:\\\\temp || "disk full"'""") == [1, 2]
+    with pytest.raises(IndexTablesError, match="at position 10, at '\"': the quote is not closed"):
+        ids("""'disk it''s"'""")
+    with pytest.raises(IndexTablesError, match="Indexed as exact values: message; .*indexing.typemap.message=text"):
+        spark.sql(f"SELECT id FROM indextables.`{table.path}` WHERE * INDEXQUERY 'full'")
 
 
 @pytest.mark.usefixtures("table")

@@ -63,7 +63,7 @@ def search(
         show_rows(search_top(scan, limit), as_json=True)
         return
     best = search_top(scan, limit + 1)
-    note = _of_all(scan, limit) if len(best) > limit else ""
+    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_searched(scan.question)}"
     show_rows(best.slice(0, limit), as_json=False, style=_marked(scan.question), note=note)
 
 
@@ -88,7 +88,10 @@ def count(
     elif as_json:
         show_figures({"count": scan.count()}, as_json=True)
     else:
-        typer.echo(scan.count())
+        rows = scan.count()
+        typer.echo(rows)
+        if not rows and query is not None:
+            typer.echo(_searched(scan.question), err=True)
 
 
 def explain(
@@ -135,6 +138,16 @@ def _of_all(scan: "Scan", shown: int) -> str:
     if is_only_a_search(scan.question):
         return f"{shown:,} of {scan.count():,} rows; --limit for more"
     return f"{counted(shown, 'row')} and more; use --limit"
+
+
+def _searched(question: "Question") -> str:
+    """Which columns a search that found nothing has looked at, and how to find parts of exact values."""
+    from indextables.read.plan import columns_and_values
+
+    columns = question.searched_columns
+    exact = next((name for name, values in columns.items() if values == "exact values"), None)
+    hint = f"; exact values are compared as a whole, {exact}:*word* finds those that contain a word" if exact else ""
+    return f"searched: {columns_and_values(columns) or 'no column'}{hint}"
 
 
 def _marked(question: "Question") -> "Style":

@@ -1,7 +1,7 @@
 """What has to be opened to answer a question, decided from the log alone."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -53,6 +53,7 @@ class Explanation:
     """How a scan is answered. Splits by verdict: `never` concerned, `sometimes`, `always`; the last two are `opened`.
 
     `known_rows` are the rows of the ALWAYS splits: a count takes them from the log and opens only the SOMETIMES splits.
+    `searched` are the columns that a search looks at: at their words, or at exact values.
     `traffic` is what the table's handle has asked of its store so far: the price of planning, where nothing was read yet.
     """
 
@@ -69,6 +70,7 @@ class Explanation:
     bytes: int
     known_rows: int
     traffic: Traffic | None = None
+    searched: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         share = f" ({self.never / self.total:.1%})" if self.total else ""
@@ -81,6 +83,7 @@ class Explanation:
                 f"  wholly inside     {self.always:,} with {self.known_rows:,} rows (counted from the log)",
                 f"  to be looked into {self.sometimes:,}",
                 f"  bytes to open     {self.bytes:,} of {self.bytes_total:,}",
+                *([f"  searched          {columns_and_values(self.searched)}"] if self.searched else []),
                 *([] if self.traffic is None else [f"  asked so far      {self.traffic}"]),
             ]
         )
@@ -105,7 +108,17 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         bytes=_sum(kept["size"]),
         known_rows=_sum(judged.having(Verdict.ALWAYS)["num_records"]),
         traffic=traffic,
+        searched=plan.question.searched_columns,
     )
+
+
+def columns_and_values(searched: Mapping[str, str]) -> str:
+    """Columns, with what is compared there.
+
+    >>> columns_and_values({"message": "words", "level": "exact values"})
+    'message (words), level (exact values)'
+    """
+    return ", ".join(f"{column} ({values})" for column, values in searched.items())
 
 
 def _sum(values: pa.ChunkedArray) -> int:

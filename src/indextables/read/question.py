@@ -8,9 +8,9 @@ import pyarrow as pa
 from indextables.log.snapshot import Snapshot
 from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, read
 from indextables.schema import column_named
-from indextables.search.fields import FieldRule
+from indextables.search.fields import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query
-from indextables.search.nodes import Query
+from indextables.search.nodes import Query, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,15 @@ class Question:
     def needed(self) -> tuple[str, ...]:
         """The columns to be read: those asked for, and those that decide."""
         return tuple(dict.fromkeys([*self.columns, *sorted(columns(self.predicate))]))
+
+    @property
+    def searched_columns(self) -> dict[str, str]:
+        """The columns that the searches look at, in the order of the table, and whether it is words or values there.
+
+        Columns of strings that are not `text` have exact values: a word in the middle of one is not found.
+        """
+        named = {column for query in self.queries.values() for column in fields(query)}
+        return {name: indexed_as(self.rules[name]) for name in self.schema.names if name in named}
 
     @property
     def answer_schema(self) -> pa.Schema:

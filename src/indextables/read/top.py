@@ -1,5 +1,6 @@
 """The best matches of a search, over all splits."""
 
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -7,11 +8,12 @@ import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
-from indextables.read.plan import SplitTask
+from indextables.read.plan import SplitTask, columns_and_values
 from indextables.read.rows import SCORE, best_rows, is_only_a_search, ranked, rows_numbered
 from indextables.read.scan import Scan, refuse_limit
 from indextables.search.lexer import unreadable
 
+logger = logging.getLogger(__name__)
 _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 
 
@@ -32,6 +34,8 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     else:
         found = scan.over(tasks, lambda task: best_rows(scan.open(task), question, limit))
     rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in found)])
+    if not len(rows):
+        logger.info("no row of %s is found; searched: %s", scan.table, columns_and_values(question.searched_columns))
     return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(0, limit))
 
 

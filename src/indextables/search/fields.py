@@ -72,6 +72,15 @@ def resolve(schema: pa.Schema, given: Mapping[str, str | FieldRule] | None = Non
     return rules
 
 
+def indexed_as(rule: FieldRule) -> str:
+    """What a search of such a column is compared with.
+
+    >>> indexed_as(FieldRule("text", "default")), indexed_as(FieldRule("string")), indexed_as(FieldRule("long"))
+    ('words', 'exact values', 'values')
+    """
+    return {TEXT: "words", STRING: "exact values"}.get(rule.type, "values")
+
+
 def default_rule(arrow: pa.DataType) -> FieldRule:
     """The rule of a column for which none is given.
 

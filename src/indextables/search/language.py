@@ -47,6 +47,8 @@ from indextables.search.lexer import unreadable
 from indextables.search.nodes import Query
 from indextables.search.terms import Shape, shape
 
+_LISTED = 5
+
 
 def parse(
     text: str,
@@ -133,8 +135,21 @@ class _Reader:
         if self.anywhere and isinstance(item, syntax.Word) and item.text == "*":
             return nodes.MatchAll()
         if not self.defaults:
-            raise self.error("it has a word without a field, and no column is indexed as text; write field:word", item)
+            raise self.error(self.without_text(), item)
         return _combined(nodes.disjunction, (self.about(self.fields[name], item) for name in self.defaults))
+
+    def without_text(self) -> str:
+        """Why a word without a field finds nothing here, and what does."""
+        said = "a word without a field is searched in text columns, and the table has none"
+        strings = [name for name in self.searchable if self.fields[name].is_text]
+        if not strings:
+            return f"{said}; write field:value. Fields are {', '.join(self.searchable) or 'none'}"
+        name, listed = strings[0], ", ".join(strings[:_LISTED]) + (" ..." if len(strings) > _LISTED else "")
+        return (
+            f"{said}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "
+            f"{name}:*word* values that contain it. To search by words, write the rows to a new table with --text {name}, "
+            f'fields={{"{name}": "text"}} or the option indexing.typemap.{name}=text'
+        )
 
     def about(self, field: Field, item: syntax.Leaf) -> Query | None:
         """What a word, phrase, pattern or range says about a field."""
