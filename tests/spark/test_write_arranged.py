@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from indextables import IndexTable
@@ -42,7 +43,8 @@ def test_more_partitions_than_are_placed_one_by_one(spark: Any, path: str, monke
     monkeypatch.setattr("indextables.spark.arrangement._MOST_PARTITIONS", 2)
     frame = spark.range(40).selectExpr("id", "IF(id < 20, -1, id DIV 4) AS p")
     write(frame, path, partitionBy="p", targetRecordsPerSplit=10)
-    assert (splits(path)[:5], sum(splits(path)), metrics(path)["numTasks"]) == ([4] * 5, 40, "4")
+    assert ([splits(path, f"p={p}/") for p in range(5, 10)], metrics(path)["numTasks"]) == ([[4]] * 5, "4")
+    assert sum(splits(path, "p=-1/")) == 20
 
 
 def test_days_are_days_in_utc_whatever_the_time_zone_of_the_session(spark: Any, path: str) -> None:
@@ -124,3 +126,56 @@ def test_auto_size_makes_splits_of_the_size_asked_for(spark: Any, path: str, cap
     appended = splits(path)[:-2]
     assert (sum(appended), len(appended)) == (1000, 4)
     assert "targetRecordsPerSplit=700 is not used" in caplog.text
+
+
+@pytest.mark.parametrize("layout", ["", "p"])
+def test_columns_with_names_like_those_that_the_write_uses_are_kept(spark: Any, path: str, layout: str) -> None:
+    names = [f"__indextables_{name}" for name in ("key", "KEY_", "rows", "tasks", "spread", "group", "value")]
+    columns = [f"id + {number} AS `{name}`" for number, name in enumerate(names)]
+    frame = spark.range(20, numPartitions=3).selectExpr("id", "id % 2 AS p", *columns)
+    write(frame, path, targetRecordsPerSplit=6, **({"partitionBy": layout} if layout else {}))
+    rows = IndexTable.open(path).scan().to_arrow().sort_by("id")
+    assert rows.column_names == ["id", "p", *names]
+    assert [rows[name].to_pylist() for name in names] == [list(range(n, n + 20)) for n in range(len(names))]
+
+
+@pytest.mark.parametrize("layout", ["", "p"])
+def test_an_input_that_differs_each_time_is_written_once(spark: Any, path: str, layout: str) -> None:
+    frame = spark.range(3000, numPartitions=3).selectExpr("id", "uuid() AS u").repartition(3, "u")
+    frame = frame.selectExpr("*", "CAST(rand() * 5 AS INT) AS p", "uuid() AS v").filter("rand() < 2")
+    write(frame, path, targetRecordsPerSplit=500, **({"partitionBy": layout} if layout else {}))
+    rows = IndexTable.open(path).scan().to_arrow()
+    assert sorted(rows["id"].to_pylist()) == list(range(3000))
+    if layout:
+        found = IndexTable.open(path).scan().group_by("p").count().sort_by("p").to_pydict()
+        values = rows["p"].value_counts().to_pylist()
+        assert dict(zip(found["p"], found["count"], strict=True)) == {v["values"]: v["counts"] for v in values}
+
+
+def test_rows_of_a_shuffled_input_are_cut_evenly(spark: Any, path: str) -> None:
+    frame = spark.range(20_000).selectExpr("id", "concat('line ', id) AS message").repartition(3, "message")
+    write(frame, path, targetRecordsPerSplit=5_000)
+    assert len(splits(path)) == 4
+    assert max(splits(path)) <= 5_500
+
+
+@pytest.mark.parametrize("layout", ["", "p"])
+def test_rows_find_the_same_task_whatever_their_order(spark: Any, path: str, layout: str) -> None:
+    """What Spark computes again after it has lost an executor comes in another order."""
+    shuffled = spark.range(1000, numPartitions=1).selectExpr("id", "id DIV 900 AS p").repartition(3, "id")
+
+    def tasks(*, ascending: bool, table: str) -> dict[int, str]:
+        options = {"targetRecordsPerSplit": 100, **({"partitionBy": layout} if layout else {})}
+        write(shuffled.sortWithinPartitions("id", ascending=ascending), table, **options)
+        paths = IndexTable.open(table).splits()["path"].to_pylist()
+        ids = {path: pq.ParquetFile(f"{table}/{path}").read(["id"])["id"].to_pylist() for path in paths}
+        return {id_: Path(path).name[: len("part-00000")] for path in paths for id_ in ids[path]}
+
+    found = tasks(ascending=True, table=path)
+    assert len(set(found.values())) > 5
+    assert tasks(ascending=False, table=f"{path}2") == found
+
+
+def test_sessions_check_what_is_computed_again(spark: Any) -> None:
+    assert spark.conf.get("spark.sql.shuffle.orderIndependentChecksum.enabled") == "true"
+    assert spark.conf.get("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch") == "true"

@@ -12,6 +12,7 @@ from indextables.spark.writer import TableWriter
 
 _REDACTED = "spark.sql.redaction.options.regex"
 _ACCOUNT_KEYS = "(?i)account[._-]?key"
+_CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
 
 
 def enable(spark: SparkSession) -> SparkSession:
@@ -25,6 +26,7 @@ def enable(spark: SparkSession) -> SparkSession:
         register_functions(spark)
         install()
         _hide_account_keys(spark)
+        _check_shuffles(spark)
         setattr(ClassicDataFrame, "write", property(_writer))  # noqa: B010 - a property of Spark's own class
     else:
         spark.dataSource.register(IndexTablesDataSource)
@@ -36,6 +38,16 @@ def _hide_account_keys(spark: SparkSession) -> None:
     hidden = spark.conf.get(_REDACTED) or ""
     if _ACCOUNT_KEYS not in hidden:
         spark.conf.set(_REDACTED, f"{hidden}|{_ACCOUNT_KEYS}")
+
+
+def _check_shuffles(spark: SparkSession) -> None:
+    """Lets Spark notice that an input gave other rows the second time, as it does by default since 4.2.
+
+    Without it, an optimized write of such an input loses rows when an executor is lost. What the session says is left alone.
+    """
+    for key in (f"{_CHECKSUMS}enabled", f"{_CHECKSUMS}enableFullRetryOnMismatch"):
+        if spark.conf.get(key, "true") != "true" and key not in spark.conf.getAll:
+            spark.conf.set(key, "true")
 
 
 def _writer(frame: ClassicDataFrame) -> TableWriter:
