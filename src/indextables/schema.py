@@ -34,6 +34,7 @@ _ARROW_BY_NAME = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _SQL_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "real": "float"}
+_SQL_NAME_BY_NAME = {name: sql for sql, name in _SQL_NAMES.items() if sql != "real"}
 _NAME_BY_ARROW = {arrow: name for name, arrow in _ARROW_BY_NAME.items()}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 MAX_DECIMAL_PRECISION = 38
@@ -61,6 +62,16 @@ def type_name(arrow: pa.DataType) -> str:
     if pa.types.is_decimal128(arrow):
         return f"decimal({arrow.precision},{arrow.scale})"
     return _NAME_BY_ARROW[arrow]
+
+
+def sql_type_name(arrow: pa.DataType) -> str:
+    """The name of a table type in Spark's SQL.
+
+    >>> sql_type_name(pa.int64()), sql_type_name(pa.date32())
+    ('BIGINT', 'DATE')
+    """
+    name = type_name(arrow)
+    return _SQL_NAME_BY_NAME.get(name, name).upper()
 
 
 def type_named(name: str) -> pa.DataType:

@@ -47,7 +47,7 @@ SCHEMA = pa.schema(
         ("cost = 1.1", "cost = 1.10"),
         ("cost > 1.005", "cost >= 1.01"),
         ("cost = '1.1'", "cost = 1.10"),
-        ("name = 1", "CAST(name AS LONG) = 1L"),
+        ("name = 1", "CAST(name AS BIGINT) = 1L"),
         ("name = 1.5", "CAST(name AS DOUBLE) = 1.5D"),
         ("name = DATE '2024-01-01'", "CAST(name AS DATE) = DATE '2024-01-01'"),
         ("flag = 'yes'", "flag = TRUE"),

@@ -116,3 +116,18 @@ def test_index_queries_are_answered_from_outside() -> None:
     assert evaluate(~query | (col("x") == "a"), rows, index_hits=hits).to_pylist() == [True, True]
     with pytest.raises(UnsupportedOperatorError, match="INDEXQUERY 'hello'"):
         evaluate(query, rows)
+
+
+@pytest.mark.parametrize(
+    ("condition", "answers"),
+    [
+        ("kind = 'number' AND text = 7", [True, False, None]),
+        ("kind <> 'number' OR text = 7", [True, True, None]),
+        ("NOT (kind <> 'number' OR text <> 7)", [True, False, None]),
+        ("TRY_CAST(text AS INT) = 7", [True, None, None]),
+        ("TRY_CAST(text AS INT) IS NULL", [False, True, True]),
+    ],
+)
+def test_a_text_is_converted_only_where_the_answer_depends_on_it(condition: str, answers: list[bool | None]) -> None:
+    rows = pa.table({"kind": ["number", "word", None], "text": pa.array([" 7", "abc", None])})
+    assert evaluate(read(condition, rows.schema), rows).to_pylist() == answers

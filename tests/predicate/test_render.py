@@ -36,4 +36,4 @@ def test_text_that_is_read_back(predicate: Predicate, text: str) -> None:
 
 
 def test_casts_of_a_bound_predicate_are_shown() -> None:
-    assert to_sql(bind(x == 1, pa.schema({"x": pa.string()}))) == "CAST(x AS LONG) = 1L"
+    assert to_sql(bind(x == 1, pa.schema({"x": pa.string()}))) == "CAST(x AS BIGINT) = 1L"

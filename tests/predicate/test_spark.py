@@ -68,7 +68,13 @@ OTHERS = [
     "contains(year, '02')", "flag", "NOT flag", "flag IS TRUE", "name IS NULL OR name = ''",
     "NOT (year > 2023 AND price < 1)", "year = 2024 AND NULL", "year = 2024 OR NULL", "NOT (year = 2024 OR NULL)",
     r"name = 'a%b_c\\'", 'name = "O\'Brien"', "name = 'O' '\\'Brien'", "5 < tiny", "NULL <=> tiny", "`year` = +2024",
-    "name > 'z'", "name < 'É'",
+    "name > 'z'", "name < 'É'", "CAST(digits AS INT) > 5", "CAST(digits AS SMALLINT) IN (7, 0L)",
+    "CAST(digits AS INT) < 7.5",
+    "CAST(digits AS TINYINT) = 0", "TRY_CAST(digits AS TINYINT) IS NULL", "NOT TRY_CAST(name AS INT) < 5",
+    "TRY_CAST(name AS INT) <=> 2024", "TRY_CAST(word AS BOOLEAN)", "CAST(number AS DOUBLE) >= 1000", "CAST(name AS INT) = 1",
+    "CAST(at AS DATE) = '2024-03-10'", "CAST(at AS DATE) <> DATE '2024-01-01'", "CAST(at AS DATE) <=> '2024-11-03'",
+    "CAST(wall AS DATE) IN ('2024-03-10', '1969-12-31')", "CAST(year AS STRING) >= '2024'", "CAST(flag AS STRING) = 'true'",
+    "CAST(tiny AS BIGINT) = 5L", "CAST(day AS TIMESTAMP) > '2024-03-09 12:00:00'", "CAST(day_text AS DATE) < '2024-01-02'",
 ]  # fmt: skip
 
 

@@ -102,8 +102,24 @@ def test_a_column_without_bounds_stops_an_or_and_not_an_and() -> None:
 
 
 def test_texts_that_a_cast_cannot_read_are_kept() -> None:
-    assert verdicts("p = 1", identity(["1", "abc"], pa.string()), pa.string()) == [SOMETIMES, SOMETIMES]
+    assert verdicts("p = 1", identity(["1", "abc", "2"], pa.string()), pa.string()) == [ALWAYS, SOMETIMES, NEVER]
+    assert verdicts("p = 1 OR p = 'abc'", identity(["abc"], pa.string()), pa.string()) == [SOMETIMES]
+    assert verdicts("p = 'abc' OR p = 1", identity(["abc"], pa.string()), pa.string()) == [ALWAYS]
     assert verdicts("p = 1", identity(["01", "2"], pa.string()), pa.string()) == [ALWAYS, NEVER]
+
+
+def test_a_text_that_try_cast_cannot_read_is_null() -> None:
+    texts = identity(["1", "abc", "2", None], pa.string())
+    assert verdicts("TRY_CAST(p AS INT) = 1", texts, pa.string()) == [ALWAYS, NEVER, NEVER, NEVER]
+    assert verdicts("NOT TRY_CAST(p AS INT) IN (1, 5)", texts, pa.string()) == [NEVER, NEVER, ALWAYS, NEVER]
+    assert verdicts("TRY_CAST(p AS INT) IS NULL", texts, pa.string()) == [NEVER, ALWAYS, NEVER, ALWAYS]
+    assert verdicts("NOT TRY_CAST(p AS INT) <=> 1", texts, pa.string()) == [NEVER, ALWAYS, ALWAYS, ALWAYS]
+
+
+def test_the_order_of_texts_is_not_that_of_numbers() -> None:
+    texts = ColumnBounds(pa.array(["10", "3"]), pa.array(["9", "3"]), may_be_null=False)
+    assert verdicts("p = 5", texts, pa.string()) == [SOMETIMES, NEVER]
+    assert verdicts("TRY_CAST(p AS INT) > 100", texts, pa.string()) == [SOMETIMES, NEVER]
 
 
 def test_index_queries_are_never_decided() -> None:

@@ -10,7 +10,7 @@ indextables.errors.InvalidPredicateError: there is no column 'yaer'; did you mea
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never
 
@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
 from indextables.predicate import nodes
-from indextables.predicate.cast import cast_array, cast_scalar
+from indextables.predicate.cast import cast_array, cast_scalar, start_of_day
 from indextables.predicate.coerce import Place, common_type, place
-from indextables.predicate.literals import TIMESTAMP_NTZ, literal
+from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
+from indextables.predicate.neighbours import successor
 from indextables.predicate.nodes import (
     Cast,
     Column,
@@ -43,8 +44,10 @@ from indextables.predicate.nodes import (
 )
 from indextables.predicate.normal import push_negations
 from indextables.predicate.patterns import simplest
-from indextables.predicate.render import value_sql
+from indextables.predicate.render import to_sql, value_sql
 from indextables.schema import normalize, type_name, what_there_is
+
+_BOTH_ENDS = 2
 
 
 def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", case_sensitive: bool = False) -> Predicate:
@@ -53,6 +56,16 @@ def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", cas
     Raises InvalidPredicateError for a name that does not exist and TypeMismatchError for a comparison that cannot be.
     """
     return _Binder(normalize(schema), time_zone, case_sensitive).bind(predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a leaf tests: values of `type`, compared as if they had been cast to `compared_as`."""
+
+    field: pa.Field
+    operand: Operand
+    type: pa.DataType
+    compared_as: pa.DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +83,13 @@ class _Binder:
             case Not(term):
                 return Not(self.bind(term))
             case Comparison(operand, op, value):
-                return self.comparison(self.field(operand), op, literal(value))
+                return self.comparison(self.subject(operand), op, literal(value))
             case NullSafeEqual(operand, value):
-                return self.null_safe_equal(self.field(operand), literal(value))
+                return self.null_safe_equal(self.subject(operand), literal(value))
             case In(operand, values):
-                return self.membership(self.field(operand), tuple(map(literal, values)))
+                return self.membership(self.subject(operand), tuple(map(literal, values)))
             case IsNull(operand):
-                return IsNull(Column(self.field(operand).name))
+                return IsNull(self.subject(operand).operand)
             case StartsWith(operand, text) | EndsWith(operand, text) | Contains(operand, text):
                 return type(predicate)(self.text_operand(operand), text)
             case Like(operand, pattern, escape):
@@ -101,29 +114,47 @@ class _Binder:
     def same_name(self, one: str, other: str) -> bool:
         return one == other if self.case_sensitive else one.lower() == other.lower()
 
-    def comparison(self, field: pa.Field, op: Op, value: pa.Scalar) -> Predicate:
-        return self.compared(field, op, value, self.common(field, [value])) if value.is_valid else nodes.UNKNOWN
+    def subject(self, operand: Operand) -> "_Subject":
+        """What is compared: a column, a column in another type, or the column itself where a cast only widens it."""
+        field = self.field(operand)
+        column = _Subject(field, Column(field.name), field.type, field.type)
+        if not isinstance(operand, Cast) or operand.type == field.type:
+            return column
+        converted = replace(column, operand=Cast(field.name, operand.type, self.time_zone, operand.mode))
+        if pa.types.is_string(field.type):
+            return replace(converted, type=operand.type, compared_as=operand.type)
+        if pa.types.is_string(operand.type) and _is_spelled_alike(field.type):
+            return replace(column, operand=Cast(field.name, pa.string()), type=pa.string(), compared_as=pa.string())
+        if pa.types.is_timestamp(field.type) and pa.types.is_date(operand.type):
+            return replace(column, compared_as=operand.type)
+        if common_type(field.type, operand.type) == operand.type:
+            return replace(column, compared_as=operand.type)
+        shown = to_sql(IsNull(operand)).removesuffix(" IS NULL")
+        reason = f"a column of type {type_name(field.type)} is not cast to {type_name(operand.type)} here"
+        raise InvalidPredicateError(f"{shown} is not understood: {reason}", predicate=shown, reason=reason)
 
-    def null_safe_equal(self, field: pa.Field, value: pa.Scalar) -> Predicate:
-        column = Column(field.name)
+    def comparison(self, subject: "_Subject", op: Op, value: pa.Scalar) -> Predicate:
+        return self.compared(subject, op, value, self.common(subject, [value])) if value.is_valid else nodes.UNKNOWN
+
+    def null_safe_equal(self, subject: "_Subject", value: pa.Scalar) -> Predicate:
         if not value.is_valid:
-            return IsNull(column)
-        match self.comparison(field, Op.EQ, value):
+            return IsNull(subject.operand)
+        match self.comparison(subject, Op.EQ, value):
             case Comparison(operand, Op.EQ, exact):
                 return NullSafeEqual(operand, exact)
             case equal:
-                return conjunction(equal, Not(IsNull(column)))
+                return conjunction(equal, Not(IsNull(subject.operand)))
 
-    def membership(self, field: pa.Field, values: Sequence[pa.Scalar]) -> Predicate:
+    def membership(self, subject: "_Subject", values: Sequence[pa.Scalar]) -> Predicate:
         """One common type for the column and all values, as Spark has it; a null among them leaves misses unknown."""
         present = [value for value in values if value.is_valid]
         if not values:
             return nodes.FALSE
         if not present:
             return nodes.UNKNOWN
-        common = self.common(field, present)
-        listed = self.texts_read(field, present, common)
-        equal = _any_equal([self.compared(field, Op.EQ, value, common) for value in listed])
+        common = self.common(subject, present)
+        listed = self.texts_read(subject.field, present, common)
+        equal = _any_equal([self.compared(subject, Op.EQ, value, common) for value in listed])
         return equal if len(present) == len(values) else disjunction(equal, nodes.UNKNOWN)
 
     def texts_read(self, field: pa.Field, values: Sequence[pa.Scalar], common: pa.DataType) -> Sequence[pa.Scalar]:
@@ -135,17 +166,33 @@ class _Binder:
         except CastInvalidInputError as error:
             raise self.mismatch(field, pa.scalar(error.value), error.reason) from None
 
-    def compared(self, field: pa.Field, op: Op, value: pa.Scalar, common: pa.DataType) -> Predicate:
+    def compared(self, subject: "_Subject", op: Op, value: pa.Scalar, common: pa.DataType) -> Predicate:
+        field, operand = subject.field, subject.operand
         try:
-            if field.type == common:
-                return Comparison(Column(field.name), op, self.convert(value, common))
-            if pa.types.is_string(field.type):
+            if subject.type == common:
+                return Comparison(operand, op, self.convert(value, common))
+            if pa.types.is_date(common) and pa.types.is_timestamp(subject.type):
+                return _placed(operand, op, self.day(subject, self.convert(value, common)))
+            if pa.types.is_string(subject.type) and isinstance(operand, Column):
                 return Comparison(Cast(field.name, common, self.time_zone), op, self.convert(value, common))
-            if field.type == TIMESTAMP_NTZ:
+            if subject.type == TIMESTAMP_NTZ and isinstance(operand, Column) and common == TIMESTAMP:
                 return self.wall_clock(field.name, op, self.convert(value, common))
-            return _placed(Column(field.name), op, place(field.type, value, common, time_zone=self.time_zone))
+            if pa.types.is_timestamp(subject.type) or pa.types.is_string(subject.type):
+                raise self.mismatch(field, value, "the result of a cast would have to be cast again")
+            return _placed(operand, op, place(subject.type, value, common, time_zone=self.time_zone))
         except CastInvalidInputError as error:
             raise self.mismatch(field, value, error.reason) from None
+
+    def day(self, subject: "_Subject", day: pa.Scalar) -> Place:
+        """The times of one day. Where clocks go back over midnight, a day is more than one stretch of time."""
+        midnights = [cast_scalar(each, TIMESTAMP_NTZ) for each in (day, successor(day)) if each is not None]
+        if subject.type == TIMESTAMP:
+            midnights = [start_of_day(midnight, self.time_zone) for midnight in midnights]
+        if len(midnights) != _BOTH_ENDS or None in midnights:
+            reason = f"the day does not begin once and for all in {self.time_zone}"
+            raise self.mismatch(subject.field, day, reason)
+        first, following = midnights
+        return Place(pa.scalar(-(2**63), pa.int64()).cast(subject.type), first, following, exact=None)
 
     def convert(self, value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
         return cast_scalar(value, kind, time_zone=self.time_zone)
@@ -157,22 +204,24 @@ class _Binder:
             return Comparison(Column(column), op, local)
         return Comparison(Cast(column, instant.type, self.time_zone), op, instant)
 
-    def common(self, field: pa.Field, values: Sequence[pa.Scalar]) -> pa.DataType:
+    def common(self, subject: "_Subject", values: Sequence[pa.Scalar]) -> pa.DataType:
         # Spark folds texts first, so that `s IN (2.5, 'x')` compares what `s IN ('x', 2.5)` compares.
-        kinds = sorted((field.type, *(value.type for value in values)), key=lambda kind: not pa.types.is_string(kind))
+        own = subject.compared_as
+        kinds = sorted((own, *(value.type for value in values)), key=lambda kind: not pa.types.is_string(kind))
         common = reduce(lambda one, other: one and common_type(one, other), kinds)
         if common is None:
-            odd = next(value for value in values if common_type(field.type, value.type) is None)
-            raise self.mismatch(field, odd, "Spark compares these types with neither cast to the other")
+            odd = next(value for value in values if common_type(own, value.type) is None)
+            raise self.mismatch(subject.field, odd, "Spark compares these types with neither cast to the other")
         return common
 
     def text_operand(self, operand: Operand) -> Operand:
-        field = self.field(operand)
-        if pa.types.is_string(field.type):
-            return Column(field.name)
-        if pa.types.is_integer(field.type) or pa.types.is_boolean(field.type) or pa.types.is_date(field.type):
-            return Cast(field.name, pa.string())
-        raise self.mismatch(field, pa.scalar(""), "a text pattern needs a column of texts, whole numbers or dates")
+        subject = self.subject(operand)
+        if pa.types.is_string(subject.type):
+            return subject.operand
+        if not isinstance(operand, Cast) and _is_spelled_alike(subject.type):
+            return Cast(subject.field.name, pa.string())
+        reason = "a text pattern needs a column of texts, whole numbers or dates"
+        raise self.mismatch(subject.field, pa.scalar(""), reason)
 
     def mismatch(self, field: pa.Field, value: pa.Scalar, reason: str) -> TypeMismatchError:
         expected, shown = type_name(field.type), value_sql(value)
@@ -186,6 +235,11 @@ class _Binder:
         )
 
 
+def _is_spelled_alike(kind: pa.DataType) -> bool:
+    """Whether Arrow and Spark write values of the type in the same way."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind))
+
+
 def _any_equal(parts: Sequence[Predicate]) -> Predicate:
     """`x = 1 OR x = 2 OR ...` with the equalities gathered into one IN."""
     exact = [part for part in parts if isinstance(part, Comparison)]
@@ -196,7 +250,7 @@ def _any_equal(parts: Sequence[Predicate]) -> Predicate:
     return disjunction(In(exact[0].operand, tuple(values)), *others)
 
 
-def _placed(column: Column, op: Op, at: Place) -> Predicate:
+def _placed(column: Operand, op: Op, at: Place) -> Predicate:
     """A comparison with a literal of another type, as one with values of the column's own."""
     if at.exact is not None:
         return Comparison(column, op, at.exact)
@@ -215,12 +269,12 @@ def _placed(column: Column, op: Op, at: Place) -> Predicate:
             assert_never(op)
 
 
-def _at_least(column: Column, first: pa.Scalar | None, lowest: pa.Scalar) -> Predicate:
+def _at_least(column: Operand, first: pa.Scalar | None, lowest: pa.Scalar) -> Predicate:
     if first is None:
         return _never(column)
     return Comparison(column, Op.GE, first) if first != lowest else push_negations(Not(_never(column)))
 
 
-def _never(column: Column) -> Predicate:
+def _never(column: Operand) -> Predicate:
     """False for every value, and unknown where there is none."""
     return conjunction(IsNull(column), nodes.UNKNOWN)

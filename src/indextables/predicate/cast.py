@@ -21,6 +21,7 @@ from indextables.schema import type_name
 
 # What Spark trims from a text before it reads a value from it.
 _BLANK = "".join(map(chr, range(0x21))) + "\x7f"
+_LONGEST_INTEGER = 20  # a sign and 19 digits
 _WHOLE_NUMBER = r"^[+-]?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _DOUBLE = r"(?i)^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?[df]?|[+-]?inf(inity)?|[+-]?nan)$"
@@ -40,6 +41,18 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?")
 
 def cast_array(array: pa.Array, kind: pa.DataType, *, time_zone: str = "UTC") -> pa.Array:
     """Every value in type `kind`; a text that does not spell one is a CastInvalidInputError that shows it."""
+    converted = try_cast_array(array, kind, time_zone=time_zone)
+    if converted.null_count > array.null_count:
+        raise _malformed(array.filter(pc.and_(pc.is_null(converted), pc.is_valid(array)))[0].as_py(), kind)
+    return converted
+
+
+def try_cast_array(array: pa.Array, kind: pa.DataType, *, time_zone: str = "UTC") -> pa.Array:
+    """Every value in type `kind`, null for a text that does not spell one.
+
+    >>> try_cast_array(pa.array(["7", "abc", "300"]), pa.int8()).to_pylist()
+    [7, None, None]
+    """
     if pa.types.is_string(array.type) and kind != pa.string():
         return _from_text(array, kind, time_zone)
     if kind == TIMESTAMP and array.type != TIMESTAMP:
@@ -67,6 +80,25 @@ def cast_scalar(value: pa.Scalar, kind: pa.DataType, *, time_zone: str = "UTC") 
     return cast_array(pa.array([value]), kind, time_zone=time_zone)[0]
 
 
+def start_of_day(midnight: pa.Scalar, time_zone: str) -> pa.Scalar | None:
+    """The moment from which on a date is reached for good; None where clocks go back over midnight.
+
+    >>> start_of_day(pa.scalar(dt.datetime(2024, 7, 1)), "Europe/Berlin").as_py().isoformat()
+    '2024-06-30T22:00:00+00:00'
+    >>> start_of_day(pa.scalar(dt.datetime(2018, 2, 18)), "America/Sao_Paulo") is None
+    True
+    """
+    wall = pa.array([midnight])
+    start = _instants(wall, time_zone)
+    zone = zone_name(time_zone)
+    if zone != "UTC":
+        later = pc.assume_timezone(wall, zone, ambiguous="latest", nonexistent="latest").cast(TIMESTAMP)
+        near = cast_array(pc.subtract(start, pa.scalar(1, pa.duration("us"))), TIMESTAMP_NTZ, time_zone=time_zone)
+        if later[0].as_py() > start[0].as_py() or near[0].as_py() >= midnight.as_py():
+            return None
+    return start[0]
+
+
 def rescaled(value: Decimal, scale: int) -> Decimal:
     with localcontext(prec=100, rounding=ROUND_HALF_UP) as context:
         return value.quantize(Decimal(1).scaleb(-scale, context), context=context)
@@ -89,12 +121,22 @@ def _from_text(array: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
         return array.cast(kind)
     trimmed = pc.utf8_trim(array, characters=_BLANK)
     try:
-        read = _read_text(trimmed, kind, time_zone)
-    except pa.ArrowInvalid:  # well formed and yet no value: month 13, a number too large
-        raise _malformed(_offender(trimmed, lambda one: _read_text(one, kind, time_zone)), kind) from None
-    if read.null_count > array.null_count:
-        raise _malformed(array.filter(pc.and_(pc.is_null(read), pc.is_valid(array)))[0].as_py(), kind)
-    return read
+        return _read_text(trimmed, kind, time_zone)
+    except pa.ArrowInvalid:  # well formed and yet no value: the 30th of February, a number too large
+        return _read_one_by_one(trimmed.dictionary_encode(), kind, time_zone)
+
+
+def _read_one_by_one(texts: pa.DictionaryArray, kind: pa.DataType, time_zone: str) -> pa.Array:
+    """The values of texts of which some are none, each distinct one read on its own."""
+    read = [_read_or_null(text, kind, time_zone) for text in texts.dictionary]
+    return pa.array(read, kind).take(texts.indices)
+
+
+def _read_or_null(text: pa.Scalar, kind: pa.DataType, time_zone: str) -> pa.Scalar:
+    try:
+        return _read_text(pa.array([text]), kind, time_zone)[0]
+    except pa.ArrowInvalid:
+        return pa.scalar(None, kind)
 
 
 def _read_text(texts: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
@@ -106,11 +148,19 @@ def _read_text(texts: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
     if pa.types.is_decimal(kind):
         exact = _matching(texts, _NUMBER).cast(pa.decimal256(76, 38))
         return pc.round(exact, kind.scale, round_mode="half_towards_infinity").cast(kind)
+    if pa.types.is_integer(kind):
+        return _whole_numbers(texts, kind)
     return _READERS[kind](texts)
 
 
-def _whole_numbers(texts: pa.Array) -> pa.Array:
-    return pc.utf8_ltrim(_matching(texts, _WHOLE_NUMBER), characters="+").cast(pa.int64())
+def _whole_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Null also for numbers that the type has no room for."""
+    digits = pc.replace_substring_regex(_matching(texts, _WHOLE_NUMBER), r"^([+-]?)0*([0-9])", r"\1\2")
+    plain = pc.utf8_ltrim(digits, characters="+")
+    few = pc.if_else(pc.less_equal(pc.utf8_length(plain), _LONGEST_INTEGER), plain, None)
+    exact, limit = few.cast(pa.decimal128(_LONGEST_INTEGER, 0)), 2 ** (kind.bit_width - 1)
+    fits = pc.and_(pc.less(exact, Decimal(limit)), pc.greater_equal(exact, Decimal(-limit)))
+    return pc.if_else(fits, exact, None).cast(kind)
 
 
 def _doubles(texts: pa.Array) -> pa.Array:
@@ -129,7 +179,6 @@ def _dates(texts: pa.Array) -> pa.Array:
 
 
 _READERS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
-    pa.int64(): _whole_numbers,
     pa.float64(): _doubles,
     pa.bool_(): _booleans,
     pa.date32(): _dates,
@@ -192,15 +241,6 @@ def _known_zone(time_zone: str) -> Iterator[None]:
     except pa.ArrowInvalid:
         reason = f"there is no time zone {time_zone!r}"
         raise InvalidPredicateError(reason, predicate=time_zone, reason=reason) from None
-
-
-def _offender(texts: pa.Array, read: Callable[[pa.Array], pa.Array]) -> str:
-    for text in pc.drop_null(texts.unique()):
-        try:
-            read(pa.array([text]))
-        except pa.ArrowInvalid:
-            return str(text.as_py())
-    return ""
 
 
 def _malformed(text: str, kind: pa.DataType) -> CastInvalidInputError:

@@ -7,18 +7,18 @@
 """
 
 import math
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import UnsupportedOperatorError
-from indextables.predicate.cast import cast_array
+from indextables.predicate.cast import cast_array, try_cast_array
 from indextables.predicate.nodes import (
     And,
     Cast,
+    CastMode,
     ColumnLeaf,
     Comparison,
     Contains,
@@ -35,6 +35,7 @@ from indextables.predicate.nodes import (
     Or,
     Predicate,
     StartsWith,
+    casts,
 )
 from indextables.predicate.patterns import like_regex
 from indextables.predicate.render import to_sql
@@ -55,21 +56,46 @@ _KERNELS: dict[Op, Callable[[pa.Array, pa.Scalar], Answers]] = {
 def evaluate(predicate: Predicate, rows: Rows, *, index_hits: Mapping[IndexQuery, Answers] | None = None) -> Answers:
     """One answer per row of a batch or table, for a predicate that is bound to its schema.
 
-    `index_hits` answers each index query of the predicate: only a search index can.
+    `index_hits` answers each index query of the predicate: only a search index can. Terms are evaluated from left to right
+    and, as in Spark, a text is converted only where the terms before it leave the answer open.
     """
+    return _evaluate(predicate, rows, index_hits or {}, None)
+
+
+def _evaluate(predicate: Predicate, rows: Rows, hits: Mapping[IndexQuery, Answers], needed: Answers | None) -> Answers:
+    """The answers, where they are `needed`; anything elsewhere."""
     match predicate:
         case And(terms):
-            return reduce(pc.and_kleene, (evaluate(term, rows, index_hits=index_hits) for term in terms))
+            return _in_turn(terms, rows, hits, needed, combine=pc.and_kleene, decisive=False)
         case Or(terms):
-            return reduce(pc.or_kleene, (evaluate(term, rows, index_hits=index_hits) for term in terms))
+            return _in_turn(terms, rows, hits, needed, combine=pc.or_kleene, decisive=True)
         case Not(term):
-            return pc.invert(evaluate(term, rows, index_hits=index_hits))
+            return pc.invert(_evaluate(term, rows, hits, needed))
         case Literal(value):
             return pa.repeat(pa.scalar(value, pa.bool_()), rows.num_rows)
         case IndexQuery():
-            return _hits(predicate, index_hits or {})
+            return _hits(predicate, hits)
         case _:
-            return evaluate_leaf(predicate, _values(predicate.operand, rows))
+            return evaluate_leaf(predicate, _values(predicate.operand, rows, needed))
+
+
+def _in_turn(
+    terms: Sequence[Predicate],
+    rows: Rows,
+    hits: Mapping[IndexQuery, Answers],
+    needed: Answers | None,
+    *,
+    combine: Callable[[Answers, Answers], Answers],
+    decisive: bool,
+) -> Answers:
+    answers = _evaluate(terms[0], rows, hits, needed)
+    for term in terms[1:]:
+        open_ = needed
+        if casts(term):
+            undecided = pc.fill_null(pc.not_equal(answers, pa.scalar(decisive)), fill_value=True)
+            open_ = undecided if needed is None else pc.and_(needed, undecided)
+        answers = combine(answers, _evaluate(term, rows, hits, open_))
+    return answers
 
 
 def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Answers:  # noqa: PLR0911  (one per leaf)
@@ -95,15 +121,25 @@ def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Answe
             assert_never(leaf)
 
 
-def _values(operand: Operand, rows: Rows) -> pa.Array | pa.ChunkedArray:
+def _values(operand: Operand, rows: Rows, needed: Answers | None) -> pa.Array | pa.ChunkedArray:
     values = rows.column(operand.name)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if not isinstance(operand, Cast):
         return values
+    if needed is not None:
+        values = pc.if_else(needed, values, None)
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    return cast_array(values, operand.type, time_zone=operand.time_zone)
+    return converted(values, operand)
+
+
+def converted(values: pa.Array, cast: Cast) -> pa.Array:
+    """The values of a column in the type of a cast."""
+    if cast.mode is CastMode.LEGACY:
+        raise AssertionError("a cast without ANSI rules is evaluated only where the log proves it equal to TRY_CAST")
+    convert = try_cast_array if cast.mode is CastMode.TRY else cast_array
+    return convert(values, cast.type, time_zone=cast.time_zone)
 
 
 def _compare(values: pa.Array, op: Op, value: pa.Scalar) -> Answers:

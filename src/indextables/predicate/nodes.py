@@ -44,15 +44,25 @@ class Column(msgspec.Struct, frozen=True):
     name: str
 
 
-class Cast(msgspec.Struct, frozen=True):
-    """A column converted row by row, where Spark converts the column and not the literal: `name = 1` on strings.
+class CastMode(Enum):
+    """What becomes of a text that does not spell a value of the type: an error, or null.
 
-    Only binding makes these. A value that cannot be converted is an error at run time, as it is in Spark.
+    LEGACY is Spark's CAST with `spark.sql.ansi.enabled=false`: null as well, but `1.5` is the integer 1. Only plans of
+    Spark have it, and it is not evaluated: see `read.casts`.
     """
+
+    ANSI = "CAST"
+    TRY = "TRY_CAST"
+    LEGACY = "CAST (not ANSI)"
+
+
+class Cast(msgspec.Struct, frozen=True):
+    """A column converted row by row: `CAST(name AS INT) = 1`, and `name = 1` on strings, where Spark converts the column."""
 
     name: str
     type: pa.DataType
     time_zone: str = "UTC"
+    mode: CastMode = CastMode.ANSI
 
 
 Operand = Column | Cast
@@ -202,6 +212,16 @@ def columns(predicate: Predicate) -> set[str]:
     ['a', 'b']
     """
     return {leaf.operand.name for leaf in leaves(predicate) if not isinstance(leaf, IndexQuery | Literal)}
+
+
+def casts(predicate: Predicate) -> set[Cast]:
+    """The columns that are converted.
+
+    >>> casts(IsNull(Cast("a", pa.int32()))) == {Cast("a", pa.int32())}
+    True
+    """
+    found = (leaf.operand for leaf in leaves(predicate) if not isinstance(leaf, IndexQuery | Literal))
+    return {operand for operand in found if isinstance(operand, Cast)}
 
 
 def index_queries(predicate: Predicate) -> list[IndexQuery]:

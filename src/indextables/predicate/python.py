@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from indextables.predicate import nodes
 from indextables.predicate.literals import literal, whole_text
-from indextables.predicate.nodes import Column, Comparison, IndexQuery, Op, Predicate
+from indextables.predicate.nodes import Cast, CastMode, Column, Comparison, IndexQuery, Op, Operand, Predicate
+from indextables.schema import parse_type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnExpression:
-    """A column that comparisons turn into predicates."""
+    """A column, or a column in another type, that comparisons turn into predicates."""
 
-    name: str
+    operand: Operand
 
     def __eq__(self, value: object) -> Comparison:  # type: ignore[override]  # a condition, as on Spark's columns
         return self._compare(Op.EQ, value)
@@ -40,38 +41,50 @@ class ColumnExpression:
 
     def eq_null_safe(self, value: object) -> Predicate:
         """`<=>`: like `==`, but null equals null."""
-        return nodes.NullSafeEqual(Column(self.name), literal(value))
+        return nodes.NullSafeEqual(self.operand, literal(value))
 
     def isin(self, *values: object) -> Predicate:
-        return nodes.In(Column(self.name), tuple(map(literal, values)))
+        return nodes.In(self.operand, tuple(map(literal, values)))
 
     def between(self, low: object, high: object) -> Predicate:
         """From low to high, both included."""
         return (self >= low) & (self <= high)
 
     def is_null(self) -> Predicate:
-        return nodes.IsNull(Column(self.name))
+        return nodes.IsNull(self.operand)
 
     def is_not_null(self) -> Predicate:
         return ~self.is_null()
 
     def startswith(self, text: str) -> Predicate:
-        return nodes.StartsWith(Column(self.name), whole_text(text))
+        return nodes.StartsWith(self.operand, whole_text(text))
 
     def endswith(self, text: str) -> Predicate:
-        return nodes.EndsWith(Column(self.name), whole_text(text))
+        return nodes.EndsWith(self.operand, whole_text(text))
 
     def contains(self, text: str) -> Predicate:
-        return nodes.Contains(Column(self.name), whole_text(text))
+        return nodes.Contains(self.operand, whole_text(text))
 
     def like(self, pattern: str, *, escape: str = "\\") -> Predicate:
-        return nodes.Like(Column(self.name), whole_text(pattern), escape)
+        return nodes.Like(self.operand, whole_text(pattern), escape)
 
     def indexquery(self, query: str) -> Predicate:
-        return IndexQuery(self.name, query)
+        return IndexQuery(self.operand.name, query)
+
+    def cast(self, type_: str) -> "ColumnExpression":
+        """The column in another type, by the rules of CAST: a text that does not spell a value of it is an error.
+
+        >>> col("month").cast("int").between(1, 3) == col("month").cast("integer").between(1, 3)
+        True
+        """
+        return ColumnExpression(Cast(self.operand.name, parse_type(type_)))
+
+    def try_cast(self, type_: str) -> "ColumnExpression":
+        """The same by the rules of TRY_CAST: such a text is null."""
+        return ColumnExpression(Cast(self.operand.name, parse_type(type_), mode=CastMode.TRY))
 
     def _compare(self, op: Op, value: object) -> Comparison:
-        return Comparison(Column(self.name), op, literal(value))
+        return Comparison(self.operand, op, literal(value))
 
 
 def col(name: str) -> ColumnExpression:
@@ -80,4 +93,4 @@ def col(name: str) -> ColumnExpression:
     >>> col("ts").is_null()
     IsNull(operand=Column(name='ts'))
     """
-    return ColumnExpression(name)
+    return ColumnExpression(Column(name))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from indextables.predicate.nodes import (
     And,
     Cast,
+    CastMode,
     Column,
     Comparison,
     Contains,
@@ -31,7 +32,7 @@ from indextables.predicate.nodes import (
     Predicate,
     StartsWith,
 )
-from indextables.schema import type_name
+from indextables.schema import sql_type_name, type_name
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Words that would be read as something else than a name.
@@ -48,7 +49,7 @@ _TYPE_WORD = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
 
 
 def to_sql(predicate: Predicate) -> str:
-    """The predicate as text; `parse(to_sql(p)) == p` for every predicate that is not bound to casts."""
+    """The predicate as text; `parse(to_sql(p)) == p` for every predicate, but for the time zone of its casts."""
     match predicate:
         case And(terms):
             return " AND ".join(_grouped(term, Or | And) for term in terms)
@@ -137,8 +138,9 @@ def _operand(operand: Operand) -> str:
     match operand:
         case Column(name):
             return name_sql(name)
-        case Cast(name, kind):
-            return f"CAST({name_sql(name)} AS {type_name(kind).upper()})"
+        case Cast(name, kind, _, mode):
+            word = "TRY_CAST" if mode is CastMode.TRY else "CAST"
+            return f"{word}({name_sql(name)} AS {sql_type_name(kind)})"
         case _:
             assert_never(operand)
 

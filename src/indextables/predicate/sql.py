@@ -17,19 +17,26 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from indextables.errors import CastInvalidInputError, InvalidPredicateError, PredicateError, UnsupportedOperatorError
+from indextables.errors import (
+    CastInvalidInputError,
+    InvalidPredicateError,
+    PredicateError,
+    SchemaError,
+    UnsupportedOperatorError,
+)
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.dialect import Dialect
 from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
-from indextables.predicate.nodes import Column, Comparison, IndexQuery, Literal, Op, Predicate
+from indextables.predicate.nodes import Cast, CastMode, Column, Comparison, IndexQuery, Literal, Op, Operand, Predicate
+from indextables.schema import parse_type
 
 MAX_LENGTH = 250_000
 MAX_DEPTH = 25  # sqlglot takes up to 30 frames a level, and Python has 1,000
 UNDERSTOOD = (
     "=, <>, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS [NOT] NULL, startswith(), endswith(), contains(), INDEXQUERY, "
-    "AND, OR and NOT between columns and literals"
+    "AND, OR and NOT between columns, which CAST and TRY_CAST may convert, and literals"
 )
 _ANY_FIELD = "\0*"
 
@@ -49,6 +56,7 @@ _TIMES = {
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
 }
+_TYPES = {**_WHOLE_NUMBERS, **_FRACTIONS, **_TIMES, exp.DType.BOOLEAN: pa.bool_(), exp.DType.TEXT: pa.string()}
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
@@ -156,8 +164,8 @@ class _Reader:
                 return Literal(bool(node.this))
             case exp.Null():
                 return nodes.UNKNOWN
-            case exp.Column():
-                return Comparison(self.column(node), Op.EQ, pa.scalar(True))
+            case exp.Column() | exp.Cast():
+                return Comparison(self.operand(node), Op.EQ, pa.scalar(True))
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
                 return self.comparison(node, _OPS[type(node)])
             case exp.NullSafeEQ():
@@ -165,17 +173,17 @@ class _Reader:
             case exp.In():
                 return self.membership(node)
             case exp.Between() if not node.args.get("symmetric"):
-                column = self.column(node.this)
+                column = self.operand(node.this)
                 low, high = self.value(node.args["low"]), self.value(node.args["high"])
                 return Comparison(column, Op.GE, low) & Comparison(column, Op.LE, high)
             case exp.Is():
                 return self.state(node)
             case exp.StartsWith():
-                return nodes.StartsWith(self.column(node.this), self.string(node.expression))
+                return nodes.StartsWith(self.operand(node.this), self.string(node.expression))
             case exp.EndsWith():
-                return nodes.EndsWith(self.column(node.this), self.string(node.expression))
+                return nodes.EndsWith(self.operand(node.this), self.string(node.expression))
             case exp.Contains():
-                return nodes.Contains(self.column(node.this), self.string(node.expression))
+                return nodes.Contains(self.operand(node.this), self.string(node.expression))
             case exp.Like():
                 return self.like(node)
             case exp.Escape(this=exp.Like() as like):
@@ -191,9 +199,9 @@ class _Reader:
 
     def comparison(self, node: exp.Expr, op: Op) -> Predicate:
         if _is_column(node.this):
-            return Comparison(self.column(node.this), op, self.value(node.expression))
+            return Comparison(self.operand(node.this), op, self.value(node.expression))
         if _is_column(node.expression):
-            return Comparison(self.column(node.expression), op.flipped, self.value(node.this))
+            return Comparison(self.operand(node.expression), op.flipped, self.value(node.this))
         left, right = self.value(node.this), self.value(node.expression)
         if left.type == right.type:  # `1 = 1`, as programs write it
             return Literal(evaluate_leaf(Comparison(Column(""), op, right), pa.array([left]))[0].as_py())
@@ -201,24 +209,24 @@ class _Reader:
 
     def null_safe_equal(self, node: exp.Expr) -> Predicate:
         column, value = (node.this, node.expression) if _is_column(node.this) else (node.expression, node.this)
-        return nodes.NullSafeEqual(self.column(column), self.value(value))
+        return nodes.NullSafeEqual(self.operand(column), self.value(value))
 
     def membership(self, node: exp.In) -> Predicate:
         if not node.expressions:
             raise self.unsupported(node, "IN needs a list of literals")
-        return nodes.In(self.column(node.this), tuple(map(self.value, node.expressions)))
+        return nodes.In(self.operand(node.this), tuple(map(self.value, node.expressions)))
 
     def state(self, node: exp.Is) -> Predicate:
         match node.expression:
             case exp.Null():
-                return nodes.IsNull(self.column(node.this))
+                return nodes.IsNull(self.operand(node.this))
             case exp.Boolean() as value:
-                return nodes.NullSafeEqual(self.column(node.this), pa.scalar(bool(value.this)))
+                return nodes.NullSafeEqual(self.operand(node.this), pa.scalar(bool(value.this)))
             case _:
                 raise self.unsupported(node)
 
     def like(self, node: exp.Like, escape: str = "\\") -> Predicate:
-        like = nodes.Like(self.column(node.this), self.string(node.expression), escape)
+        like = nodes.Like(self.operand(node.this), self.string(node.expression), escape)
         return nodes.Not(like) if node.args.get("negate") else like
 
     def escape(self, node: exp.Expr) -> str:
@@ -239,6 +247,24 @@ class _Reader:
     def field(self, node: exp.Expr) -> str | None:
         name = self.column(node).name
         return None if name == _ANY_FIELD else name
+
+    def operand(self, node: exp.Expr) -> Operand:
+        """A column, or a column in another type."""
+        match node.unnest():
+            case exp.Cast(this=of) as cast_ if not cast_.args.get("format"):
+                mode = CastMode.TRY if cast_.args.get("safe") else CastMode.ANSI
+                return Cast(self.column(of).name, self.type(cast_), mode=mode)
+            case _:
+                return self.column(node)
+
+    def type(self, node: exp.Cast) -> pa.DataType:
+        kind = _TYPES.get(node.to.this)
+        if kind is not None:
+            return kind
+        try:
+            return parse_type(node.to.sql("spark"))
+        except SchemaError:
+            raise self.unsupported(node, f"{node.to.sql('spark')} is not a type of a column") from None
 
     def column(self, node: exp.Expr) -> Column:
         match node:
@@ -337,7 +363,8 @@ def _plain_number(digits: str) -> pa.Scalar:
 
 
 def _is_column(node: exp.Expr) -> bool:
-    return isinstance(node.unnest(), exp.Column)
+    plain = node.unnest()
+    return isinstance(plain.this.unnest() if isinstance(plain, exp.Cast) else plain, exp.Column)
 
 
 def _chain(node: exp.Connector) -> list[exp.Expr]:

@@ -28,13 +28,14 @@ import pyarrow.compute as pc
 from indextables.errors import PredicateError
 from indextables.predicate import flags
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage, Fact
-from indextables.predicate.cast import cast_array
+from indextables.predicate.cast import try_cast_array
 from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.flags import Flag
 from indextables.predicate.neighbours import after_prefix, successor
 from indextables.predicate.nodes import (
     And,
     Cast,
+    CastMode,
     ColumnLeaf,
     Comparison,
     In,
@@ -70,12 +71,15 @@ def judge(predicate: Predicate, bounds: Bounds) -> pa.UInt8Array:
 
 @dataclass(frozen=True, slots=True)
 class _Bits:
+    """`fallible`: to evaluate the predicate on some row may be an error, as casting a text may be."""
+
     possible: Flag
     certain: Flag
+    fallible: Flag = False
 
     @property
     def negated(self) -> "_Bits":
-        return _Bits(flags.not_(self.certain), flags.not_(self.possible))
+        return _Bits(flags.not_(self.certain), flags.not_(self.possible), self.fallible)
 
 
 _FEW = 8  # up to so many values, comparing with each is as quick as searching
@@ -104,16 +108,27 @@ def _judge(predicate: Predicate, bounds: Bounds) -> _Bits:
 
 
 def _both(one: _Bits, other: _Bits) -> _Bits:
-    return _Bits(flags.and_(one.possible, other.possible), flags.and_(one.certain, other.certain))
+    return _Bits(
+        flags.and_(one.possible, other.possible),
+        flags.and_(one.certain, other.certain),
+        flags.or_(one.fallible, flags.and_(one.possible, other.fallible)),
+    )
 
 
 def _either(one: _Bits, other: _Bits) -> _Bits:
-    return _Bits(flags.or_(one.possible, other.possible), flags.or_(one.certain, other.certain))
+    """Certain by the second alone only where the first, which is evaluated before it, is no error."""
+    return _Bits(
+        flags.or_(one.possible, other.possible),
+        flags.or_(one.certain, flags.and_(other.certain, flags.not_(one.fallible))),
+        flags.or_(one.fallible, flags.and_(flags.not_(one.certain), other.fallible)),
+    )
 
 
 def _judge_leaf(leaf: ColumnLeaf, bounds: Bounds, *, negated: bool) -> _Bits:
     facts = bounds.facts(leaf.operand.name)
     may_be_null, may_be_value = flags.all_of(map(_may_be_null, facts)), flags.all_of(map(_may_be_value, facts))
+    if isinstance(leaf.operand, Cast):
+        return _judge_cast(leaf, leaf.operand, facts, may_be_null, may_be_value, wanted=not negated)
     match leaf:
         case IsNull():
             bits = _Bits(may_be_null, flags.not_(may_be_value))
@@ -126,6 +141,59 @@ def _judge_leaf(leaf: ColumnLeaf, bounds: Bounds, *, negated: bool) -> _Bits:
             bits = _judge_values(leaf, facts)
             bits = bits.negated if negated else bits
             return _Bits(flags.and_(bits.possible, may_be_value), flags.and_(bits.certain, flags.not_(may_be_null)))
+
+
+def _judge_cast(
+    leaf: ColumnLeaf, cast: Cast, facts: Sequence[Fact], may_be_null: Flag, may_be_value: Flag, *, wanted: bool
+) -> _Bits:
+    """A test of a converted column: known where all values of a file are one and the same, and that can be converted.
+
+    The order of texts is not that of what they spell, so bounds that differ tell nothing.
+    """
+    of_null = evaluate_leaf(leaf, pa.nulls(1, cast.type))[0].as_py() is wanted
+    possible: Flag = True
+    certain: Flag = False
+    converted: Flag = False
+    for fact in facts:
+        is_known, holds = _single_converted(leaf, cast, fact, wanted=wanted)
+        possible = flags.and_(possible, flags.or_(holds, flags.not_(is_known)))
+        certain = flags.or_(certain, flags.and_(holds, is_known))
+        converted = flags.or_(converted, is_known)
+    return _Bits(
+        flags.or_(flags.and_(may_be_value, possible), flags.and_(may_be_null, of_null)),
+        flags.and_(
+            flags.or_(flags.not_(may_be_value), certain),
+            flags.or_(flags.not_(may_be_null), of_null),
+        ),
+        fallible=flags.and_(may_be_value, flags.not_(converted)) if _is_fallible(cast) else False,
+    )
+
+
+def _is_fallible(cast: Cast) -> bool:
+    return cast.mode is CastMode.ANSI and not pa.types.is_string(cast.type)
+
+
+def _single_converted(leaf: ColumnLeaf, cast: Cast, fact: Fact, *, wanted: bool) -> tuple[Flag, Flag]:
+    """Where the only value of a file is known with its conversion, and where the test then has the wanted answer."""
+    if isinstance(fact, ColumnImage) or cast.mode is CastMode.LEGACY:
+        return False, False
+    try:
+        known = _single(fact)
+        distinct = pc.if_else(known, _plain(fact.lower), None).dictionary_encode()
+        converted = try_cast_array(distinct.dictionary, cast.type, time_zone=cast.time_zone)
+        answers = pc.fill_null(pc.equal(evaluate_leaf(leaf, converted), pa.scalar(wanted)), fill_value=False)
+    except (pa.ArrowException, PredicateError):
+        return False, False  # a fact of another type than the column
+    readable = flags.flat(pc.fill_null(pc.is_valid(converted).take(distinct.indices), fill_value=False))
+    holds = flags.flat(pc.fill_null(answers.take(distinct.indices), fill_value=False))
+    return flags.and_(known, readable if cast.mode is CastMode.ANSI else True), holds
+
+
+def only_values(fact: ColumnBounds, files: int) -> tuple[pa.Array, pa.BooleanArray]:
+    """The value of each file that has only one, null where all are null, and for which files this is known."""
+    single = flags.spread(_single(fact), files)
+    values = pc.if_else(single, _plain(fact.lower), None)
+    return values, pc.or_(single, flags.spread(flags.not_(_may_be_value(fact)), files))
 
 
 def _may_be_null(fact: Fact) -> Flag:
@@ -180,15 +248,15 @@ def _judge_fact(leaf: ColumnLeaf, fact: Fact) -> _Bits:
             case _:
                 assert_never(fact)
     except (pa.ArrowException, PredicateError):
-        return _SOMETIMES  # a fact of another type than the column, or a text that a cast cannot read: it tells nothing
+        return _SOMETIMES  # a fact of another type than the column tells nothing
 
 
 def _judge_image(leaf: ColumnLeaf, fact: ColumnImage) -> _Bits:
     match leaf:
-        case Comparison(operand, Op.EQ | Op.NE, value) if not isinstance(operand, Cast):
+        case Comparison(_, Op.EQ | Op.NE, value):
             bits = _among_images([value], fact)
             return bits.negated if leaf.op is Op.NE else bits
-        case In(operand, values) if not isinstance(operand, Cast):
+        case In(_, values):
             return _among_images(values, fact)
         case _:
             return _SOMETIMES
@@ -205,8 +273,6 @@ def _image_known(fact: ColumnImage) -> Flag:
 
 
 def _judge_range(leaf: ColumnLeaf, fact: ColumnBounds) -> _Bits:
-    if isinstance(leaf.operand, Cast):
-        return _judge_single(leaf, fact)
     match leaf:
         case Comparison(_, op, value):
             return _judge_comparison(op, value, fact)
@@ -294,9 +360,6 @@ def _within_reach(values: pa.Array, fact: ColumnBounds) -> Flag:
 def _judge_single(leaf: ColumnLeaf, fact: ColumnBounds) -> _Bits:
     """Any test at all, in the files where all values are the same one."""
     values, single = _plain(fact.lower), _single(fact)
-    if isinstance(leaf.operand, Cast):
-        one_value = pc.if_else(single, values, None)
-        values = cast_array(one_value, leaf.operand.type, time_zone=leaf.operand.time_zone)
     holds = flags.filled(flags.flat(evaluate_leaf(leaf, values)), unknown=False)
     return _Bits(possible=flags.or_(holds, flags.not_(single)), certain=flags.and_(holds, single))
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from indextables.errors import PredicateError
 from indextables.predicate import Literal, Predicate, bind, conjunction, disjunction, distinct_conjunction, to_sql
-from indextables.predicate.written import as_written
+from indextables.read.casts import proved_terms
 from indextables.spark.asked import Asked
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
 from indextables.spark.java import (
@@ -175,8 +175,9 @@ def _together(asked: Asked, wanted: Predicate) -> str:
     """What the scan asks for already and what is wanted, as text, if it is understood when it is read again."""
     snapshot = settled(asked)
     before = replace(asked, query=None).question(snapshot).predicate
-    whole = distinct_conjunction(before, bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone))
-    text = to_sql(as_written(whole))
+    bound = bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone)
+    whole = distinct_conjunction(before, proved_terms(bound, snapshot, where=before))
+    text = to_sql(whole)
     again = replace(asked, where=text, query=None).question(snapshot)
     if repr(again.predicate) != repr(whole):
         raise NotUnderstoodError

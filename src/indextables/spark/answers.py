@@ -18,6 +18,7 @@ from indextables.log.actions import Metadata
 from indextables.predicate import distinct_conjunction
 from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
 from indextables.read.at_hand import is_counted
+from indextables.read.casts import proved
 from indextables.read.extremes import extremes_from_log, merged_extreme
 from indextables.read.plan import ScanPlan, plan_scan
 from indextables.schema import column_named
@@ -107,7 +108,10 @@ class _Table:
     def of(cls, query: TableQuery, *, by_index: bool) -> "_Table":
         snapshot = settled(query.asked)
         question = query.asked.question(snapshot, [])
-        predicate = distinct_conjunction(question.predicate, bound(query, question.schema))
+        condition = proved(bound(query, question.schema), snapshot, where=question.predicate)
+        if condition is None:
+            raise NotUnderstoodError
+        predicate = distinct_conjunction(question.predicate, condition)
         return cls(query.asked, plan_scan(snapshot, replace(question, predicate=predicate)), by_index)
 
     @property

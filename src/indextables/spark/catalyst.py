@@ -12,10 +12,23 @@ from typing import Any, Self
 import pyarrow as pa
 
 from indextables.errors import PredicateError
-from indextables.predicate import Column, IndexQuery, Like, Not, Predicate, bind, col, conjunction, disjunction
+from indextables.predicate import (
+    Cast,
+    CastMode,
+    Column,
+    IndexQuery,
+    Like,
+    Not,
+    Predicate,
+    bind,
+    col,
+    conjunction,
+    disjunction,
+)
 from indextables.predicate import Literal as Known
 from indextables.predicate.coerce import common_type
 from indextables.predicate.literals import TIMESTAMP
+from indextables.predicate.nodes import Operand
 from indextables.predicate.python import ColumnExpression
 from indextables.schema import type_named
 from indextables.spark.asked import Asked
@@ -142,9 +155,9 @@ class Conditions:
             case "Not":
                 return Not(self.predicate(node.child()))
             case "IsNull":
-                return col(self.query.column(node.child())).is_null()
+                return ColumnExpression(self.operand(node.child())).is_null()
             case "IsNotNull":
-                return Not(col(self.query.column(node.child())).is_null())
+                return Not(ColumnExpression(self.operand(node.child())).is_null())
             case "Literal" if node.dataType().typeName() == "boolean":
                 return Known(node.value())
             case "Coalesce":
@@ -154,45 +167,46 @@ class Conditions:
             case "AttributeReference" if node.dataType().typeName() == "boolean":
                 return col(self.query.column(node)) == True  # noqa: E712 - it makes a predicate
             case "In":
-                return col(self.operand(node.value())).isin(*self.values(node.value(), sequence(node.list())))
+                values = [scalar(each, arrow_type(node.value())) for each in sequence(node.list())]
+                return ColumnExpression(self.operand(node.value())).isin(*values)
             case name if name in _COMPARISONS:
                 return self.comparison(name, node.left(), node.right())
             case name if name in _TEXT:
-                return _TEXT[name](col(self.text_column(node.left())), text(node.right()))
+                return _TEXT[name](ColumnExpression(self.text_operand(node.left())), text(node.right()))
             case "Like":
-                return Like(Column(self.text_column(node.left())), text(node.right()), str(node.escapeChar()))
+                return Like(self.text_operand(node.left()), text(node.right()), str(node.escapeChar()))
         raise NotUnderstoodError
 
     def comparison(self, name: str, left: Java, right: Java) -> Predicate:
         if kind(left) == "Literal":
             return self.comparison(_FLIPPED.get(name, name), right, left)
-        (value,) = self.values(left, [right])
-        return _COMPARISONS[name](col(self.operand(left)), value)
+        return _COMPARISONS[name](ColumnExpression(self.operand(left)), scalar(right, arrow_type(left)))
 
-    def operand(self, node: Java) -> str:
-        """A column, or a column in the type in which Spark compares it, which binding finds by itself."""
-        return self.query.column(node.child() if kind(node) == "Cast" else node)
-
-    def values(self, operand: Java, literals: list[Java]) -> list[pa.Scalar]:
-        """The literals, if comparing with them means converting the column just as this plan does."""
-        compared = arrow_type(operand)
-        if kind(operand) == "Cast":
-            own = arrow_type(operand.child())
-            if common_type(own, compared) != compared or (pa.types.is_string(own) and own != compared):
+    def operand(self, node: Java) -> Operand:
+        """A column, or a column in another type: where Spark only widens it, binding gives the column itself."""
+        if kind(node) != "Cast":
+            return Column(self.query.column(node))
+        child, target = node.child(), arrow_type(node)
+        inner, own = self.operand(child), arrow_type(child)
+        if isinstance(inner, Cast):  # CAST(CAST(s AS INT) AS BIGINT): the literal is compared in the wider type
+            if not _is_wider(own, target):
                 raise NotUnderstoodError
-            if compared == TIMESTAMP and not self.is_in_zone(operand):
-                raise NotUnderstoodError
-        return [scalar(literal, compared) for literal in literals]
+            return inner
+        if TIMESTAMP in {own, target} and own != target and not self.is_in_zone(node):
+            raise NotUnderstoodError
+        if not (pa.types.is_string(own) or _is_wider(own, target) or _is_day(own, target) or _is_spelled(own, target)):
+            raise NotUnderstoodError
+        return inner if own == target else Cast(inner.name, target, mode=CastMode[str(node.evalMode().toString())])
 
     def is_in_zone(self, cast: Java) -> bool:
         """Whether a conversion to moments is in the time zone of the scan; a session may have changed its own since."""
         zone = cast.timeZoneId()
         return bool(zone.isDefined() and zone.get() == self.query.asked.time_zone)
 
-    def text_column(self, node: Java) -> str:
+    def text_operand(self, node: Java) -> Operand:
         if arrow_type(node) != pa.string():
             raise NotUnderstoodError
-        return self.query.column(node)
+        return self.operand(node)
 
     def search_or_false(self, children: list[Java]) -> Predicate:
         """A search, false where an outer join has no row to search; of a scan's own rows it is the search."""
@@ -201,6 +215,19 @@ class Conditions:
             if search.exprId().id() in self.query.searches and otherwise.value() is False:
                 return self.query.searches[search.exprId().id()]
         raise NotUnderstoodError
+
+
+def _is_wider(own: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark itself casts so to compare: every value has its place among those of the other type."""
+    return not pa.types.is_string(own) and common_type(own, target) == target
+
+
+def _is_day(own: pa.DataType, target: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(own) and pa.types.is_date(target))
+
+
+def _is_spelled(own: pa.DataType, target: pa.DataType) -> bool:
+    return bool((pa.types.is_integer(own) or pa.types.is_boolean(own)) and pa.types.is_string(target))
 
 
 def arrow_type(expression: Java) -> pa.DataType:

@@ -11,7 +11,6 @@ from indextables.config import canonical
 from indextables.errors import ConfigError, InvalidPredicateError
 from indextables.log import Snapshot
 from indextables.predicate import read, to_sql
-from indextables.predicate.written import as_written
 from indextables.read.question import Question
 from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
@@ -131,9 +130,9 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
 
 def _text_of(question: Question) -> str:
     """The predicate as text, if the text means the same when it is read again."""
-    text = to_sql(as_written(question.predicate))
+    text = to_sql(question.predicate)
     if repr(read(text, question.schema)) != repr(question.predicate):
-        reason = "it converts a text column to decimals"
+        reason = "its text would be read as another one"
         raise InvalidPredicateError(
             f"the condition {text} cannot be handed to Spark: {reason}; filter the frame instead",
             predicate=text,

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
-from indextables.predicate import to_sql
+from indextables.predicate import CastMode, casts, to_sql
 from indextables.spark.catalog import Entry, quoted, view_of_relation
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.fills import rows_of
@@ -92,11 +92,15 @@ def _replaced(spark: Any, plan: Java, options: Mapping[str, str]) -> str | None:
     rows = load(spark, options).alias(str(sequence(target.multipartIdentifier())[-1]))
     filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
     chosen = simplified(plan_of(frame_over(filters(criteria.cond(), plan_of(rows)), spark)), spark)
+    instead = "compare partition columns with values of their types that do not depend on the time"
+    refusal = _unsupported(f"REPLACE WHERE {criteria.cond().sql()}", instead)
     try:
-        return to_sql(Conditions(understood(chosen.child())).predicate(chosen.condition()))
+        condition = Conditions(understood(chosen.child())).predicate(chosen.condition())
     except NotUnderstoodError:
-        instead = "compare partition columns with values of their types that do not depend on the time"
-        raise _unsupported(f"REPLACE WHERE {criteria.cond().sql()}", instead) from None
+        raise refusal from None
+    if any(cast.mode is CastMode.LEGACY for cast in casts(condition)):
+        raise refusal  # a text that is no number is null to Spark, and an error to us
+    return to_sql(condition)
 
 
 def _as_append(spark: Any, plan: Java) -> Java:

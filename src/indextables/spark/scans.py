@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from indextables.log import Snapshot
 from indextables.predicate import Predicate, distinct_conjunction
 from indextables.read.at_hand import has_few_rows
+from indextables.read.casts import proved
 from indextables.read.plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.question import Question
 from indextables.read.scan import Scan
@@ -47,7 +49,7 @@ class TableScan:
         wanted = [name for number, name in columns.items() if number in needed.columns] or names[:1]
         searches = {name: search for name, search in asked.searched.items() if name in wanted}
         question = asked.question(snapshot, [name for name in wanted if name not in asked.searched])
-        terms, whole = _understood(relation, question, above)
+        terms, whole = _understood(relation, question, above, snapshot)
         question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
         judged = [name for number, name in columns.items() if number in needed.judged]
         plan, limit = plan_scan(snapshot, question), above.limit if whole else None
@@ -106,18 +108,18 @@ class TableScan:
         return pa.nulls(rows, schema.field(column_named(schema, name)).type)
 
 
-def _understood(relation: Relation, question: Question, above: Above) -> tuple[list[Predicate], bool]:
+def _understood(
+    relation: Relation, question: Question, above: Above, snapshot: Snapshot
+) -> tuple[list[Predicate], bool]:
     """The conditions that a scan can judge, bound to the table, and whether these are all of them."""
     terms = [term for condition in above.conditions for term in conjuncts(condition)]
-    if not terms:
-        return [], True
-    query = TableQuery.of(relation)
-    found = [_bound_term(term, query, question) for term in terms]
-    return [term for term in found if term is not None], None not in found
-
-
-def _bound_term(term: Java, query: TableQuery, question: Question) -> Predicate | None:
-    try:
-        return bound(replace(query, predicate=Conditions(query).predicate(term)), question.schema)
-    except NotUnderstoodError:
-        return None
+    query, found = TableQuery.of(relation), list[Predicate]()
+    for term in terms:
+        try:
+            written = bound(replace(query, predicate=Conditions(query).predicate(term)), question.schema)
+        except NotUnderstoodError:
+            continue
+        judged = proved(written, snapshot, where=distinct_conjunction(question.predicate, *found))
+        if judged is not None:
+            found.append(judged)
+    return found, len(found) == len(terms)

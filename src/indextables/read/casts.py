@@ -1,0 +1,111 @@
+"""Casts of text columns in the conditions of Spark's plans, proved by the log.
+
+To Spark, `month = 1` on a text column is `CAST(month AS BIGINT) = 1`, and a row whose month is no number is an error. A scan
+that leaves out rows and a count from the log must not hide that error. So a cast takes part in them only where the log knows
+all values and each of them can be converted: partition values, or columns with one value throughout each split. Such a cast
+is a TRY_CAST. Without ANSI rules, where an unreadable text is null, the log has to know that all the same: then `1.5` is 1.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import replace
+
+from indextables.log.facts import facts_about
+from indextables.log.snapshot import Snapshot
+from indextables.predicate import (
+    And,
+    Bounds,
+    Cast,
+    CastMode,
+    ColumnBounds,
+    IndexQuery,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    Verdict,
+    casts,
+    conjunction,
+    disjunction,
+)
+from indextables.predicate.cast import try_cast_array
+from indextables.predicate.verdict import only_values
+from indextables.read.prune import judge_splits
+
+_TRUE = Literal(value=True)
+
+
+def proved(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate | None:
+    """The predicate with TRY_CAST for CAST, if that is the same for all rows that may satisfy `where`; else None."""
+    unsure = {cast for cast in casts(predicate) if _is_unsure(cast, snapshot)}
+    if unsure:
+        judged = judge_splits(where, snapshot)
+        left = judged.parts.table.filter(pc.not_equal(judged.part_verdicts, int(Verdict.NEVER)))
+        bounds = facts_about({cast.name for cast in unsure}, left, snapshot.metadata)
+        if not all(_is_proved(cast, bounds) for cast in unsure):
+            return None
+    return _trying(predicate, unsure)
+
+
+def proved_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate:
+    """As much of the predicate as can be proved; it may be true for more rows. Terms are evaluated from left to right."""
+    if not casts(predicate):
+        return predicate
+    match predicate:
+        case And(terms):
+            kept: list[Predicate] = []
+            for term in terms:
+                kept.append(proved_terms(term, snapshot, where=conjunction(where, *kept)))
+            return conjunction(*(term for term in kept if term != _TRUE))
+        case Or(terms):
+            weaker = [proved_terms(term, snapshot, where=where) for term in terms]
+            return _TRUE if _TRUE in weaker else disjunction(*weaker)
+        case _:
+            known = proved(predicate, snapshot, where=where)
+            return _TRUE if known is None else known
+
+
+def _is_unsure(cast: Cast, snapshot: Snapshot) -> bool:
+    if not pa.types.is_string(snapshot.metadata.arrow_schema().field(cast.name).type):
+        return False
+    return cast.mode is not CastMode.TRY or not _is_exact(cast.type)
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    """Whether exactly those texts are read as values of the type that Spark reads so."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _is_proved(cast: Cast, bounds: Bounds) -> bool:
+    """Whether one fact or the other gives the only value of each file, and Spark converts these as TRY_CAST does."""
+    unknown = pa.repeat(pa.scalar(value=True), bounds.files)
+    for fact in bounds.facts(cast.name):
+        if isinstance(fact, ColumnBounds):
+            values, is_known = only_values(fact, bounds.files)
+            unknown = pc.and_(unknown, pc.invert(pc.and_(is_known, _is_settled(values, cast))))
+    return not pc.any(unknown).as_py()
+
+
+def _is_settled(values: pa.Array, cast: Cast) -> pa.BooleanArray:
+    """Whether TRY_CAST gives what Spark's cast of this mode gives; each distinct value is looked at once."""
+    encoded = values.dictionary_encode()
+    texts = encoded.dictionary
+    settled = pc.is_valid(try_cast_array(texts, cast.type, time_zone=cast.time_zone))
+    if cast.mode is not CastMode.ANSI and _is_exact(cast.type):
+        fraction = pc.match_substring(texts, ".")
+        settled = pc.or_(settled, pc.invert(fraction))
+    return pc.fill_null(settled.take(encoded.indices), fill_value=True)  # null is null in every mode
+
+
+def _trying(predicate: Predicate, proved_casts: set[Cast]) -> Predicate:
+    match predicate:
+        case And(terms) | Or(terms):
+            return replace(predicate, terms=tuple(_trying(term, proved_casts) for term in terms))
+        case Not(term):
+            return Not(_trying(term, proved_casts))
+        case IndexQuery() | Literal():
+            return predicate
+        case _ if predicate.operand in proved_casts:
+            return replace(predicate, operand=replace(predicate.operand, mode=CastMode.TRY))
+        case _:
+            return predicate
