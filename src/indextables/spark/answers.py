@@ -33,7 +33,7 @@ from indextables.spark.catalyst import (
     understood,
 )
 from indextables.spark.java import Java, UnknownIdsError, frame_over, jvm_of, kind, sequence
-from indextables.spark.local import local_node
+from indextables.spark.local import local_aggregate
 from indextables.spark.snapshots import scan_of, settled
 
 
@@ -56,7 +56,7 @@ def known_groups(frame: DataFrame, *, by_index: bool = False) -> DataFrame:
         plan = _simplified(frame)
         rows = _grouped(plan, by_index=by_index)
         spark = frame.sparkSession
-        return frame if rows is None else frame_over(local_node(spark, rows, plan.output()), spark)
+        return frame if rows is None else frame_over(local_aggregate(spark, rows, plan.aggregateExpressions()), spark)
     except _LEFT_TO_SPARK:
         return frame
 
