@@ -287,3 +287,10 @@ def test_debugging_shows_where_it_went_wrong() -> None:
 def test_the_page_about_the_command_line_is_up_to_date() -> None:
     page = Path(__file__).parents[2] / "docs" / "cli.md"
     assert page.read_text() == markdown(), "run `make docs`"
+
+
+@pytest.mark.parametrize("words", [["info"], ["count"], ["health"], ["merge"]])
+def test_a_location_that_cannot_be_used_is_refused(words: list[str]) -> None:
+    said = " ".join(run(*words, "hdfs://namenode/logs", code=1).stderr.split())
+    assert "'hdfs://namenode/logs' is not a location that indextables can use; HDFS" in said
+    assert "s3://" in said

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ConfigError, IndexTablesError, LayoutError, SchemaError, TableExistsError
+from indextables.errors import ConfigError, IndexTablesError, LayoutError, SchemaError, StorageError, TableExistsError
 
 pytestmark = pytest.mark.spark
 
@@ -201,6 +202,32 @@ def test_memory_is_not_shared_with_workers(spark: Any, logs: Any) -> None:
     for use in (lambda path: save(logs, path), spark.read.format("indextables").load):
         with pytest.raises(ConfigError, match="memory of one process"):
             use("memory://spark/logs")
+
+
+def test_locations_that_cannot_be_used_are_refused_everywhere(spark: Any, logs: Any) -> None:
+    ways: list[Callable[[str], object]] = [
+        spark.read.format("indextables").load,
+        *(partial(save, logs, mode=mode) for mode in ("append", "overwrite", "ignore", "error")),
+        lambda path: spark.sql(f"SELECT * FROM indextables.`{path}`"),
+        lambda path: spark.sql(f"MERGE SPLITS '{path}'"),
+        lambda path: spark.sql(f"CREATE TABLE refused USING indextables LOCATION '{path}'"),
+        lambda path: spark.sql(f"CREATE TABLE refused (a INT, b INT) USING indextables LOCATION '{path}'"),
+        lambda path: logs.write.format("indextables").option("path", path).saveAsTable("refused"),
+    ]
+    for path in ("hdfs://namenode:8020/t", "dbfs:/t", "file://elsewhere/t"):
+        for way in ways:
+            with pytest.raises(StorageError, match=f"{path}' is not a location that indextables can use"):
+                way(path)
+    assert not spark.catalog.tableExists("refused")
+
+
+def test_file_locations_are_local_paths(spark: Any, logs: Any, path: str) -> None:
+    save(logs, f"file:{path}")
+    save(logs, f"file://{path}", "append")
+    for location in (f"file:{path}", f"file://{path}", f"file://localhost{path}"):
+        assert IndexTable.open(location).path == path
+        assert len(spark.read.format("indextables").load(location).collect()) == 2 * logs.count()
+        assert spark.sql(f"SELECT * FROM indextables.`{location}`").count() == 2 * logs.count()
 
 
 def test_what_a_table_refuses(logs: Any, path: str) -> None:

@@ -11,6 +11,21 @@ from indextables.errors import StorageError, UnsafePathError
 
 CLOUD_SCHEMES = ("s3", "s3a", "abfs", "abfss", "az", "gs")
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
+_WITH_ACCOUNT = ("wasb", "wasbs", "abfs", "abfss")  # container@account: what is before the @ is no credential
+_INSTEAD = {
+    "hdfs": "HDFS and other Hadoop file systems are not supported",
+    "viewfs": "HDFS and other Hadoop file systems are not supported",
+    "webhdfs": "HDFS and other Hadoop file systems are not supported",
+    "dbfs": "for a mount of Databricks use the object store behind it, or its local path /dbfs/...",
+    "wasb": "for Azure storage use abfss://container@account.dfs.core.windows.net/path",
+    "wasbs": "for Azure storage use abfss://container@account.dfs.core.windows.net/path",
+    "adl": "for Azure storage use abfss://container@account.dfs.core.windows.net/path",
+    "http": "for a store that speaks S3 use s3://bucket/path and the setting s3.endpoint",
+    "https": "for a store that speaks S3 use s3://bucket/path and the setting s3.endpoint",
+    "s3n": "for S3 use s3://bucket/path",
+    "gcs": "for Google Cloud storage use gs://bucket/path",
+    "file": "a file: location is on this machine, file:///path, without a host",
+}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -45,14 +60,21 @@ class Location:
             case known if known in CLOUD_SCHEMES and container:
                 _refuse_credentials(known, container)
                 return cls(known, container, path.strip("/"))
-        raise StorageError(
-            f"{text!r} is not a location that indextables knows; "
-            f"use a local path, file://, memory:// or one of {', '.join(f'{s}://' for s in CLOUD_SCHEMES)}",
-            path=text,
-        )
+        raise _unknown(text, scheme[1].lower(), container)
 
     def __str__(self) -> str:
         return self.path if self.scheme == "file" else f"{self.scheme}://{self.container}/{self.path}".rstrip("/")
+
+
+def _unknown(text: str, scheme: str, container: str) -> StorageError:
+    """The error for a location that cannot be used, without the credentials that may be in it."""
+    user, _, host = container.rpartition("@")
+    is_account = scheme in _WITH_ACCOUNT and ":" not in user
+    shown = text if is_account or not user else text.replace(container, host, 1)
+    bucket = f"{scheme}:// needs a bucket or container: {scheme}://name/path" if scheme in CLOUD_SCHEMES else ""
+    works = f"use a local path, file:///path, or an object store: {', '.join(f'{s}://' for s in CLOUD_SCHEMES)}"
+    parts = (f"{shown!r} is not a location that indextables can use", _INSTEAD.get(scheme, bucket), works)
+    return StorageError("; ".join(part for part in parts if part), path=shown)
 
 
 def _refuse_credentials(scheme: str, container: str) -> None:
