@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
+from indextables.errors import SchemaError
 from tests.spark.samples import rows, written
 
 pytestmark = pytest.mark.spark
@@ -177,6 +178,14 @@ def test_a_limit_is_sparks(whole: Any) -> None:
 def test_groups_of_texts_with_a_collation_are_sparks(enabled: Any, tmp_path: Path) -> None:
     table = IndexTable.create(tmp_path / "t", pa.schema({"level": pa.string(), "n": pa.int64()}), partition_by="level")
     table.append(pa.table({"level": ["info", "INFO", "warn"], "n": [1, 2, 3]}))
-    read = enabled.read.format("indextables").schema("level string COLLATE UTF8_LCASE, n long")
-    groups = read.load(table.path).groupBy("level").count()
+    levels = enabled.read.format("indextables").load(table.path).selectExpr("level COLLATE UTF8_LCASE AS level", "n")
+    groups = levels.groupBy("level").count()
     assert sorted((row.level.lower(), row["count"]) for row in groups.collect()) == [("info", 2), ("warn", 1)]
+    assert levels.filter("level = 'INFO'").count() == 2
+
+
+def test_a_column_is_not_read_with_a_collation_that_the_table_has_not(enabled: Any, tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "t", pa.schema({"level": pa.string(), "n": pa.int64()}))
+    read = enabled.read.format("indextables").schema("level string COLLATE UTF8_LCASE, n long")
+    with pytest.raises(SchemaError, match="level"):
+        read.load(table.path)
