@@ -7,15 +7,21 @@ import pyarrow.compute as pc
 
 from indextables.layout import Coalescing
 from indextables.log.actions import Metadata
-from indextables.log.splits import partition_texts
+from indextables.log.splits import partition_terms, partition_texts
 from indextables.rewrite.packing import Limits, packed
 
 
 def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, limits: Limits) -> list[pa.Table]:
     """The small splits of small partitions of the current layout, those together that may share a split.
 
-    They are in the order of their values, so that neighbours end up in one split.
+    They are in the order of their values, so that neighbours end up in one split. One whose values the log does not tell is
+    left out.
     """
+    told = {
+        field.name
+        for field in metadata.layouts[metadata.current_spec_id].fields
+        if field.term in partition_terms(metadata)
+    }
     plain = pc.and_(splits["logical_partitions"].is_null(), pc.equal(splits["spec_id"], metadata.current_spec_id))
     own = splits.filter(pc.and_(plain, pc.less(splits["size"], limits.small)))
     if not len(own):
@@ -23,7 +29,7 @@ def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, 
     own = _in_order(own)
     groups: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
     for number, texts in enumerate(partition_texts(own, metadata)):
-        group = coalescing.group_of(texts, rows=0)
+        group = coalescing.group_of(texts, rows=0) if texts.keys() == told else None
         if group is not None:
             groups[*coalescing.common(texts).values(), group].append(number)
     sizes, rows = own["size"].to_pylist(), pc.fill_null(own["num_records"], 0).to_pylist()

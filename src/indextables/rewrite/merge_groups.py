@@ -160,8 +160,11 @@ def _merged(splits: pa.Table, plan: WritePlan) -> MergeGroup:
 def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     """Splits of any layout that become splits of the current one, each of about the wanted size."""
     refs = tuple(refs_to(splits))
-    rows, size = sum(ref.num_records or 0 for ref in refs), sum(ref.size for ref in refs)
-    target = min(max(1, rows * limits.target_size // max(1, size)), limits.max_records)
+    told = [ref for ref in refs if ref.num_records is not None]
+    rows, size = sum(ref.num_records or 0 for ref in told), sum(ref.size for ref in told)
+    target = limits.max_records
+    if told:
+        target = min(max(1, rows * limits.target_size // max(1, size)), target)
     config = replace(plan.config, target_records=target)
     plan = sharing_as(splits, replace(plan, config=config))
     return MergeGroup(splits=refs, plan=plan, merges=_merges(splits))

@@ -40,7 +40,7 @@ class TableProfile:
 def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> TableProfile:
     """The profile of some columns; a few splits are read for those that no layout of the table tells of."""
     splits, schema = snapshot.splits, snapshot.metadata.arrow_schema()
-    rows = int(pc.sum(splits["num_records"]).as_py() or 0)
+    rows = _rows(splits, opener)
     known = {column: _values_in_log(snapshot, column) for column in columns}
     untold = [column for column, values in known.items() if values is None]
     sampled = _sample(splits, untold, opener) if untold else {}
@@ -50,6 +50,25 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
         distinct = len(values) if values is not None else _distinct(sampled.get(column), rows)
         profiles[column] = ColumnProfile(column, schema.field(column).type, max(1, distinct), low, high)
     return TableProfile(rows, int(pc.sum(splits["size"]).as_py() or 0), profiles)
+
+
+def _rows(splits: pa.Table, opener: SplitOpener) -> int:
+    """The rows of all splits; where the log does not tell, about as many for their size as those of some of these splits."""
+    told, untold = (
+        splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
+    )
+    rows = int(pc.sum(told["num_records"]).as_py() or 0)
+    if not len(untold):
+        return rows
+    some = list(refs_to(_spread(untold)))
+    seen, size = sum(opener.open(split).num_rows for split in some), sum(split.size for split in some)
+    return rows + round(seen * int(pc.sum(untold["size"]).as_py()) / max(1, size))
+
+
+def _spread(splits: pa.Table) -> pa.Table:
+    """Some splits from all over the table."""
+    step = max(1, len(splits) // _SAMPLED_SPLITS)
+    return splits.take(list(range(0, len(splits), step))[:_SAMPLED_SPLITS])
 
 
 def _values_in_log(snapshot: Snapshot, column: str) -> pa.Array | None:
@@ -76,10 +95,8 @@ def _ends(splits: pa.Table, column: str) -> tuple[pa.Scalar | None, pa.Scalar | 
 
 def _sample(splits: pa.Table, columns: list[str], opener: SplitOpener) -> dict[str, pa.ChunkedArray]:
     """Some rows of splits from all over the table."""
-    step = max(1, len(splits) // _SAMPLED_SPLITS)
-    chosen = splits.take(list(range(0, len(splits), step))[:_SAMPLED_SPLITS])
     found: dict[str, list[pa.Array]] = {column: [] for column in columns}
-    for split in refs_to(chosen):
+    for split in refs_to(_spread(splits)):
         reader = opener.open(split)
         have = [column for column in columns if column in reader.schema.names]
         seen = 0
