@@ -18,7 +18,7 @@ from indextables.errors import ConfigError, TableNotFoundError
 from indextables.spark.asked import Asked
 from indextables.spark.frames import decided, in_session
 from indextables.spark.java import Java, frame_over, jvm_of, kind, plan_of, replacing
-from indextables.spark.options import FORMAT
+from indextables.spark.options import FORMAT, is_our_format
 from indextables.spark.relation import copied, is_ours, options_of, relations_in
 from indextables.spark.types import spark_schema
 
@@ -53,7 +53,7 @@ def entry_of(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
 
 def is_format(provider: Java) -> bool:
     """Whether what Spark calls a provider, which there may be or not, is our format."""
-    return bool(provider.isDefined() and str(provider.get()).lower() == FORMAT)
+    return bool(provider.isDefined() and is_our_format(str(provider.get())))
 
 
 def known(spark: SparkSession, parts: Sequence[str]) -> bool:

@@ -15,11 +15,11 @@ from indextables.read.question import Question
 from indextables.read.scan import Scan
 from indextables.spark.asked import Asked
 from indextables.spark.java import frame_over
-from indextables.spark.options import FORMAT, TABLE, is_default, settings_in, settings_of
+from indextables.spark.options import TABLE, is_default, is_our_format, settings_in, settings_of
 from indextables.spark.reader import refuse_other_columns
+from indextables.spark.registration import make_ready
 from indextables.spark.relation import made
 from indextables.spark.snapshots import fresh
-from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.types import arrow_schema, spark_schema
 
 
@@ -76,7 +76,7 @@ class TableFrameReader(DataFrameReader):
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        if self._source != FORMAT and (self._source is not None or not is_default(self._spark)):
+        if not (is_default(self._spark) if self._source is None else is_our_format(self._source)):
             return super().load(path)
         if isinstance(path, list):
             raise ConfigError("a frame is read from one table; union frames of several", key="path", value=str(path))
@@ -85,6 +85,7 @@ class TableFrameReader(DataFrameReader):
 
 def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
     """A frame over the table that the options name, in the session's ways."""
+    make_ready(spark)
     return frame_at(spark, *decided(spark, options), schema)
 
 
@@ -115,7 +116,6 @@ def in_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str
 
 def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
     """The rows of a scan, read by Spark's executors."""
-    register(spark)
     options = {
         **canonical(scan.options),
         "path": scan.table,
@@ -139,13 +139,6 @@ def _text_of(question: Question) -> str:
             reason=reason,
         )
     return text
-
-
-def register(spark: SparkSession) -> None:
-    """Makes the session know the format; registering twice would log a warning."""
-    known = spark._jsparkSession.sessionState().dataSourceManager()  # noqa: SLF001 - Spark shows it nowhere else
-    if not known.dataSourceExists(FORMAT):
-        spark.dataSource.register(IndexTablesDataSource)
 
 
 def _of_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:

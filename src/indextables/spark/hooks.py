@@ -21,6 +21,7 @@ from indextables.spark.frames import TableFrameReader
 from indextables.spark.native import told_if_gone
 from indextables.spark.options import FORMAT
 from indextables.spark.prepared import is_over_tables, prepared
+from indextables.spark.registration import make_ready
 from indextables.spark.sql import answer
 
 _MARK = "_of_indextables"
@@ -103,6 +104,7 @@ def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any
 def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options: Any) -> DataFrame:
     """`spark.table` and `spark.read.table`."""
     spark = asked if isinstance(asked, SparkSession) else asked._spark  # noqa: SLF001 - the reader's session
+    make_ready(spark)
     name = str(next(iter((*args, *options.values())), ""))
     parts = parts_of(spark, name)
     entry = brought_up_to_date(spark, parts, asked.given if isinstance(asked, TableFrameReader) else None)

@@ -14,6 +14,7 @@ from indextables.storage import Location
 from indextables.write.replacing import Scope
 
 FORMAT = "indextables"
+PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the same format, as code for the JVM names it
 VIEW = "_indextables_"  # begins the name of a view that stands for a path in a statement
 _QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
@@ -39,7 +40,16 @@ _SPARKS_OWN = frozenset(
 
 def is_default(spark: SparkSession) -> bool:
     """Whether the session's default data source, `spark.sql.sources.default`, is our format."""
-    return (spark.conf.get("spark.sql.sources.default") or "").lower() == FORMAT
+    return is_our_format(spark.conf.get("spark.sql.sources.default"))
+
+
+def is_our_format(source: str | None) -> bool:
+    """Whether this is a name of our format.
+
+    >>> is_our_format("IndexTables"), is_our_format(PROVIDER), is_our_format("parquet"), is_our_format(None)
+    (True, True, False, False)
+    """
+    return (source or "").lower() in {FORMAT, PROVIDER.lower()}
 
 
 def settings_in(options: Mapping[str, str]) -> dict[str, str]:

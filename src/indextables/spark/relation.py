@@ -10,7 +10,7 @@ from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.asked import Asked, as_option, search_name
 from indextables.spark.java import Java, jvm_of, kind, labels, seq, sequence, strings
-from indextables.spark.options import ABSORBED, FORMAT, SEARCHES
+from indextables.spark.options import ABSORBED, FORMAT, SEARCHES, is_our_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def is_ours(plan: Java) -> bool:
     if kind(plan) != "DataSourceV2Relation":
         return False
     table = plan.table()
-    return bool(table.name().lower() == FORMAT and table.getClass().getSimpleName() == "PythonTable")
+    return bool(is_our_format(table.name()) and table.getClass().getSimpleName() == "PythonTable")
 
 
 def options_of(relation: Java) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from indextables.spark.asked import Asked
-from indextables.spark.options import ARRANGED, FORMAT, MODE, SPECULATION, path_in, scope_in, settings_in
+from indextables.spark.options import ARRANGED, FORMAT, MODE, PROVIDER, SPECULATION, path_in, scope_in, settings_in
 from indextables.spark.reader import TableReader
 from indextables.spark.sink import SplitSink
 from indextables.spark.types import arrow_schema, spark_schema
@@ -44,3 +44,11 @@ class IndexTablesDataSource(DataSource):
         )
         metrics = {"arrangeTimeMs": int(self.options.get(ARRANGED, 0))}
         return SplitSink(replace(job, metrics=metrics, speculative=self.options.get(SPECULATION) == "true"))
+
+
+class ProviderDataSource(IndexTablesDataSource):
+    """The same under its other name."""
+
+    @classmethod
+    def name(cls) -> str:
+        return PROVIDER

@@ -18,9 +18,9 @@ from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_groups
 from indextables.spark.catalog import settled
 from indextables.spark.commands import run
-from indextables.spark.frames import decided, frame_at, register
-from indextables.spark.function import register_functions
+from indextables.spark.frames import decided, frame_at
 from indextables.spark.options import VIEW
+from indextables.spark.registration import make_ready
 from indextables.spark.statements import run as run_statement
 from indextables.statement import TableAt, recognised, rewritten
 
@@ -40,13 +40,12 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
             reason=reason,
             operator="sql",
         )
-    register(spark)
-    register_functions(spark)
     return answer(unwrap(SparkSession.sql), spark, text, args, **frames)
 
 
 def answer(ask_spark: Asking, spark: SparkSession, sqlQuery: str, *args: Any, **options: Any) -> DataFrame:  # noqa: N803
     """What a text asks for; `ask_spark` is Spark's own `SparkSession.sql`, whose names these are."""
+    make_ready(spark)
     command = recognised(sqlQuery)
     if command is not None:
         return run(command, spark)

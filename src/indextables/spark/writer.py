@@ -36,11 +36,13 @@ from indextables.spark.options import (
     SPECULATION,
     TIME_ZONE,
     is_default,
+    is_our_format,
     path_in,
     scope_in,
     settings_in,
     settings_of,
 )
+from indextables.spark.registration import make_ready
 from indextables.spark.types import arrow_schema
 from indextables.storage.location import Location
 from indextables.write.arrange import roomy
@@ -68,7 +70,7 @@ class TableWriter(DataFrameWriter):
     @property
     def _ours(self) -> bool:
         """Whether the format is ours, or there is none and ours is the session's default."""
-        return is_default(self._spark) if self._source is None else self._source.lower() == FORMAT
+        return is_default(self._spark) if self._source is None else is_our_format(self._source)
 
     def format(self, source: str) -> "TableWriter":
         self._source = source
@@ -217,6 +219,7 @@ class TableWriter(DataFrameWriter):
             self.format(source)
 
     def _write(self, mode: Mode) -> None:
+        make_ready(self._spark)
         path = path_in(self._given)
         settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
