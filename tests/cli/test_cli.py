@@ -195,11 +195,14 @@ def test_a_search_that_finds_nothing_says_where_it_looked(table: str) -> None:
 
 def test_a_word_in_a_table_without_text_columns_is_refused_with_a_way_out(tmp_path: Path) -> None:
     pq.write_table(LINES, tmp_path / "lines.parquet")
-    run("import", tmp_path / "table", tmp_path / "lines.parquet")
+    words = ["import", tmp_path / "table", tmp_path / "lines.parquet"]
+    for how in (["--dry-run"], []):
+        assert "note: no column of the new table is indexed as text" in run(*words, *how).stderr
+    assert not run(*words).stderr
     said = run("search", tmp_path / "table", "full", code=1).stderr
     assert "Indexed as exact values: day, message" in said
-    assert "--text day" in said
-    assert len(found("search", tmp_path / "table", "message:*full*")) == 2
+    assert "--text COLUMN" in said
+    assert len(found("search", tmp_path / "table", "message:*full*")) == 4
 
 
 def test_counts(table: str) -> None:

@@ -146,7 +146,11 @@ def _searched(question: "Question") -> str:
 
     columns = question.searched_columns
     exact = next((name for name, values in columns.items() if values == "exact values"), None)
-    hint = f"; exact values are compared as a whole, {exact}:*word* finds those that contain a word" if exact else ""
+    hint = (
+        f"; exact values are compared as a whole, letter case included; {exact}:*word* finds those that contain a word"
+        if exact
+        else ""
+    )
     return f"searched: {columns_and_values(columns) or 'no column'}{hint}"
 
 

@@ -26,8 +26,14 @@ from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.schema import normalize, type_name
+from indextables.search.fields import STRING, TEXT
 from indextables.table import IndexTable
 from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, plan_job, write_task
+
+_NO_TEXT = (
+    "note: no column of the new table is indexed as text, so searches compare exact values; "
+    "--text COLUMN makes a column searchable by its words, and cannot be given later"
+)
 
 
 def import_(
@@ -101,6 +107,7 @@ def import_(
     mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
     new = {"partitionBy": layout, **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
     job = plan_job(path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], scope=scope_of)
+    without_words = table is None and not as_json and _has_only_exact_strings(job)
     if dry_run:
         found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
         would = "create" if table is None else "overwrite" if overwrite else "append"
@@ -108,11 +115,18 @@ def import_(
         show_figures(
             {"table": path, "would": would, "files": len(files), "rows": read, "columns": found}, as_json=as_json
         )
-        return
-    with rows_read(rows) as batches:
-        version, adds = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
-    imported = {"files": len(files), "rows": sum(add.num_records or 0 for add in adds), "splits": len(adds)}
-    show_figures({"table": path, "version": version, **imported}, as_json=as_json)
+    else:
+        with rows_read(rows) as batches:
+            version, adds = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
+        imported = {"files": len(files), "rows": sum(add.num_records or 0 for add in adds), "splits": len(adds)}
+        show_figures({"table": path, "version": version, **imported}, as_json=as_json)
+    if without_words:
+        typer.echo(_NO_TEXT, err=True)
+
+
+def _has_only_exact_strings(job: WriteJob) -> bool:
+    kinds = {rule.type for rule in job.plan.rules.values()}
+    return STRING in kinds and TEXT not in kinds
 
 
 def _written(job: WriteJob, rows: pa.RecordBatchReader) -> tuple[int, Sequence[Add]]:

@@ -144,7 +144,8 @@ class _Reader:
         strings = [name for name in self.searchable if self.fields[name].is_text]
         if not strings:
             return f"{said}; write field:value. Fields are {', '.join(self.searchable) or 'none'}"
-        name, listed = strings[0], ", ".join(strings[:_LISTED]) + (" ..." if len(strings) > _LISTED else "")
+        name = strings[0] if len(strings) == 1 else "COLUMN"
+        listed = ", ".join(strings[:_LISTED]) + (" ..." if len(strings) > _LISTED else "")
         return (
             f"{said}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "
             f"{name}:*word* values that contain it. To search by words, write the rows to a new table with --text {name}, "
