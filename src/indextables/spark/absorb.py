@@ -127,7 +127,8 @@ class _Narrowing:
     def pushed(self, plan: Java) -> Java:
         """The plan with its conditions as far down as Spark knows that they may go."""
         catalyst = jvm_of(self.spark).org.apache.spark.sql.catalyst
-        plan = catalyst.analysis.EliminateSubqueryAliases.apply(catalyst.analysis.EliminateView.apply(plan))
+        plan = catalyst.expressions.EliminatePipeOperators.apply(catalyst.analysis.EliminateView.apply(plan))
+        plan = catalyst.analysis.EliminateSubqueryAliases.apply(plan)
         for _ in range(_ROUNDS):
             before = plan
             plan = catalyst.optimizer.PushDownPredicates.apply(catalyst.optimizer.EliminateOuterJoin.apply(plan))

@@ -15,6 +15,7 @@ from indextables.config import property_key
 from indextables.errors import SchemaError, UnsupportedStatementError
 from indextables.schema import column_named, normalize
 from indextables.spark.catalog import Entry, brought_up_to_date, comment_on_columns
+from indextables.spark.inserts import literal
 from indextables.spark.java import Java, frame_over, kind, pairs, plan_of, sequence
 from indextables.spark.local import local_frame
 from indextables.spark.options import FORMAT, VIEW, settings_of
@@ -226,6 +227,14 @@ def _describe(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> DataFr
     return described.sparkSession.createDataFrame([*rows, *told], described.schema)
 
 
+def _show_create(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> DataFrame:
+    """SHOW CREATE TABLE: Spark's columns, and the clauses that it leaves out for a Python data source."""
+    shown = frame_over(plan, spark)
+    layout = f"PARTITIONED BY ({table.layout})\n" if table.layout.fields else ""
+    statement = f"{shown.collect()[0][0]}USING {FORMAT}\n{layout}LOCATION {literal(entry.location)}\n"
+    return shown.sparkSession.createDataFrame([(statement,)], shown.schema)
+
+
 def _unsupported(statement: str, entry: Entry, instead: str) -> UnsupportedStatementError:
     plain = entry.name.replace("`", "")  # in backquotes, a name alone is a path to our own commands
     hint = instead.format(name=plain if _PLAIN.fullmatch(plain) else entry.name, location=entry.location)
@@ -242,6 +251,7 @@ _DONE_HERE: dict[str, _Doing] = {
     "AlterColumns": _alter_columns,
     "DescribeRelation": _describe,
     "SetTableProperties": _set_properties,
+    "ShowCreateTable": _show_create,
     "ShowTableProperties": _show_properties,
     "UnsetTableProperties": _unset_properties,
 }

@@ -38,7 +38,7 @@ from indextables.spark.relation import Relation
 _RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts")
 _TIMELESS = {"Literal", "AttributeReference", "CommonExpressionRef"}  # the last stands for a neighbour in the same tree
 _LONG = 1_000  # each literal costs some calls into the JVM
-_SAME_ROWS = {"SubqueryAlias", "View"}
+_SAME_ROWS = {"SubqueryAlias", "View", "PipeOperator"}
 _COMPARISONS: dict[str, Callable[[ColumnExpression, pa.Scalar], Predicate]] = {
     "EqualTo": lambda column, value: column == value,
     "EqualNullSafe": lambda column, value: column.eq_null_safe(value),

@@ -22,7 +22,7 @@ from indextables.spark.snapshots import settled
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
 _PASSING = frozenset(
     """Filter Sort SubqueryAlias View GlobalLimit LocalLimit Offset Tail Join LateralJoin Window Generate Sample
-    ResolvedHint Repartition RepartitionByExpression""".split()  # noqa: SIM905
+    ResolvedHint Repartition RepartitionByExpression PipeOperator""".split()  # noqa: SIM905
 )
 _SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 

@@ -21,6 +21,7 @@ from indextables.spark.commands import run
 from indextables.spark.frames import decided, frame_at
 from indextables.spark.options import VIEW
 from indextables.spark.registration import make_ready
+from indextables.spark.statements import immediate
 from indextables.spark.statements import run as run_statement
 from indextables.statement import TableAt, recognised, rewritten
 
@@ -46,6 +47,9 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
 def answer(ask_spark: Asking, spark: SparkSession, sqlQuery: str, *args: Any, **options: Any) -> DataFrame:  # noqa: N803
     """What a text asks for; `ask_spark` is Spark's own `SparkSession.sql`, whose names these are."""
     make_ready(spark)
+    inner = immediate(spark, sqlQuery)
+    if inner is not None:
+        return answer(ask_spark, spark, inner, *args, **options)
     command = recognised(sqlQuery)
     if command is not None:
         return run(command, spark)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from indextables.config import Config, canonical
-from indextables.errors import ConfigError, LayoutError, SchemaError
+from indextables.errors import ConfigError, LayoutError, SchemaError, UnsupportedOperatorError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
 from indextables.spark.alter_table import about_a_table
@@ -43,6 +43,9 @@ from indextables.table import IndexTable
 _REPLACES = {"ReplaceTable", "ReplaceTableAsSelect"}
 _CREATES = {"CreateTable", "CreateTableAsSelect", *_REPLACES}
 _UNITS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+_SCRIPT = "CompoundBody"
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
+_SEARCH = re.compile(r"\b(?:indexquery(?:all)?|textsearch)\b", re.IGNORECASE)
 _OPTIONS = re.compile(r"\s*WITH\s*\(", re.IGNORECASE)
 
 
@@ -59,6 +62,8 @@ def run(
         plan = _parsed(spark, whole)
         if plan is None:
             return original(spark, text, args)
+        if kind(plan) == _SCRIPT:
+            _refuse_searches(whole)
         answered = about_a_table(spark, plan)
         if answered is not None:
             return answered
@@ -71,6 +76,39 @@ def run(
         if filled is not None:
             return frame_over(filled, spark)
         return original(spark, text, args) if located == whole else original(spark, located)
+
+
+def immediate(spark: SparkSession, text: str) -> str | None:
+    """The text of `EXECUTE IMMEDIATE 'text'`, which is a statement like any other; None for other statements.
+
+    Spark runs the statement of a variable, and one with USING or INTO.
+    """
+    plan = _parsed(spark, text) if _IMMEDIATE.match(text) else None
+    if plan is None or kind(plan) != "UnresolvedExecuteImmediate" or kind(plan.sqlStmtStr()) != "Literal":
+        return None
+    inner = str(plan.sqlStmtStr().value().toString())
+    if plan.args().isEmpty() and plan.targetVariables().isEmpty():
+        return inner
+    statement = _parsed(spark, inner)
+    if _SEARCH.search(inner) or (statement is not None and _writes_to_ours(spark, statement)):
+        what = "a search or a write to a table of indextables"
+        raise ConfigError(
+            f"EXECUTE IMMEDIATE with USING or INTO cannot do {what}; use spark.sql(text, args=[...])",
+            key="EXECUTE IMMEDIATE",
+            value=inner,
+        )
+    return None
+
+
+def _refuse_searches(script: str) -> None:
+    if _SEARCH.search(script):
+        reason = "Spark runs the statements of a script one after the other, out of reach"
+        raise UnsupportedOperatorError(
+            f"INDEXQUERY cannot be used in a script (BEGIN ... END): {reason}; run the query on its own",
+            predicate=script,
+            reason=reason,
+            operator="INDEXQUERY",
+        )
 
 
 def _writes_to_ours(spark: SparkSession, plan: Java) -> bool:
@@ -134,16 +172,28 @@ def _parsed(spark: Any, text: str) -> Java | None:
 
 
 def _located(spark: SparkSession, text: str, plan: Java) -> str:
-    """The statement with a path at every table of ours; as it was, where Spark takes no path there."""
+    """The statement with a path at every table of ours, except where Spark takes none: `INSERT INTO t TABLE u`."""
+    places = sorted(_places(spark, plan), key=lambda place: -place[0])
+    session = settings_of(spark) if kind(plan) == _SCRIPT else {}  # Spark runs a script out of our reach
     found = text
-    for end, entry in sorted(_places(spark, plan), key=lambda place: -place[0]):
-        path = f"'path' = {literal(entry.location)}"
-        options = _OPTIONS.match(found, end)
-        if options:
-            found = f"{found[: options.end()]}{path}, {found[options.end() :]}"
-        else:
-            found = f"{found[:end]} WITH ({path}){found[end:]}"
-    return text if found == text or _parsed(spark, found) is None else found
+    for end, entry in places:
+        found = _with_options(found, end, {**session, "path": entry.location})
+    if found == text or _parsed(spark, found) is not None:
+        return found
+    found = text
+    for end, entry in places:
+        one_more = _with_options(found, end, {**session, "path": entry.location})
+        found = found if _parsed(spark, one_more) is None else one_more
+    return found
+
+
+def _with_options(text: str, end: int, given: Mapping[str, str]) -> str:
+    """The text with options for the table whose name ends there."""
+    written = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in given.items())
+    options = _OPTIONS.match(text, end)
+    if options:
+        return f"{text[: options.end()]}{written}, {text[options.end() :]}"
+    return f"{text[:end]} WITH ({written}){text[end:]}"
 
 
 def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
@@ -182,6 +232,8 @@ def _references(plan: Java) -> Iterator[Java]:
             yield plan
         case "InsertIntoStatement":
             beside = [plan.table()]
+        case "SingleStatement":  # of a script; its children are those of the statement
+            return (yield from _references(plan.parsedPlan()))
         case "ExplainCommand":
             beside = [plan.logicalPlan()]
         case "UnresolvedWith":
