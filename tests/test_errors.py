@@ -3,6 +3,7 @@ import pickle
 import pytest
 
 from indextables import errors
+from indextables.config import Config
 from indextables.errors import ConflictError, IndexTablesError, VersionNotFoundError
 
 EVERY_ERROR = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
@@ -26,3 +27,13 @@ def test_facts_are_attributes_and_survive_pickling() -> None:
 def test_a_fact_that_the_class_does_not_declare_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="ConflictError has no fact named winner"):
         ConflictError("x", winner=3)
+
+
+def test_what_python_calls_a_value_error_is_one() -> None:
+    assert {kind.__name__ for kind in EVERY_ERROR if issubclass(kind, ValueError)} == {
+        "ConfigError",
+        "LayoutError",
+        "SchemaError",
+    }
+    with pytest.raises(ValueError, match="there is no setting"):
+        Config.resolve({"nonsense": "1"})

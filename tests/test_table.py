@@ -114,10 +114,10 @@ class TestLife:
     @pytest.mark.parametrize(
         "data",
         [
-            {"status": [500, 501], "message": ["a", None]},
-            [{"status": 500, "message": "a"}, {"status": 501}],
-            [{"status": 500, "message": "a"}, {"status": 501, "message": None}],
-            {"Status": pa.array([500, 501], pa.int32()), "message": ("a", None)},
+            {"day": [None, None], "status": [500, 501], "message": ["a", None]},
+            [{"day": None, "status": 500, "message": "a"}, {"status": 501}],
+            [{"day": None, "status": 500, "message": "a"}, {"day": None, "status": 501, "message": None}],
+            {"Status": pa.array([500, 501], pa.int32()), "message": ("a", None), "DAY": pa.nulls(2)},
         ],
     )
     def test_values_of_python(self, data: Any) -> None:

@@ -2,9 +2,9 @@
 
 ```
 IndexTablesError
-├── ConfigError                     an option's name or value
-├── SchemaError                     a column's name or type
-├── LayoutError                     a partition layout that cannot be
+├── ConfigError (ValueError)        an option's name or value
+├── SchemaError (ValueError)        a column's name or type
+├── LayoutError (ValueError)        a partition layout that cannot be
 ├── PredicateError                  a condition that cannot be read or used
 │   ├── InvalidPredicateError
 │   ├── UnsupportedOperatorError
@@ -66,16 +66,16 @@ def _declared_facts(error: type) -> set[str]:
     return {name for base in error.__mro__ for name in get_annotations(base)}
 
 
-class ConfigError(IndexTablesError):
+class ConfigError(IndexTablesError, ValueError):
     key: str
     value: str | None
 
 
-class SchemaError(IndexTablesError):
+class SchemaError(IndexTablesError, ValueError):
     column: str | None
 
 
-class LayoutError(IndexTablesError):
+class LayoutError(IndexTablesError, ValueError):
     field: str | None
 
 

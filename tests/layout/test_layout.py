@@ -106,6 +106,10 @@ def test_bind_minds_the_case_when_told_to() -> None:
     ("text", "message"),
     [
         ("day(when)", r"day\(when\) names a column that is not there; the table has Region, ts, day"),
+        (
+            "hour, Region, day(when)",
+            r"hour, day\(when\) name columns that are not there; did you mean 'ts_hour'",
+        ),
         ("hour(day)", "'day' has type date32"),
         ("year(region)", "'Region' has type string"),
         ("truncate(4, day)", "'day' has type date32"),

@@ -144,7 +144,7 @@ def test_columns_that_came_later_are_seen(spark: Any, path: str) -> None:
     spark.sql(f"CREATE TABLE logs USING indextables LOCATION {literal(path)}")
     table.append(pa.table({"id": [4], "day": ["b"], "host": ["h1"]}), options={"mergeSchema": "true"})
     assert rows(spark.sql("SELECT id, host FROM logs WHERE host IS NOT NULL")) == [(4, "h1")]
-    table.append(pa.table({"id": [5], "size": [1]}), options={"mergeSchema": "true"})
+    table.append(pa.table({"id": [5], "day": pa.nulls(1), "size": [1]}), options={"mergeSchema": "true"})
     assert spark.table("logs").columns == ["id", "day", "message", "host", "size"]
     spark.sql("INSERT INTO logs VALUES (6, 'c', 'm', 'h2', 2)")
     assert IndexTable.open(path).count("size = 2") == 1

@@ -311,3 +311,16 @@ def test_columns_to_cluster_by_and_terms_of_a_layout_in_sparks_own_words(logs: A
 def test_buckets_are_a_matter_of_the_layout(logs: Any, path: str) -> None:
     with pytest.raises(ConfigError, match=r"bucket\(16, id\).* in place of bucketBy"):
         logs.write.format("indextables").bucketBy(4, "id").save(path)
+
+
+@pytest.mark.parametrize("optimized", ["true", "false"])
+def test_an_append_without_a_partition_column(spark: Any, path: str, optimized: str) -> None:
+    IndexTable.create(path, {"id": pa.int64(), "day": pa.string(), "hour": pa.int32()}, partition_by="day, hour")
+    writer = spark.range(1).write.format("indextables").mode("append").option("optimizeWrite.enabled", optimized)
+    with pytest.raises(SchemaError, match="does not have the partition columns 'day', 'hour'"):
+        writer.save(path)
+    with pytest.raises(LayoutError, match="day, hour name columns that are not there"):
+        spark.range(1).selectExpr("id", "id AS n").write.format("indextables").partitionBy("day", "hour").save(
+            f"{path}2"
+        )
+    assert IndexTable.open(path).version == 0

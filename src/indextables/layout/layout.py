@@ -128,7 +128,9 @@ class Layout:
 
     def bind(self, schema: pa.Schema, *, case_sensitive: bool = False) -> "Layout":
         """The layout with the schema's spelling of its columns, or a LayoutError that says why it does not suit."""
-        bound = Layout(tuple(_bound(field, schema, case_sensitive=case_sensitive) for field in self.fields))
+        found = [(field, _column_of(field, schema, case_sensitive=case_sensitive)) for field in self.fields]
+        _refuse_missing([field for field, column in found if column is None], schema)
+        bound = Layout(tuple(field.of_column(column) for field, column in found if column is not None))
         for check in (_refuse_types, _refuse_twins, _refuse_nested_time, _refuse_taken_names, _refuse_all_columns):
             check(bound, schema)
         return bound
@@ -180,15 +182,19 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
-def _bound(field: PartitionField, schema: pa.Schema, *, case_sensitive: bool) -> PartitionField:
+def _column_of(field: PartitionField, schema: pa.Schema, *, case_sensitive: bool) -> str | None:
     fold: Callable[[str], str] = str if case_sensitive else str.lower
-    same = [column for column in schema.names if fold(column) == fold(field.source)]
-    if not same:
-        raise LayoutError(
-            f"{field.term} names a column that is not there; {what_there_is(field.source, schema.names)}",
-            field=field.name,
-        )
-    return field.of_column(same[0])
+    return next((column for column in schema.names if fold(column) == fold(field.source)), None)
+
+
+def _refuse_missing(fields: Sequence[PartitionField], schema: pa.Schema) -> None:
+    if not fields:
+        return
+    terms, verb = ", ".join(field.term for field in fields), "names" if len(fields) == 1 else "name"
+    columns = "a column that is not there" if len(fields) == 1 else "columns that are not there"
+    raise LayoutError(
+        f"{terms} {verb} {columns}; {what_there_is(fields[0].source, schema.names)}", field=fields[0].name
+    )
 
 
 def _refuse_types(layout: Layout, schema: pa.Schema) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from indextables.errors import CorruptLogError
+from indextables.errors import CorruptLogError, IndexTablesError
 from indextables.log.actions import Metadata, Protocol, Record, Txn, always
 from indextables.log.files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
@@ -60,6 +60,8 @@ def read_checkpoint(store: Store, key: str, version: int) -> Snapshot:
     """The snapshot in a checkpoint, or a CorruptLogError where it is damaged."""
     try:
         return _decoded(store.read(key), version)
+    except IndexTablesError:
+        raise  # some of them are ValueErrors too
     except (pa.ArrowException, msgspec.MsgspecError, KeyError, ValueError, OSError) as error:
         raise CorruptLogError(
             f"the checkpoint {store.name_of(key)} is damaged: {error}", table=str(store.location), version=version

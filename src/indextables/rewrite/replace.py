@@ -101,12 +101,13 @@ def replace_where(
 ) -> Snapshot:
     """Several parts of the table replaced in one commit, each by rows of its own."""
     metadata, schema = snapshot.metadata, snapshot.metadata.arrow_schema()
+    layout = metadata.layouts[metadata.current_spec_id]
     conditions = tuple(read_condition(where, metadata, table=log.table) for _, where in pairs)
     refuse_overlaps(conditions)
     data = [peeked(given) for given, _ in pairs]
     for given, _ in data:
         if given is not None:
-            conformer(given, schema)
+            conformer(given, schema, layout=layout)
     parts = (
         _inside(condition, conformed(batches, schema)) for condition, (_, batches) in zip(conditions, data, strict=True)
     )

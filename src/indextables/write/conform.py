@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 from indextables.errors import SchemaError
+from indextables.layout import Layout, Void
 from indextables.schema import normalize, type_name
 
 Conform = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -21,11 +22,15 @@ _INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 _FLOATS = [pa.float32(), pa.float64()]
 
 
-def conformer(given: pa.Schema, table: pa.Schema) -> Conform:
-    """The function from such batches to batches of the table; a SchemaError where there is none."""
+def conformer(given: pa.Schema, table: pa.Schema, *, layout: Layout | None = None) -> Conform:
+    """The function from such batches to batches of the table; a SchemaError where there is none.
+
+    A column that the data lacks is null, but not one that a `layout` computes partition values from.
+    """
     own = {field.name.lower(): field for field in _storable(given)}
     _refuse_strangers(own, table)
     sources = [_source(field, own.get(field.name.lower())) for field in table]
+    _refuse_missing_partition_columns(own, layout or Layout())
 
     def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [_column(batch, source, field) for source, field in zip(sources, table, strict=True)]
@@ -34,12 +39,14 @@ def conformer(given: pa.Schema, table: pa.Schema) -> Conform:
     return conform
 
 
-def conformed(batches: Iterable[pa.RecordBatch], table: pa.Schema) -> Iterator[pa.RecordBatch]:
+def conformed(
+    batches: Iterable[pa.RecordBatch], table: pa.Schema, *, layout: Layout | None = None
+) -> Iterator[pa.RecordBatch]:
     """The batches, each of which may have a schema of its own, as batches of the table."""
     conform, schema = None, None
     for batch in batches:
         if conform is None or batch.schema != schema:
-            conform, schema = conformer(batch.schema, table), batch.schema
+            conform, schema = conformer(batch.schema, table, layout=layout), batch.schema
         yield conform(batch)
 
 
@@ -63,6 +70,18 @@ def _refuse_strangers(own: dict[str, pa.Field], table: pa.Schema) -> None:
             f"the table has no column {', '.join(map(repr, sorted(strangers)))}; it has {', '.join(table.names)}; "
             "leave it out, or set mergeSchema to true to add it to the table",
             column=min(strangers),
+        )
+
+
+def _refuse_missing_partition_columns(own: dict[str, pa.Field], layout: Layout) -> None:
+    sources = dict.fromkeys(field.source for field in layout.fields if not isinstance(field.transform, Void))
+    missing = [source for source in sources if source.lower() not in own]
+    if missing:
+        what = "the partition column" if len(missing) == 1 else "the partition columns"
+        raise SchemaError(
+            f"the data does not have {what} {', '.join(map(repr, missing))} of the table, which is partitioned by {layout}; "
+            "add what is missing, with nulls where the value is not known",
+            column=missing[0],
         )
 
 

@@ -124,7 +124,7 @@ def plan_job(
     if snapshot is None:
         refuse_nested(log.store)
     plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
-    conformer(schema, plan.schema)
+    conformer(schema, plan.schema, layout=plan.layout)
     _refuse_unknown_columns(config.cluster_by, plan.schema)
     return WriteJob(
         table=log.table,

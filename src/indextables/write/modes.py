@@ -121,7 +121,7 @@ def _write_and_commit(
     """Writes the splits and commits them; a write that is known to have failed leaves no file behind."""
     schema, batches = data
     if schema is not None:
-        conformer(schema, plan.schema)
+        conformer(schema, plan.schema, layout=plan.layout)
     adds = write_rows(plan, batches, log.store)
     try:
         decided = transaction(adds)

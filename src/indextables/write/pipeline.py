@@ -48,7 +48,8 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
-    for rows in _gathered(conformed(batches, plan.schema), at_least=plan.config.write_buffer // _SHARE):
+    own = conformed(batches, plan.schema, layout=plan.layout)
+    for rows in _gathered(own, at_least=plan.config.write_buffer // _SHARE):
         buffer.expect(rows)
         for part in group(rows, plan.layout):
             waiting = buffer.add(part)
