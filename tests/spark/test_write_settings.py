@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from indextables import IndexTable, enable
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, TableExistsError
 
 pytestmark = pytest.mark.spark
 SPARKS, OURS = "spark.sql.sources.partitionOverwriteMode", "spark.indextables.partitionOverwriteMode"
@@ -86,6 +87,8 @@ WRITES: dict[str, Callable[[Any, Any, str], Any]] = {
     "directory, path option": lambda spark, _, path: spark.sql(
         f"INSERT OVERWRITE DIRECTORY USING indextables OPTIONS (path '{path}') SELECT 5 AS i, 'a' AS p"
     ),
+    "writeTo, partitions": lambda _, new, __: new.writeTo("w").overwritePartitions(),
+    "writeTo, condition": lambda _, new, __: new.writeTo("w").overwrite(F.col("p") == "a"),
     "replace where": lambda spark, *_: spark.sql(
         "INSERT INTO w REPLACE WHERE p = :p SELECT :i, :p", {"p": "a", "i": 5}
     ),
@@ -162,6 +165,51 @@ def test_refused_in_words(spark: Any, path: str, statement: str, message: str) -
     with pytest.raises(ConfigError, match=message):
         spark.sql(statement, **({"shown": shown} if "{" in statement else {}))
     assert rows(path) == [(1, "a"), (2, "b")]
+
+
+def test_write_to(spark: Any, new: Any, path: str, tmp_path: Path, session: Callable[[str, str], None]) -> None:
+    session(OURS, "dynamic")
+    new.writeTo("w").append()
+    new.writeTo("w").option("mergeSchema", "true").overwrite(F.expr("true"))
+    assert rows(path) == [(5, "a")]
+    made = str(tmp_path / "made")
+    try:
+        writer = (
+            spark.range(3).selectExpr("id", "timestamp_seconds(id) AS `a time`").writeTo("made").using("indextables")
+        )
+        writer = writer.option("path", made).tableProperty("owner", "me").tableProperty("targetRecordsPerSplit", "1")
+        writer.partitionedBy(F.partitioning.days(F.col("a time")), F.partitioning.bucket(1, "id")).createOrReplace()
+        table = IndexTable.open(made)
+        assert (str(table.layout), len(table.splits())) == ("day(`a time`), bucket(1, id)", 3)
+        assert table.properties["owner"] == "me"
+        spark.range(1).selectExpr("id", "timestamp_seconds(id) AS `a time`").writeTo("made").overwrite(F.expr("true"))
+        assert table.refresh().count() == 1
+        for write in (writer.createOrReplace, writer.replace):
+            with pytest.raises(ConfigError, match="would replace the table"):
+                write()
+        with pytest.raises(TableExistsError):
+            writer.create()
+        plain = spark.range(2).selectExpr("id", "id % 2 AS p")
+        plain.writeTo("plain").using("parquet").partitionedBy("p").option("compression", "none").create()
+        assert plain.sparkSession.table("plain").select("p").distinct().count() == 2
+    finally:
+        for name in ("made", "plain"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_properties_of_a_table_that_is_made_by_a_query(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "made")
+    properties = "('team' = 'search', 'spark.indextables.optimizeWrite.targetRecordsPerSplit' = '2')"
+    try:
+        spark.sql(
+            f"CREATE TABLE made USING indextables LOCATION '{path}' TBLPROPERTIES {properties} "
+            "AS SELECT * FROM range(4) WHERE id < :n",
+            {"n": 4},
+        )
+        table = IndexTable.open(path)
+        assert (table.properties["team"], len(table.splits())) == ("search", 2)
+    finally:
+        spark.sql("DROP TABLE IF EXISTS made")
 
 
 def test_sessions_and_threads_have_their_own_settings(spark: Any, tmp_path: Path) -> None:

@@ -89,18 +89,24 @@ def _replaced(spark: Any, plan: Java, options: Mapping[str, str]) -> str | None:
     criteria, target = plan.replaceCriteriaOpt().get(), plan.table()
     if kind(criteria) != "InsertReplaceWhere":
         raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
-    rows = load(spark, options).alias(str(sequence(target.multipartIdentifier())[-1]))
+    name = str(sequence(target.multipartIdentifier())[-1])
+    return condition_text(spark, criteria.cond(), options, alias=name)
+
+
+def condition_text(spark: Any, condition: Java, options: Mapping[str, str], *, alias: str) -> str:
+    """A condition on the table that the options name, as Spark resolves it on the table's columns."""
+    rows = load(spark, options).alias(alias)
     filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
-    chosen = simplified(plan_of(frame_over(filters(criteria.cond(), plan_of(rows)), spark)), spark)
+    chosen = simplified(plan_of(frame_over(filters(condition, plan_of(rows)), spark)), spark)
     instead = "compare partition columns with values of their types that do not depend on the time"
-    refusal = _unsupported(f"REPLACE WHERE {criteria.cond().sql()}", instead)
+    refusal = _unsupported(f"REPLACE WHERE {condition.sql()}", instead)
     try:
-        condition = Conditions(understood(chosen.child())).predicate(chosen.condition())
+        predicate = Conditions(understood(chosen.child())).predicate(chosen.condition())
     except NotUnderstoodError:
         raise refusal from None
-    if any(cast.mode is CastMode.LEGACY for cast in casts(condition)):
+    if any(cast.mode is CastMode.LEGACY for cast in casts(predicate)):
         raise refusal  # a text that is no number is null to Spark, and an error to us
-    return to_sql(condition)
+    return to_sql(predicate)
 
 
 def _as_append(spark: Any, plan: Java) -> Java:

@@ -18,12 +18,13 @@ PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the sam
 VIEW = "_indextables_"  # begins the name of a view that stands for a path in a statement
 _QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
+MODE, ARRANGED, SPECULATION, PROPERTIES, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
     f"{_INTERNAL}{name}"
     for name in (
         "mode",
         "arranged",
         "speculation",
+        "properties",
         "timezone",
         "casesensitive",
         "table",

@@ -11,6 +11,7 @@ from indextables.spark.prepared import prepared
 from indextables.spark.registration import LOCK, make_ready
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.writer import TableWriter
+from indextables.spark.writer_v2 import TableWriterV2
 
 
 def enable(spark: SparkSession) -> SparkSession:
@@ -25,6 +26,7 @@ def enable(spark: SparkSession) -> SparkSession:
         with LOCK:
             install()
             setattr(ClassicDataFrame, "write", property(_writer))  # noqa: B010 - a property of Spark's own class
+            setattr(ClassicDataFrame, "writeTo", _writer_to)  # noqa: B010
     else:
         _register_over_connect(spark)
     return spark
@@ -40,3 +42,7 @@ def _register_over_connect(spark: Any) -> None:
 
 def _writer(frame: ClassicDataFrame) -> TableWriter:
     return TableWriter(prepared(frame))
+
+
+def _writer_to(frame: ClassicDataFrame, table: str) -> TableWriterV2:
+    return TableWriterV2(frame, table)

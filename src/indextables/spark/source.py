@@ -1,12 +1,23 @@
 """The data source `indextables`: what Spark calls when a frame is read or written with this format."""
 
+import json
 from dataclasses import replace
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from indextables.spark.asked import Asked
-from indextables.spark.options import ARRANGED, FORMAT, MODE, PROVIDER, SPECULATION, path_in, scope_in, settings_in
+from indextables.spark.options import (
+    ARRANGED,
+    FORMAT,
+    MODE,
+    PROPERTIES,
+    PROVIDER,
+    SPECULATION,
+    path_in,
+    scope_in,
+    settings_in,
+)
 from indextables.spark.reader import TableReader
 from indextables.spark.sink import SplitSink
 from indextables.spark.types import arrow_schema, spark_schema
@@ -41,6 +52,7 @@ class IndexTablesDataSource(DataSource):
             mode=mode,
             sources=[settings_in(self.options)],
             scope=scope_in(self.options),
+            properties=json.loads(self.options.get(PROPERTIES, "{}")),
         )
         metrics = {"arrangeTimeMs": int(self.options.get(ARRANGED, 0))}
         return SplitSink(replace(job, metrics=metrics, speculative=self.options.get(SPECULATION) == "true"))

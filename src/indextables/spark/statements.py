@@ -37,12 +37,11 @@ from indextables.spark.options import FORMAT, is_default, settings_in, settings_
 from indextables.spark.parameters import bound, formatted
 from indextables.spark.relation import options_of
 from indextables.spark.types import arrow_schema, data_type, refuse_collation, spark_schema
-from indextables.spark.writer import TableWriter
+from indextables.spark.writer import TableWriter, partition_term
 from indextables.table import IndexTable
 
 _REPLACES = {"ReplaceTable", "ReplaceTableAsSelect"}
 _CREATES = {"CreateTable", "CreateTableAsSelect", *_REPLACES}
-_UNITS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _SCRIPT = "CompoundBody"
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
 _SEARCH = re.compile(r"\b(?:indexquery(?:all)?|textsearch)\b", re.IGNORECASE)
@@ -274,7 +273,8 @@ def _create(spark: SparkSession, plan: Java) -> None:
         _declared(spark, plan, parts)
     else:
         writer = TableWriter(rows_of(plan.query(), spark)).format(FORMAT)
-        writer.options(**_given(plan)).partitionBy(*_terms(plan)).saveAsTable(quoted(parts))
+        writer.options(**_given(plan)).partitionBy(*_terms(plan)).with_properties(_properties(plan))
+        writer.saveAsTable(quoted(parts))
     _comment_on_table(spark, parts, plan.tableSpec().comment())
 
 
@@ -299,13 +299,12 @@ def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
     entry = register(spark, parts, location, schema)
     try:
         settings = canonical(settings_in(given))
-        properties = {str(key): str(value) for key, value in pairs(plan.tableSpec().properties())}
         IndexTable.create(
             entry.location,
             arrow_schema(columns, as_declared=True),
             partition_by=_terms(plan),
             options={**session, **settings},
-            properties={**properties, **settings},
+            properties={**_properties(plan), **settings},
         )
     except BaseException:
         forget(spark, entry)
@@ -335,6 +334,10 @@ def _given(plan: Java) -> dict[str, str]:
     spec = plan.tableSpec()
     options = {str(key): _constant(value) for key, value in pairs(spec.optionExpression().options())}
     return {**options, **({"path": str(spec.location().get())} if spec.location().isDefined() else {})}
+
+
+def _properties(plan: Java) -> dict[str, str]:
+    return {str(key): str(value) for key, value in pairs(plan.tableSpec().properties())}
 
 
 def _constant(expression: Java) -> str:
@@ -370,8 +373,7 @@ def _term(transform: Java) -> str:
     name = str(transform.name())
     if name == "identity":
         return quoted(transform.references()[0].fieldNames())
-    text = str(transform.toString())
-    return text.replace(name, _UNITS[name], 1) if name in _UNITS else text
+    return partition_term(str(transform.toString()))
 
 
 def _refused(what: str, instead: str) -> ConfigError:

@@ -4,8 +4,10 @@ Modes, `partitionBy`, settings of the session and the arrangement of rows are tu
 options, which is what reaches the data source. All other formats take Spark's own way.
 """
 
+import json
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +35,7 @@ from indextables.spark.options import (
     CASE_SENSITIVE,
     FORMAT,
     MODE,
+    PROPERTIES,
     SPECULATION,
     TIME_ZONE,
     is_default,
@@ -51,6 +54,7 @@ from indextables.write.replacing import refuse_contradictions
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE, "error": Mode.ERROR, "errorifexists": Mode.ERROR}
 _MODES |= {"default": Mode.ERROR, "ignore": Mode.IGNORE, "replacewhere": Mode.OVERWRITE}
+_UNITS = re.compile(r"(year|month|day|hour)s(?=\()")
 _TARGET = f"{PREFIX}optimizeWrite.targetRecordsPerSplit"
 _WHERE, _DYNAMIC = f"{PREFIX}replaceWhere", f"{PREFIX}partitionOverwriteMode"
 
@@ -66,6 +70,7 @@ class TableWriter(DataFrameWriter):
         self._columns: tuple[str, ...] = ()
         self._clustered: tuple[str, ...] = ()
         self._bucketed = False
+        self._properties: Mapping[str, str] = {}
 
     @property
     def _ours(self) -> bool:
@@ -106,6 +111,11 @@ class TableWriter(DataFrameWriter):
     def bucketBy(self, *args: Any) -> "TableWriter":  # noqa: N802
         self._bucketed = True
         super().bucketBy(*args)
+        return self
+
+    def with_properties(self, properties: Mapping[str, str]) -> "TableWriter":
+        """The properties of the table, if the write creates it."""
+        self._properties = properties
         return self
 
     def _forward_layout(self) -> "TableWriter":
@@ -224,8 +234,15 @@ class TableWriter(DataFrameWriter):
         settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
             return
-        internal = {MODE: mode.value, **_session_reads(self._spark)}
-        job = plan_job(path, arrow_schema(self._df.schema), mode=mode, sources=[settings], scope=scope_in(internal))
+        internal = {MODE: mode.value, PROPERTIES: json.dumps(dict(self._properties)), **_session_reads(self._spark)}
+        job = plan_job(
+            path,
+            arrow_schema(self._df.schema),
+            mode=mode,
+            sources=[settings],
+            scope=scope_in(internal),
+            properties=self._properties,
+        )
         if job.done:
             return
         started = time.monotonic_ns()
@@ -264,6 +281,15 @@ class TableWriter(DataFrameWriter):
         """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""
         known = {name.lower() for name in self._df.columns}
         return Layout.of(*(PartitionField(c) if c.lower() in known else c for c in self._columns))
+
+
+def partition_term(term: str) -> str:
+    """A term of a layout, from one of Spark's.
+
+    >>> partition_term("days(ts)"), partition_term("bucket(16, id)")
+    ('day(ts)', 'bucket(16, id)')
+    """
+    return _UNITS.sub(r"\1", term, count=1) if _UNITS.match(term) else term
 
 
 def _by_method(source: str) -> Callable[..., None]:

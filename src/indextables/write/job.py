@@ -103,10 +103,11 @@ def plan_job(
     mode: Mode,
     sources: Sequence[Mapping[str, str]] = (),
     scope: Scope = whole_table,
+    properties: Mapping[str, str] | None = None,
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
 
-    `scope` says what an overwrite replaces.
+    `scope` says what an overwrite replaces. A new table gets the `properties`.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
@@ -116,11 +117,11 @@ def plan_job(
     refuse_contradictions(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
     log = TransactionLog.open(table, Config.resolve(*sources))
     snapshot = _current(log)
-    properties = snapshot.metadata.properties if snapshot else {}
-    config = sized(Config.resolve(*sources, properties=properties), snapshot)
+    kept = snapshot.metadata.properties if snapshot else dict(properties or {})
+    config = sized(Config.resolve(*sources, properties=kept), snapshot)
     if snapshot is not None and mode.operation is Operation.CREATE:
         raise _exists(log.table)
-    metadata = _described(snapshot, schema, config)
+    metadata = _described(snapshot, schema, config, kept)
     if snapshot is None:
         refuse_nested(log.store)
     plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
@@ -190,11 +191,13 @@ def _current(log: TransactionLog) -> Snapshot | None:
         return None
 
 
-def _described(snapshot: Snapshot | None, schema: pa.Schema, config: Config) -> Metadata:
+def _described(snapshot: Snapshot | None, schema: pa.Schema, config: Config, properties: Mapping[str, str]) -> Metadata:
     """What the table is after the write."""
     layout = None if config.partition_by is None else Layout.parse(config.partition_by)
     if snapshot is None:
-        return new_metadata(schema, layout=layout or Layout(), fields=config.typemap, properties={}, created_time=now())
+        return new_metadata(
+            schema, layout=layout or Layout(), fields=config.typemap, properties=properties, created_time=now()
+        )
     metadata = snapshot.metadata
     if layout is not None:
         _refuse_other_layout(layout.bind(metadata.arrow_schema()), metadata.layouts[metadata.current_spec_id])
