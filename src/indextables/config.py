@@ -208,7 +208,10 @@ class Config:
         "partitionBy", None, text, "The layout of a new table, such as `region, day(ts), bucket(16, user_id)`."
     )
     replace_where: str | None = _setting(
-        "replaceWhere", None, text, "An overwrite replaces only the rows that satisfy this condition."
+        "replaceWhere",
+        None,
+        text,
+        "An overwrite replaces only the rows that satisfy this condition, or one of several in a JSON array.",
     )
     partition_overwrite_mode: str | None = _setting(
         "partitionOverwriteMode",

@@ -1,9 +1,11 @@
 """Parts of a table replaced from Spark: by a condition, or by the partitions of the frame."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
@@ -12,6 +14,7 @@ from indextables.errors import (
     IndexTablesError,
     InvalidPredicateError,
     NonPartitionedTableError,
+    OverlappingPredicatesError,
     PartitionColumnNotFoundError,
     TypeMismatchError,
     UnsupportedOperatorError,
@@ -174,3 +177,35 @@ def test_without_enable(spark: Any, table: str) -> None:
     assert ids(table) == [4, 6, 20, 21]
     with pytest.raises(Exception, match="goes with mode overwrite"):
         plain("(20, 2023, '11')", "append", replaceWhere="year = 2023")
+
+
+def test_several_conditions_in_one_commit(spark: Any, path: str, session: Callable[[str, str], None]) -> None:
+    made = IndexTable.create(path, {"day": pa.string(), "n": pa.int64()}, partition_by="day")
+    made.append([{"day": day, "n": 1} for day in ("mon", "tue", "wed")])
+    writer = spark.sql("SELECT 'mon' AS day, 2L AS n").write.format("indextables").mode("overwrite")
+    writer.option("replaceWhere", ["day = 'mon'", "day IN ('tue')"]).save(path)
+    assert contents(path) == [("mon", 2), ("wed", 1)]
+    log = (Path(path) / "_transaction_log" / f"{2:018}.json").read_text()
+    assert [
+        json.loads(line)["replaceWhere"]["predicate"] for line in log.splitlines() if '{"replaceWhere"' in line
+    ] == [
+        "day = 'mon'",
+        "day IN ('tue')",
+    ]
+    session("spark.indextables.replaceWhere", """["day = 'mon'", "day = 'wed'"]""")
+    writer = spark.sql("SELECT 'wed' AS day, 3L AS n").write.format("indextables").mode("overwrite")
+    writer.save(path)
+    assert contents(path) == [("wed", 3)]
+    for conditions, error in [
+        (["day = 'mon'", "day <> 'tue'"], OverlappingPredicatesError),
+        ([], InvalidPredicateError),
+        ("[day = 'mon']", InvalidPredicateError),
+        (["day = 'mon'", "n = 3"], InvalidPredicateError),
+    ]:
+        with pytest.raises(error):
+            writer.option("replaceWhere", conditions).save(path)
+    assert contents(path) == [("wed", 3)]
+
+
+def contents(path: str) -> list[tuple[str, int]]:
+    return sorted((row["day"], row["n"]) for row in IndexTable.open(path).scan().to_arrow().to_pylist())

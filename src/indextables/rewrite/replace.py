@@ -20,7 +20,7 @@ from indextables.rewrite.copy import refs_to, rows_of
 from indextables.rewrite.disjoint import refuse_overlaps
 from indextables.rewrite.selection import InPartitions, Satisfying, telling, values_in_log
 from indextables.rewrite.take_out import TakeOut, take_out
-from indextables.rewrite.where import Condition, read_condition, refuse_unreadable
+from indextables.rewrite.where import Condition, conditions_in, read_condition, refuse_unreadable
 from indextables.write.conform import conformed, conformer
 from indextables.write.modes import Batches, figures, overwrite, peeked
 from indextables.write.pipeline import write_rows
@@ -89,10 +89,12 @@ def scope_of(
 ) -> Replacing:
     """What an overwrite replaces, as the settings say: some rows, some partitions or everything."""
     if config.replace_where is not None:
-        condition = read_condition(
-            config.replace_where, metadata, table=table, time_zone=time_zone, case_sensitive=case_sensitive
+        conditions = tuple(
+            read_condition(text, metadata, table=table, time_zone=time_zone, case_sensitive=case_sensitive)
+            for text in conditions_in(config.replace_where)
         )
-        return ReplacingWhere((condition,))
+        refuse_overlaps(conditions)
+        return ReplacingWhere(conditions)
     return ReplacingPartitions() if config.partition_overwrite_mode == "dynamic" else Everything()
 
 

@@ -7,6 +7,7 @@ understood or refused.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,6 +44,27 @@ class Condition:
 
     text: str
     predicate: Predicate
+
+
+def conditions_in(text: str) -> list[str]:
+    """The conditions that a setting holds: one, or several in a JSON array.
+
+    >>> conditions_in("day = 'mon'"), conditions_in('["day = 1", "day = 2"]')
+    (["day = 'mon'"], ['day = 1', 'day = 2'])
+    """
+    if not text.lstrip().startswith("["):
+        return [text]
+    try:
+        several = msgspec.json.decode(text, type=list[str])
+    except msgspec.MsgspecError as error:
+        reason = f"it is not a JSON array of conditions: {error}"
+        raise InvalidPredicateError(
+            f"{text!r} cannot be read: {reason}; write one condition, or several as "
+            """["day = 'mon'", "day = 'tue'"]""",
+            predicate=text,
+            reason=reason,
+        ) from None
+    return several or [""]
 
 
 def read_condition(

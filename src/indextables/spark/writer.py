@@ -90,6 +90,8 @@ class TableWriter(DataFrameWriter):
         return self
 
     def option(self, key: str, value: Any) -> "TableWriter":
+        if isinstance(value, list | tuple) and key.strip().lower().removeprefix(PREFIX) == "replacewhere":
+            value = json.dumps([str(condition) for condition in value])
         if value is not None:
             self._given[key.strip().lower()] = str(value).lower() if isinstance(value, bool) else str(value)
         super().option(key, value)
