@@ -29,6 +29,7 @@ OTHER_TYPES = [
     "s = 5 AND q = 'x'",
 ]  # fmt: skip
 INFALLIBLE = [
+    "TRY_CAST(p AS FLOAT) = 1",
     "TRY_CAST(p AS INT) = 1", "TRY_CAST(p AS INT) IS NULL", "NOT TRY_CAST(p AS INT) > 1", "TRY_CAST(p AS DOUBLE) < 2",
     "TRY_CAST(p AS DATE) = '2024-01-02'", "q = 'z' AND p = true", "CAST(id AS STRING) = '5'",
     "CAST(id AS STRING) LIKE '1%'", "CAST(id AS BIGINT) < 7L", "CAST(at AS DATE) = '2024-03-10'", "DATE(at) < '2024-03-10'",

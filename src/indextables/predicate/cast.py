@@ -150,6 +150,8 @@ def _read_text(texts: pa.Array, kind: pa.DataType, time_zone: str) -> pa.Array:
         return pc.round(exact, kind.scale, round_mode="half_towards_infinity").cast(kind)
     if pa.types.is_integer(kind):
         return _whole_numbers(texts, kind)
+    if pa.types.is_floating(kind):
+        return _fractions(texts, kind)
     return _READERS[kind](texts)
 
 
@@ -163,9 +165,9 @@ def _whole_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return pc.if_else(fits, exact, None).cast(kind)
 
 
-def _doubles(texts: pa.Array) -> pa.Array:
+def _fractions(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     plain = pc.replace_substring_regex(_matching(texts, _DOUBLE), r"(?i)([0-9.])[df]$", r"\1")
-    return pc.replace_substring_regex(plain, r"(?i)^[+-]?nan$", "nan").cast(pa.float64())
+    return pc.replace_substring_regex(plain, r"(?i)^[+-]?nan$", "nan").cast(kind)
 
 
 def _booleans(texts: pa.Array) -> pa.Array:
@@ -179,7 +181,6 @@ def _dates(texts: pa.Array) -> pa.Array:
 
 
 _READERS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
-    pa.float64(): _doubles,
     pa.bool_(): _booleans,
     pa.date32(): _dates,
 }
