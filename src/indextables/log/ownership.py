@@ -4,7 +4,7 @@ A writer names its splits by the table that they are for, by its job, and by cha
 
 >>> name = split_name("d2c0", task=3, job="0123456789ab")
 >>> re.sub("[0-9a-f]{32}", "<random>", name)
-'part-00003-2a53b153-0123456789ab-<random>.split'
+'part-00003-63aae265-0123456789ab-<random>.split'
 >>> is_split_of_job(f"day=mon/{name}", "0123456789ab")
 True
 """

@@ -81,11 +81,12 @@ def cast_scalar(value: pa.Scalar, kind: pa.DataType, *, time_zone: str = "UTC") 
 
 
 def start_of_day(midnight: pa.Scalar, time_zone: str) -> pa.Scalar | None:
-    """The moment from which on a date is reached for good; None where clocks go back over midnight.
+    """The instant at which a day begins in a time zone; None where it begins twice.
 
-    >>> start_of_day(pa.scalar(dt.datetime(2024, 7, 1)), "Europe/Berlin").as_py().isoformat()
+    >>> from datetime import datetime
+    >>> start_of_day(pa.scalar(datetime(2024, 7, 1)), "Europe/Berlin").as_py().isoformat()
     '2024-06-30T22:00:00+00:00'
-    >>> start_of_day(pa.scalar(dt.datetime(2018, 2, 18)), "America/Sao_Paulo") is None
+    >>> start_of_day(pa.scalar(datetime(2024, 11, 3)), "America/Havana") is None
     True
     """
     wall = pa.array([midnight])
