@@ -294,6 +294,13 @@ class Config:
     read_min_partitions: int = _setting(
         "read.minPartitions", 8, positive_integer, "A scan gets so many Spark tasks or more, where splits are many."
     )
+    driver_copy_rows: int = _setting(
+        "replaceWhere.driverRows",
+        100_000,
+        natural_number,
+        "A `replaceWhere` from Spark lets executors copy the rows that stay, if the splits that it cuts through have "
+        "more rows; see [replacing](replace.md).",
+    )
     read_driver_rows: int = _setting(
         "read.driverRows",
         1_000,

@@ -8,7 +8,7 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import ConflictError, RowsOutsideError
-from indextables.rewrite.replace import scope_of
+from indextables.rewrite.replace import Copies, scope_of
 from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, plan_job, write_task
 from tests.rewrite.samples import SCHEMA, evolved, litter, made, numbers, rows, split_files
 
@@ -72,3 +72,13 @@ def test_a_task_with_rows_outside(table: IndexTable, tmp_path: Path) -> None:
         written(job, 2023, 2024)
     abort_job(job)
     assert (split_files(tmp_path), table.refresh().version) == (before, 2)
+
+
+def test_copies_of_another_version_are_not_used(table: IndexTable, tmp_path: Path) -> None:
+    """Whoever made them did not see the rows that have come since."""
+    stale = Copies(version=table.version, sources=table.splits()["path"].to_pylist(), adds=[])
+    table.append(rows([2022], ["1"], [9]))
+    settings, scope = {"replaceWhere": "year = 2023"}, partial(scope_of, copies=Copies.decode(stale.encode()))
+    job = plan_job(tmp_path, SCHEMA, mode=Mode.OVERWRITE, sources=[settings], scope=scope)
+    commit_job(job, written(job, 2023))
+    assert numbers(table.refresh()) == [3, 9, 2023]

@@ -106,6 +106,41 @@ def test_hidden_partitions_are_copied_and_times_are_those_of_the_session(
     assert litter(Path(path)) == set()
 
 
+@pytest.fixture
+def hourly(spark: Any, path: str) -> str:
+    """The hours of four days, a split for each day."""
+    hours = spark.range(96).selectExpr("id", "timestamp'2024-01-01 00:00:00 UTC' + make_interval(0,0,0,0,id) AS ts")
+    save(hours, path, "append", partitionBy="day(ts)")
+    return path
+
+
+def test_executors_copy_many_rows(spark: Any, hourly: str) -> None:
+    where = " OR ".join(f"ts BETWEEN '2024-01-0{day} 12:00:00Z' AND '2024-01-0{day} 13:00:00Z'" for day in (1, 2, 3, 4))
+    new = spark.sql("SELECT 1000L AS id, TIMESTAMP'2024-01-02 12:30:00Z' AS ts")
+    save(new, hourly, replaceWhere=where, **{"replaceWhere.driverRows": "10"})
+    assert ids(hourly) == [*sorted({*range(96)} - {day * 24 + hour for day in range(4) for hour in (12, 13)}), 1000]
+    table = IndexTable.open(hourly)
+    assert (table.version, table.count("ts < '2024-01-02T00:00:00Z'")) == (1, 22)
+    metrics = dict(table.history().to_pylist()[0]["metrics"])
+    assert (metrics["numRewrittenSplits"], metrics["numCopiedRows"], metrics["numAddedRows"]) == ("4", "88", "1")
+    copies = [split["path"] for split in table.splits().to_pylist() if split["num_records"] == 22]
+    assert len({Path(copy).name[: len("part-00000")] for copy in copies}) == 4  # by as many tasks
+    assert litter(Path(hourly)) == set()
+
+
+def test_copies_of_executors_are_deleted_if_the_write_fails(spark: Any, hourly: str) -> None:
+    before = split_files(Path(hourly))
+    where = "ts >= '2024-01-02 12:00:00Z'"
+    with pytest.raises(Exception, match="RowsOutsideError"):
+        save(
+            spark.read.format("indextables").load(hourly),
+            hourly,
+            replaceWhere=where,
+            **{"replaceWhere.driverRows": "0"},
+        )
+    assert (split_files(Path(hourly)), IndexTable.open(hourly).version) == (before, 0)
+
+
 def test_rows_outside_leave_nothing_behind(spark: Any, table: str) -> None:
     before = split_files(Path(table))
     bad = frame(spark, "(20, 2023, '11'), (21, 2024, '11'), (22, NULL, '11')").repartition(1)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,11 +31,33 @@ from indextables.write.replacing import Everything, Outgoing, Replacing
 _EXAMPLES = 3
 
 
+class Copies(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that stay, copied before the commit: the splits that they are in now, and the `sources` of a version."""
+
+    version: int
+    sources: Sequence[str]
+    adds: Sequence[Add]
+
+    def encode(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    @staticmethod
+    def decode(text: str) -> "Copies":
+        return msgspec.json.decode(text, type=Copies)
+
+    def are_of(self, taken: TakeOut) -> bool:
+        return self.version == taken.snapshot.version and taken.rewritten == set(self.sources)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplacingWhere:
-    """A write in the place of the rows that satisfy a condition, or one of several."""
+    """A write in the place of the rows that satisfy a condition, or one of several.
+
+    `copies` of rows that stay may be there already. If the table has changed since, others are written instead.
+    """
 
     conditions: tuple[Condition, ...]
+    copies: Copies | None = None
 
     @property
     def operation(self) -> Operation:
@@ -56,7 +79,7 @@ class ReplacingWhere:
         going = Outgoing(parameters=parameters)
         if snapshot is not None:
             taken = take_out_where(log, snapshot, self.predicate, plan.config)
-            going = _outgoing(log, taken, plan, adds, parameters=parameters)
+            going = _outgoing(log, taken, plan, adds, parameters=parameters, copies=self.copies)
         metrics = going.metrics if len(texts) == 1 else {}  # those of several cannot be told apart
         actions = [ReplaceWhere(predicate=text, timestamp=moment, operation_metrics=metrics) for text in texts]
         return replace(going, replaced=actions)
@@ -85,7 +108,13 @@ class ReplacingPartitions:
 
 
 def scope_of(
-    config: Config, metadata: Metadata, *, table: str, time_zone: str = "UTC", case_sensitive: bool = False
+    config: Config,
+    metadata: Metadata,
+    *,
+    table: str,
+    time_zone: str = "UTC",
+    case_sensitive: bool = False,
+    copies: Copies | None = None,
 ) -> Replacing:
     """What an overwrite replaces, as the settings say: some rows, some partitions or everything."""
     if config.replace_where is not None:
@@ -94,7 +123,7 @@ def scope_of(
             for text in conditions_in(config.replace_where)
         )
         refuse_overlaps(conditions)
-        return ReplacingWhere(conditions)
+        return ReplacingWhere(conditions, copies)
     return ReplacingPartitions() if config.partition_overwrite_mode == "dynamic" else Everything()
 
 
@@ -151,18 +180,26 @@ def _outgoing(
     adds: Sequence[Add],
     *,
     parameters: Mapping[str, object],
+    copies: Copies | None = None,
 ) -> Outgoing:
-    removes, opener = taken.removes, SplitOpener.of(log.store, plan.config)
-    copies = write_rows(taken.copying(plan), taken.rows(opener), log.store) if len(taken.shared) else []
-    written = {**figures([*adds, *copies]), "numAddedRows": figures(adds)["numAddedRows"]}
+    removes, copied = taken.removes, _copied(log, taken, plan, copies)
+    written = {**figures([*adds, *copied]), "numAddedRows": figures(adds)["numAddedRows"]}
     return Outgoing(
         removes=removes,
-        copies=copies,
+        copies=copied,
         rewritten=taken.rewritten,
         reads=taken.reads,
         parameters=parameters,
         metrics={**written, **taken.metrics},
     )
+
+
+def _copied(log: TransactionLog, taken: TakeOut, plan: WritePlan, copies: Copies | None) -> Sequence[Add]:
+    if copies is not None and copies.are_of(taken):
+        return copies.adds
+    if not len(taken.shared):
+        return []
+    return write_rows(taken.copying(plan), taken.rows(SplitOpener.of(log.store, plan.config)), log.store)
 
 
 def _inside(condition: Condition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

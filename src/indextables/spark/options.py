@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
-from indextables.rewrite.replace import scope_of
+from indextables.rewrite.replace import Copies, scope_of
 from indextables.spark.hadoop import CREDENTIALS, from_hadoop
 from indextables.spark.java import strings
 from indextables.storage import Location
@@ -18,13 +18,14 @@ PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the sam
 VIEW = "_indextables_"  # begins the name of a view that stands for a path in a statement
 _QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION, PROPERTIES, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
+MODE, ARRANGED, SPECULATION, PROPERTIES, COPIES, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
     f"{_INTERNAL}{name}"
     for name in (
         "mode",
         "arranged",
         "speculation",
         "properties",
+        "copies",
         "timezone",
         "casesensitive",
         "table",
@@ -82,6 +83,7 @@ def scope_in(options: Mapping[str, str]) -> Scope:
         scope_of,
         time_zone=options.get(TIME_ZONE, "UTC"),
         case_sensitive=options.get(CASE_SENSITIVE, "false").lower() == "true",
+        copies=Copies.decode(options[COPIES]) if COPIES in options else None,
     )
 
 

@@ -29,10 +29,12 @@ from indextables.spark.catalog import (
     register,
     with_database,
 )
+from indextables.spark.copies import copied_by_executors
 from indextables.spark.inserts import insert_of_frame
 from indextables.spark.options import (
     ARRANGED,
     CASE_SENSITIVE,
+    COPIES,
     FORMAT,
     MODE,
     PROPERTIES,
@@ -252,7 +254,10 @@ class TableWriter(DataFrameWriter):
         spent = (time.monotonic_ns() - started) // 1_000_000
         writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
         internal |= {ARRANGED: str(spent), SPECULATION: self._spark.conf.get("spark.speculation", "false") or ""}
-        writer.options(**{**settings, **_decided(job), **internal}).save(job.table)
+        with copied_by_executors(self._spark, job) as copies:
+            if copies is not None:
+                internal[COPIES] = copies.encode()
+            writer.options(**{**settings, **_decided(job), **internal}).save(job.table)
 
     def _settings(self, mode: Mode) -> dict[str, str]:
         """What options and session say, under full keys; the options first."""
