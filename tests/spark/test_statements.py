@@ -38,6 +38,9 @@ def test_a_table_is_inserted_into_itself(spark: Any, lines: str) -> None:
 def test_scripts_read_and_write(spark: Any, lines: str) -> None:
     script = "BEGIN INSERT INTO lines VALUES (3, 'c', 'new'); SELECT max(id), count(*) FROM lines; END"
     assert rows(spark, script) == [(3, 3)]
+    spark.sql("CREATE TABLE days (day STRING, n INT) USING indextables PARTITIONED BY (day)")
+    inserts = "INSERT INTO days VALUES ('mon', 1), ('tue', 2); INSERT OVERWRITE days VALUES ('mon', 3)"
+    assert rows(spark, f"BEGIN {inserts}; SELECT * FROM days; END") == [("mon", 3)]
     with pytest.raises(UnsupportedOperatorError, match=r"in a script .*run the query on its own"):
         spark.sql("BEGIN INSERT INTO lines TABLE lines; SELECT id FROM lines WHERE message INDEXQUERY 'disk'; END")
     assert IndexTable.open(lines).count() == 3

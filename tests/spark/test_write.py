@@ -158,7 +158,9 @@ def test_without_enable_a_registered_source_appends_and_overwrites(logs: Any, pa
     plain("append").save(path)
     assert (IndexTable.open(path).count(), IndexTable.open(path).layout.names) == (24, ("date",))
     assert IndexTable.open(path).search("message:timed").num_rows == 10
-    plain("overwrite").save(path)
+    with pytest.raises(Exception, match="ConfigError: an overwrite would replace all of .* call enable"):
+        plain("overwrite").save(path)
+    plain("overwrite").option("partitionOverwriteMode", "static").save(path)
     assert len(ids(path)) == 12
 
 

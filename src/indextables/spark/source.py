@@ -1,11 +1,14 @@
 """The data source `indextables`: what Spark calls when a frame is read or written with this format."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from indextables.config import PREFIX, canonical
+from indextables.errors import ConfigError
 from indextables.spark.asked import Asked
 from indextables.spark.options import (
     ARRANGED,
@@ -21,7 +24,8 @@ from indextables.spark.options import (
 from indextables.spark.reader import TableReader
 from indextables.spark.sink import SplitSink
 from indextables.spark.types import arrow_schema, spark_schema
-from indextables.write.job import Mode, plan_job
+from indextables.write.job import Mode, WriteJob, plan_job
+from indextables.write.replacing import Everything
 
 
 class IndexTablesDataSource(DataSource):
@@ -54,8 +58,25 @@ class IndexTablesDataSource(DataSource):
             scope=scope_in(self.options),
             properties=json.loads(self.options.get(PROPERTIES, "{}")),
         )
+        if MODE not in self.options:
+            _refuse_unclear_overwrite(job, canonical(settings_in(self.options)))
         metrics = {"arrangeTimeMs": int(self.options.get(ARRANGED, 0))}
         return SplitSink(replace(job, metrics=metrics, speculative=self.options.get(SPECULATION) == "true"))
+
+
+def _refuse_unclear_overwrite(job: WriteJob, settings: Mapping[str, str]) -> None:
+    """Without `enable()`, nobody has looked at what the session says of overwrites: it may mean some partitions only."""
+    key = f"{PREFIX}partitionOverwriteMode"
+    if job.read_version is None or not job.plan.layout.fields or key in settings or job.replacing != Everything():
+        return
+    raise ConfigError(
+        f"an overwrite would replace all of {job.table}, and without indextables.enable(spark) the session's "
+        "partitionOverwriteMode is not known; call enable, or say what is replaced: "
+        'option("partitionOverwriteMode", "static") for everything, "dynamic" for the partitions of the new rows, or '
+        'option("replaceWhere", ...)',
+        key="partitionOverwriteMode",
+        value=None,
+    )
 
 
 class ProviderDataSource(IndexTablesDataSource):

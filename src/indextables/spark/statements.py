@@ -12,7 +12,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from indextables.config import Config, canonical
+from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError, LayoutError, SchemaError, UnsupportedOperatorError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
@@ -173,7 +173,7 @@ def _parsed(spark: Any, text: str) -> Java | None:
 def _located(spark: SparkSession, text: str, plan: Java) -> str:
     """The statement with a path at every table of ours, except where Spark takes none: `INSERT INTO t TABLE u`."""
     places = sorted(_places(spark, plan), key=lambda place: -place[0])
-    session = settings_of(spark) if kind(plan) == _SCRIPT else {}  # Spark runs a script out of our reach
+    session = _settings_of_script(spark) if kind(plan) == _SCRIPT else {}
     found = text
     for end, entry in places:
         found = _with_options(found, end, {**session, "path": entry.location})
@@ -184,6 +184,11 @@ def _located(spark: SparkSession, text: str, plan: Java) -> str:
         one_more = _with_options(found, end, {**session, "path": entry.location})
         found = found if _parsed(spark, one_more) is None else one_more
     return found
+
+
+def _settings_of_script(spark: SparkSession) -> dict[str, str]:
+    """The settings of the session for statements that Spark runs by itself. It refuses its own dynamic mode there."""
+    return {f"{PREFIX}partitionOverwriteMode": "static", **canonical(settings_of(spark))}
 
 
 def _with_options(text: str, end: int, given: Mapping[str, str]) -> str:
