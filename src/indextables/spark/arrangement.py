@@ -74,6 +74,8 @@ def _repeats_order(plan: Java) -> bool:
             return _repeats_order(plan.child())
         case "Filter":
             return bool(plan.deterministic()) and _repeats_order(plan.child())
+        case "LogicalRDD":
+            return str(plan.rdd().outputDeterministicLevel()) == "DETERMINATE"
         case "LogicalRelation":
             return str(plan.relation().getClass().getSimpleName()) == "HadoopFsRelation"
         case other:

@@ -16,6 +16,7 @@ from indextables.spark.source import IndexTablesDataSource, ProviderDataSource
 LOCK = RLock()
 _REDACTED = "spark.sql.redaction.options.regex"
 _ACCOUNT_KEYS = "(?i)account[._-]?key"
+_CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
 
 
 def make_ready(spark: Any) -> None:
@@ -33,6 +34,7 @@ def make_ready(spark: Any) -> None:
             known.registerDataSource(FORMAT, _source(spark, IndexTablesDataSource))
         register_functions(spark)
         _hide_account_keys(spark)
+        _check_shuffles(spark)
         known.registerDataSource(PROVIDER, _source(spark, ProviderDataSource))  # the last: from here on all is known
 
 
@@ -46,3 +48,13 @@ def _hide_account_keys(spark: Any) -> None:
     hidden = spark.conf.get(_REDACTED) or ""
     if _ACCOUNT_KEYS not in hidden:
         spark.conf.set(_REDACTED, f"{hidden}|{_ACCOUNT_KEYS}")
+
+
+def _check_shuffles(spark: Any) -> None:
+    """Lets Spark notice that an input gave other rows the second time, as it does by default since 4.2.
+
+    Without it, an optimized write of such an input loses rows when an executor is lost. What the session says is left alone.
+    """
+    for key in (f"{_CHECKSUMS}enabled", f"{_CHECKSUMS}enableFullRetryOnMismatch"):
+        if spark.conf.get(key, "true") != "true" and key not in spark.conf.getAll:
+            spark.conf.set(key, "true")
