@@ -92,3 +92,11 @@ def test_what_pyspark_loads_in_every_session_is_small() -> None:
     loaded = "import sys, pyspark_indextables as p; print(p.DefaultSource.name(), 'indextables' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["indextables", "False"]
+
+
+def test_enable_sets_again_what_was_taken_back(spark: Any) -> None:
+    """Without it, Spark would show the keys of storage accounts in its plans."""
+    spark.conf.unset("spark.sql.redaction.options.regex")
+    assert "account" not in spark.conf.get("spark.sql.redaction.options.regex")
+    enable(spark)
+    assert "account" in spark.conf.get("spark.sql.redaction.options.regex")

@@ -33,9 +33,14 @@ def make_ready(spark: Any) -> None:
         if not known.dataSourceExists(FORMAT):
             known.registerDataSource(FORMAT, _source(spark, IndexTablesDataSource))
         register_functions(spark)
-        _hide_account_keys(spark)
-        _check_shuffles(spark)
+        configure(spark)
         known.registerDataSource(PROVIDER, _source(spark, ProviderDataSource))  # the last: from here on all is known
+
+
+def configure(spark: Any) -> None:
+    """Sets what a session needs of Spark's own settings, also where somebody has taken it back."""
+    _hide_account_keys(spark)
+    _check_shuffles(spark)
 
 
 def _source(spark: Any, kind: type[IndexTablesDataSource]) -> Java:

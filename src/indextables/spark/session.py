@@ -8,7 +8,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from indextables.spark.hooks import install
 from indextables.spark.prepared import prepared
-from indextables.spark.registration import LOCK, make_ready
+from indextables.spark.registration import LOCK, configure, make_ready
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.writer import TableWriter
 from indextables.spark.writer_v2 import TableWriterV2
@@ -23,6 +23,7 @@ def enable(spark: SparkSession) -> SparkSession:
     """
     if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
         make_ready(spark)
+        configure(spark)
         with LOCK:
             install()
             setattr(ClassicDataFrame, "write", property(_writer))  # noqa: B010 - a property of Spark's own class
