@@ -63,15 +63,15 @@ builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", 
 builder = builder.config("spark.sql.adaptive.enabled", "false").config("spark.sql.shuffle.partitions", "4")
 builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
 spark = indextables.enable(builder.getOrCreate())
-rows = spark.range(60000, numPartitions=4).selectExpr("id", "concat('line ', id) AS message")
-shuffled = rows.repartition(4, "message").selectExpr("*", "IF(id < 50000, 'hot', 'cold') AS p")
+rows = spark.range(300000, numPartitions=8).selectExpr("id", "concat('line ', id) AS message")
+shuffled = rows.repartition(6, "message").selectExpr("*", "IF(id < 250000, 'hot', 'cold') AS p")
 (faults / "finished").mkdir()
 
 
 def write(checksums, layout):
     for key in ("enabled", "enableFullRetryOnMismatch"):
         spark.conf.set(f"spark.sql.shuffle.orderIndependentChecksum.{key}", checksums)
-    writer = shuffled.write.format("indextables").option("targetRecordsPerSplit", 8000)
+    writer = shuffled.write.format("indextables").option("targetRecordsPerSplit", 30000)
     writer.option("partitionBy", layout).save(f"{table}{layout}")
     found = indextables.IndexTable.open(f"{table}{layout}").scan(columns=["id"]).to_arrow()["id"]
     (faults / "killed").unlink()
@@ -99,4 +99,4 @@ def test_every_row_is_written_once_when_an_executor_is_lost(tmp_path: Path) -> N
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == [[60_000, 60_000]] * 2
+    assert json.loads(ended.stdout) == [[300_000, 300_000]] * 2
