@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from indextables.log import Snapshot, TransactionLog
+from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.rewrite.copy import refs_to, rows_of
 from indextables.rewrite.replace import Copies, ReplacingWhere, take_out_where
-from indextables.rewrite.selection import Satisfying
-from indextables.write.job import WriteJob, sweep
+from indextables.rewrite.selection import Satisfying, Selection
+from indextables.rewrite.take_out import TakeOut
+from indextables.write.job import WriteJob, abort_job, log_of
 from indextables.write.pipeline import write_rows
 from indextables.write.plan import WritePlan
 
@@ -31,7 +32,7 @@ class _CopyTask:
 
     table: str
     plan: WritePlan
-    selection: Satisfying
+    selection: Selection
 
     def __call__(self, task: int, splits: Iterable[SplitRef]) -> Iterator[Add]:
         store = TransactionLog.open(self.table, self.plan.config).store
@@ -43,37 +44,34 @@ class _CopyTask:
 @contextmanager
 def copied_by_executors(spark: SparkSession, job: WriteJob) -> Iterator[Copies | None]:
     """The copies of a job's replaceWhere, if there are many rows to copy. Those that are not committed are deleted."""
-    log = TransactionLog.open(job.table, job.plan.config).of_table(job.table_id)
-    replacing = job.replacing
-    if job.read_version is None or job.metadata is not None or not isinstance(replacing, ReplacingWhere):
-        yield None
-        return
-    snapshot = log.snapshot(job.read_version)
-    if _rows_at_most(snapshot, replacing) <= job.plan.config.driver_copy_rows:
+    taken = _many_rows_to_copy(job)
+    if taken is None:
         yield None
         return
     try:
-        yield _copies(spark, job, log, snapshot, replacing)
+        yield _copies(spark, job, taken)
     finally:
-        sweep(job.plan.job, log)
+        abort_job(job)
 
 
-def _rows_at_most(snapshot: Snapshot, replacing: ReplacingWhere) -> int:
-    """The rows of the splits of which some may stay, by the log alone."""
+def _many_rows_to_copy(job: WriteJob) -> TakeOut | None:
+    """What a replaceWhere takes out of splits of which many rows stay; the log alone tells if there may be as many."""
+    replacing = job.replacing
+    if job.read_version is None or job.metadata is not None or not isinstance(replacing, ReplacingWhere):
+        return None
+    log = log_of(job)
+    snapshot = log.snapshot(job.read_version)
     verdicts = Satisfying(replacing.predicate).verdicts(snapshot.splits, snapshot.metadata)
     unsure = snapshot.splits.filter(pc.equal(verdicts, int(Verdict.SOMETIMES)))
-    return int(pc.sum(unsure["num_records"]).as_py() or 0)
-
-
-def _copies(
-    spark: SparkSession, job: WriteJob, log: TransactionLog, snapshot: Snapshot, replacing: ReplacingWhere
-) -> Copies | None:
-    taken = take_out_where(log, snapshot, replacing.predicate, job.plan.config)
-    splits = refs_to(taken.shared)
-    if not splits:
+    if (pc.sum(unsure["num_records"]).as_py() or 0) <= job.plan.config.driver_copy_rows:
         return None
-    context = spark.sparkContext
-    work = _CopyTask(job.table, taken.copying(job.plan), Satisfying(replacing.predicate))
+    taken = take_out_where(log, snapshot, replacing.predicate, job.plan.config)
+    return taken if len(taken.shared) else None
+
+
+def _copies(spark: SparkSession, job: WriteJob, taken: TakeOut) -> Copies:
+    splits, context = refs_to(taken.shared), spark.sparkContext
+    work = _CopyTask(job.table, taken.copying(job.plan), taken.selection)
     tasks = min(len(splits), _TASKS_PER_CORE * context.defaultParallelism)
     adds = context.parallelize(splits, tasks).mapPartitionsWithIndex(work).collect()
-    return Copies(version=snapshot.version, sources=[split.path for split in splits], adds=adds)
+    return Copies(version=taken.snapshot.version, sources=[split.path for split in splits], adds=adds)

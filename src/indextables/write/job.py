@@ -154,7 +154,7 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
 
     The results are those that count: of a task that ran twice, one. Files of the other attempts are deleted.
     """
-    log = _log_of(job)
+    log = log_of(job)
     adds = [add for result in results for add in result.adds]
     metrics = _metrics(job, results)
     done = _commit(log, job, adds, metrics)
@@ -168,7 +168,12 @@ def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
 
 def abort_job(job: WriteJob) -> list[str]:
     """Deletes every file of the job that no version of the table holds; gives their names."""
-    return sweep(job.plan.job, _log_of(job))
+    return sweep(job.plan.job, log_of(job))
+
+
+def log_of(job: WriteJob) -> TransactionLog:
+    """The log of the table that the job was planned for."""
+    return TransactionLog.open(job.table, job.plan.config).of_table(job.table_id)
 
 
 def sweep(job: str, log: TransactionLog) -> list[str]:
@@ -178,10 +183,6 @@ def sweep(job: str, log: TransactionLog) -> list[str]:
     left = [key for key in made if key not in kept]
     log.store.delete(left)
     return left
-
-
-def _log_of(job: WriteJob) -> TransactionLog:
-    return TransactionLog.open(job.table, job.plan.config).of_table(job.table_id)
 
 
 def _current(log: TransactionLog) -> Snapshot | None:
@@ -242,7 +243,7 @@ def _commit(log: TransactionLog, job: WriteJob, adds: list[Add], metrics: Mappin
 def _transaction(job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]) -> Transaction:
     going = Outgoing()
     if job.replacing is not None and not job.done:
-        log = _log_of(job)
+        log = log_of(job)
         going = job.replacing.outgoing(log, snapshot, job.plan, adds)
     return Transaction(
         operation=job.replacing.operation if job.replacing else job.mode.operation,
