@@ -16,7 +16,7 @@ from indextables.errors import SchemaError, UnsupportedStatementError
 from indextables.schema import column_named, normalize
 from indextables.spark.catalog import Entry, brought_up_to_date, comment_on_columns
 from indextables.spark.inserts import literal
-from indextables.spark.java import Java, frame_over, kind, pairs, plan_of, sequence
+from indextables.spark.java import Java, frame_over, kind, name_parts, pairs, plan_of, sequence
 from indextables.spark.local import local_frame
 from indextables.spark.options import FORMAT, VIEW, settings_of
 from indextables.spark.relation import options_of, relations_in
@@ -82,7 +82,7 @@ def about_a_table(spark: Any, plan: Java) -> DataFrame | None:
     """The answer to a parsed statement that changes or describes a table of ours; None for every other statement."""
     plan = plan.child() if kind(plan) == "UnresolvedWith" else plan
     target = _target(plan)
-    entry = None if target is None else _named(spark, _parts(target))
+    entry = None if target is None else _named(spark, name_parts(target))
     if target is None or entry is None:
         return None
     statement = kind(plan)
@@ -118,10 +118,6 @@ def _named(spark: Any, parts: list[str]) -> Entry | None:
     return brought_up_to_date(spark, parts)
 
 
-def _parts(target: Java) -> list[str]:
-    return [str(part) for part in sequence(target.multipartIdentifier())]
-
-
 def _add_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> None:
     columns = sequence(plan.columnsToAdd())
     for column in columns:
@@ -129,7 +125,9 @@ def _add_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> Non
     added = StructType([StructField(str(column.colName()), data_type(column.dataType())) for column in columns])
     table.add_columns(normalize(arrow_schema(added)))
     comments = {str(column.colName()): _text(column.comment()) for column in columns}
-    comment_on_columns(spark, _parts(plan.table()), {name: text for name, text in comments.items() if text is not None})
+    comment_on_columns(
+        spark, name_parts(plan.table()), {name: text for name, text in comments.items() if text is not None}
+    )
 
 
 def _refuse_attributes_of_new(column: Java, entry: Entry) -> None:
@@ -161,7 +159,7 @@ def _alter_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> N
         table.widen_columns(dict(zip(wider.names, wider.types, strict=True)))
     comments = {name: _text(spec.newComment()) for name, spec in specs.items()}
     said = {name: text for name, text in comments.items() if text is not None or specs[name].dropComment()}
-    comment_on_columns(spark, _parts(plan.table()), said)
+    comment_on_columns(spark, name_parts(plan.table()), said)
 
 
 def _refuse_attributes(spec: Java, entry: Entry, *, nullable: bool) -> None:

@@ -14,7 +14,7 @@ from indextables.spark.catalog import Entry, quoted, view_of_relation
 from indextables.spark.catalyst import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.fills import rows_of
 from indextables.spark.frames import load
-from indextables.spark.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, sequence, strings
+from indextables.spark.java import Java, frame_over, jvm_of, kind, name_parts, pairs, plan_of, seq, strings
 from indextables.spark.options import VIEW, path_in, settings_in
 from indextables.spark.relation import options_of
 from indextables.spark.types import is_char
@@ -72,7 +72,7 @@ def _options_of_path(spark: Any, target: Java) -> dict[str, str] | None:
 
     A view that a user made shows one version of a table, maybe an old one, and is no place to write to.
     """
-    name = [str(part) for part in sequence(target.multipartIdentifier())]
+    name = name_parts(target)
     shown = view_of_relation(spark, name)
     if shown is None:
         return None
@@ -89,7 +89,7 @@ def _replaced(spark: Any, plan: Java, options: Mapping[str, str]) -> str | None:
     criteria, target = plan.replaceCriteriaOpt().get(), plan.table()
     if kind(criteria) != "InsertReplaceWhere":
         raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
-    name = str(sequence(target.multipartIdentifier())[-1])
+    name = name_parts(target)[-1]
     return condition_text(spark, criteria.cond(), options, alias=name)
 
 

@@ -67,6 +67,11 @@ def sequence(items: Java) -> list[Java]:
     return [items.apply(i) for i in range(items.size())]
 
 
+def name_parts(reference: Java) -> list[str]:
+    """The parts of the name under which a parsed statement knows a table: the database, if it says one, and the table."""
+    return [str(part) for part in sequence(reference.multipartIdentifier())]
+
+
 def ids_of(node: Java) -> tuple[int, ...]:
     """Spark's ids of the columns of a node, in their order."""
     return ids(node.output())

@@ -32,7 +32,7 @@ from indextables.spark.catalog import (
 )
 from indextables.spark.fills import over_tables, rows_of, with_inside
 from indextables.spark.inserts import analyzed_insert, literal
-from indextables.spark.java import Java, frame_over, kind, pairs, sequence
+from indextables.spark.java import Java, frame_over, kind, name_parts, pairs, sequence
 from indextables.spark.options import FORMAT, is_default, settings_in, settings_of
 from indextables.spark.parameters import bound, formatted
 from indextables.spark.relation import options_of
@@ -143,11 +143,7 @@ def _is_into_ours(spark: SparkSession, plan: Java) -> bool:
     target = plan.table()
     if kind(target) != "UnresolvedRelation":
         return False
-    return entry_of(spark, _parts(target)) is not None or view_of_relation(spark, _parts(target)) is not None
-
-
-def _parts(reference: Java) -> list[str]:
-    return [str(part) for part in sequence(reference.multipartIdentifier())]
+    return entry_of(spark, name_parts(target)) is not None or view_of_relation(spark, name_parts(target)) is not None
 
 
 def _is_for_us(spark: SparkSession, plan: Java) -> bool:
@@ -211,13 +207,13 @@ def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
         if not options.isdisjoint({"versionasof", "timestampasof"}):
             _refuse_time_travel(spark, reference)
         if "path" not in options and not reference.isStreaming() and reference.origin().stopIndex().isDefined():
-            entry = brought_up_to_date(spark, _parts(reference), given)
+            entry = brought_up_to_date(spark, name_parts(reference), given)
             if entry is not None:
                 yield reference.origin().stopIndex().get() + 1, entry
 
 
 def _refuse_time_travel(spark: SparkSession, reference: Java) -> None:
-    parts = _parts(reference)
+    parts = name_parts(reference)
     if entry_of(spark, parts) is not None:
         name = ".".join(parts)
         raise ConfigError(
