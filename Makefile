@@ -41,7 +41,7 @@ format: $(READY) ## let ruff format and mend the code
 
 docs: $(READY) ## write the generated pages again and build the site into site/
 	@$(BIN)/python -c "from indextables.config import markdown; print(markdown(), end='')" > docs/configuration.md
-	@$(BIN)/python -c "from indextables.cli.page import markdown; print(markdown(), end='')" > docs/cli.md
+	@$(BIN)/python -c "from indextables.cli.reference_page import markdown; print(markdown(), end='')" > docs/cli.md
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	@echo "built: open site/index.html, or $(BIN)/python -m http.server -d site for its search too"

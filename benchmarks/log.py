@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from indextables.config import Config
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata, PartitionSpec, Protocol, SpecField
-from indextables.log.facts import facts_about
 from indextables.log.snapshot import TOMBSTONES, Rows
+from indextables.log.split_bounds import facts_about
 from indextables.log.splits import splits_schema
 from indextables.predicate import Verdict, columns, judge, read
 from indextables.schema import to_json

@@ -19,7 +19,7 @@ from indextables import IndexTable
 from indextables.config import Config
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.write.pipeline import write_rows
-from indextables.write.plan import plan_write
+from indextables.write.write_plan import plan_write
 
 ROWS = 200
 REPETITIONS = 5

@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql.functions import col, lit
 
-from indextables.spark.function import unanswered
+from indextables.spark.api.search_function import unanswered
 
 
 def indexquery(column: Column | str | None, query: str) -> Column:

@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from indextables.inspect.advice import Advice
+    from indextables.inspect.health import Health
+    from indextables.inspect.workload import Given
     from indextables.layout import Layout
     from indextables.log.log import CheckpointResult
+    from indextables.maintain.alter import Change, LayoutChange
+    from indextables.maintain.compact import MergeProgress, MergeResult
+    from indextables.maintain.drop_partitions import Dropped
+    from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.read.opener import SplitOpener
     from indextables.read.prewarm import Prewarmed
     from indextables.read.scan import Scan
     from indextables.report import Report
-    from indextables.rewrite.drop import Dropped
-    from indextables.rewrite.merge import MergeProgress, MergeResult
     from indextables.search import FieldRule
     from indextables.split import CacheUse
     from indextables.storage import Traffic
-    from indextables.upkeep.advice import Advice
-    from indextables.upkeep.health import Health
-    from indextables.upkeep.purge import PurgeResult
-    from indextables.upkeep.workload import Given
-    from indextables.write.evolve import Change, LayoutChange
-    from indextables.write.given import Data
+    from indextables.write.input_data import Data
 
 
 class IndexTable:
@@ -77,8 +77,8 @@ class IndexTable:
         `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` says how a column is indexed:
         `text`, `string` or `none`.
         """
+        from indextables.maintain.alter import parsed_layout
         from indextables.schema import given_schema
-        from indextables.write.evolve import parsed_layout
         from indextables.write.modes import create
 
         config = Config.resolve(options or {}, properties=properties)
@@ -134,9 +134,9 @@ class IndexTable:
 
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
-        from indextables.write.given import batches_of
+        from indextables.write.input_data import batches_of
         from indextables.write.modes import append
-        from indextables.write.replacing import refuse_contradictions
+        from indextables.write.replaced_rows import refuse_contradictions
 
         refuse_contradictions(options or {}, overwrites=False)
         config = self._config(options)
@@ -145,10 +145,10 @@ class IndexTable:
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
-        from indextables.rewrite.replace import scope_of
-        from indextables.write.given import batches_of
+        from indextables.maintain.replace_where import scope_of
+        from indextables.write.input_data import batches_of
         from indextables.write.modes import overwrite
-        from indextables.write.replacing import refuse_contradictions
+        from indextables.write.replaced_rows import refuse_contradictions
 
         refuse_contradictions(options or {}, overwrites=True)
         config, snapshot = self._config(options), self._confirmed()
@@ -177,9 +177,9 @@ class IndexTable:
         >>> sorted(table.scan(columns=["n"]).to_arrow()["n"].to_pylist())
         [3, 9]
         """
-        from indextables.rewrite.replace import replace_where
-        from indextables.write.given import batches_of
-        from indextables.write.replacing import refuse_contradictions
+        from indextables.maintain.replace_where import replace_where
+        from indextables.write.input_data import batches_of
+        from indextables.write.replaced_rows import refuse_contradictions
 
         refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
@@ -193,7 +193,7 @@ class IndexTable:
 
         `time_zone` is that of times in the condition that name none; `case_sensitive` tells column names apart by case.
         """
-        from indextables.rewrite.drop import drop_partitions
+        from indextables.maintain.drop_partitions import drop_partitions
 
         config = self._config(None)
         log = self._log.configured(config)
@@ -212,8 +212,8 @@ class IndexTable:
         limit: int | None = None,
     ) -> Scan:
         """Rows that satisfy a condition (SQL, or built in Python) and a search; read when asked for."""
-        from indextables.read.question import ask
         from indextables.read.scan import Scan
+        from indextables.read.scan_spec import ask
 
         question = ask(self._snapshot, self._rules, where=where, query=query, columns=columns)
         parallelism = self._config(None).read_parallelism
@@ -232,7 +232,7 @@ class IndexTable:
         limit: int = 10,
     ) -> pa.Table:
         """The rows that match best, best first, with their `_score`."""
-        from indextables.read.top import search_top
+        from indextables.read.top_hits import search_top
 
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
 
@@ -270,7 +270,7 @@ class IndexTable:
         Splits that are there stay as they are, each read by the layout that it was written under:
         `merge_splits(rewrite_layout=True)` moves them.
         """
-        from indextables.write.evolve import layout_change, parsed_layout, with_layout
+        from indextables.maintain.alter import layout_change, parsed_layout, with_layout
 
         wanted = parsed_layout(layout)
         self._alter(lambda metadata: with_layout(metadata, wanted), {"partitionBy": str(wanted)})
@@ -278,8 +278,8 @@ class IndexTable:
 
     def add_column(self, name: str, kind: str | pa.DataType, *, field: str | None = None) -> int:
         """Adds a column, null in all rows that are there; `field` says how a string is indexed. Gives the new version."""
+        from indextables.maintain.alter import with_column
         from indextables.schema import parse_type
-        from indextables.write.evolve import with_column
 
         arrow = parse_type(kind) if isinstance(kind, str) else kind
         return self._alter(
@@ -288,16 +288,16 @@ class IndexTable:
 
     def add_columns(self, columns: pa.Schema | Mapping[str, pa.DataType]) -> int:
         """Adds columns in one commit, null in all rows that are there. Gives the new version."""
+        from indextables.maintain.alter import with_columns
         from indextables.schema import given_schema
-        from indextables.write.evolve import with_columns
 
         added = given_schema(columns)
         return self._alter(lambda metadata: with_columns(metadata, added), {"addColumns": ", ".join(added.names)})
 
     def widen_column(self, name: str, kind: str | pa.DataType) -> int:
         """Gives a column a wider type: integers up to `long`, `float` to `double`. Gives the new version."""
+        from indextables.maintain.alter import with_wider_column
         from indextables.schema import parse_type
-        from indextables.write.evolve import with_wider_column
 
         arrow = parse_type(kind) if isinstance(kind, str) else kind
         return self._alter(
@@ -306,7 +306,7 @@ class IndexTable:
 
     def widen_columns(self, columns: Mapping[str, pa.DataType]) -> int:
         """Gives columns wider types in one commit. Gives the new version."""
-        from indextables.write.evolve import with_wider_columns
+        from indextables.maintain.alter import with_wider_columns
 
         return self._alter(lambda metadata: with_wider_columns(metadata, columns), {"widenColumns": ", ".join(columns)})
 
@@ -322,13 +322,13 @@ class IndexTable:
         >>> table.properties["spark.indextables.optimizeWrite.targetRecordsPerSplit"]
         '500000'
         """
-        from indextables.write.evolve import with_properties
+        from indextables.maintain.alter import with_properties
 
         return self._alter(lambda metadata: with_properties(metadata, properties), {"set": ", ".join(properties)})
 
     def unset_properties(self, *keys: str, missing_ok: bool = False) -> int:
         """Removes properties of the table, in any spelling of their keys. Gives the new version."""
-        from indextables.write.evolve import without_properties
+        from indextables.maintain.alter import without_properties
 
         return self._alter(
             lambda metadata: without_properties(metadata, keys, missing_ok=missing_ok), {"unset": ", ".join(keys)}
@@ -357,8 +357,8 @@ class IndexTable:
         the rows of merged splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets
         small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, its executors do the work.
         """
-        from indextables.rewrite.merge import merge, plan_only, run_here
-        from indextables.rewrite.request import merge_request
+        from indextables.maintain.compact import merge, plan_only, run_here
+        from indextables.maintain.compaction_request import merge_request
 
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
         config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
@@ -377,7 +377,11 @@ class IndexTable:
         )
         if dry_run:
             return plan_only(snapshot, request, config)
-        run = run_here if spark is None else import_module("indextables.spark.merge").on_executors(spark)
+        run = (
+            run_here
+            if spark is None
+            else import_module("indextables.spark.write.distributed_compaction").on_executors(spark)
+        )
         after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
         self._moved(after)
         return result
@@ -396,7 +400,7 @@ class IndexTable:
 
         Fewer than `purge.minRetention` have to be forced. A dry run lists what would go.
         """
-        from indextables.upkeep.purge import purge
+        from indextables.maintain.vacuum import purge
 
         self._writable()
         config = self._config(options)
@@ -405,7 +409,7 @@ class IndexTable:
 
     def health(self) -> Health:
         """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
-        from indextables.upkeep.health import health
+        from indextables.inspect.health import health
 
         return health(self._log, self._snapshot, self._config(None))
 
@@ -417,10 +421,10 @@ class IndexTable:
 
     def advise(self, queries: Iterable[Given]) -> Advice:
         """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
-        from indextables.upkeep.advise import advise, columns_of
-        from indextables.upkeep.partitioning import layout_findings
-        from indextables.upkeep.profile import profile
-        from indextables.upkeep.workload import read_workload
+        from indextables.inspect.advise import advise, columns_of
+        from indextables.inspect.partitioning import layout_findings
+        from indextables.inspect.profile import profile
+        from indextables.inspect.workload import read_workload
 
         workload = read_workload(queries, self.schema)
         known = profile(self._snapshot, columns_of(self.layout, workload), self._opener)
@@ -428,7 +432,7 @@ class IndexTable:
         return advise(workload, known, self.layout, findings=tuple(findings))
 
     def _alter(self, change: Change, parameters: Mapping[str, str]) -> int:
-        from indextables.write.evolve import alter
+        from indextables.maintain.alter import alter
 
         log = self._log.configured(self._config(None))
         return self._moved(alter(log, self._writable(), change, parameters))
@@ -439,13 +443,13 @@ class IndexTable:
 
     def splits(self) -> pa.Table:
         """The data files of this version: path, rows, bytes, partition, bounds."""
-        from indextables.read.listing import list_splits
+        from indextables.inspect.listing import list_splits
 
         return list_splits(self._snapshot)
 
     def partitions(self) -> pa.Table:
         """The partitions of this version, with their splits, rows and bytes, and the directories that they are in."""
-        from indextables.read.listing import list_partitions
+        from indextables.inspect.listing import list_partitions
 
         return list_partitions(self._snapshot)
 
@@ -455,7 +459,7 @@ class IndexTable:
 
     @property
     def _rules(self) -> dict[str, FieldRule]:
-        from indextables.write.plan import current_rules
+        from indextables.write.write_plan import current_rules
 
         return current_rules(self._snapshot.metadata)
 
@@ -479,7 +483,7 @@ class IndexTable:
         return self._snapshot
 
     def _wrote(self, snapshot: Snapshot, config: Config) -> int:
-        from indextables.rewrite.on_write import merge_after_write
+        from indextables.maintain.compact_on_write import merge_after_write
 
         if snapshot.version > self._snapshot.version:
             snapshot = merge_after_write(self._log.configured(config), snapshot, config)

@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSource
 
 
 class DefaultSource(DataSource):
-    """`indextables.spark.source.IndexTablesDataSource`, loaded on demand."""
+    """`indextables.spark.source.data_source.IndexTablesDataSource`, loaded on demand."""
 
     @classmethod
     def name(cls) -> str:
@@ -24,5 +24,5 @@ class DefaultSource(DataSource):
 
     def _loaded(self) -> DataSource:
         """Shares the options, in which `schema` notes the version that it has shown."""
-        source: DataSource = import_module("indextables.spark.source").IndexTablesDataSource(self.options)
+        source: DataSource = import_module("indextables.spark.source.data_source").IndexTablesDataSource(self.options)
         return source

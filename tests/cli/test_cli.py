@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from indextables import IndexTable, __version__
 from indextables.cli.app import app
-from indextables.cli.page import markdown
+from indextables.cli.reference_page import markdown
 from tests.cli.shell import found, run
 
 LINES = pa.table(
@@ -276,7 +276,7 @@ def test_the_release_is_told() -> None:
 def test_a_search_for_scripts_does_not_wait_for_what_draws_writes_and_merges(table: str) -> None:
     """Half of the time of a search from a shell is imports."""
     script = "import sys; from indextables.cli.app import app; app(sys.argv[1:], standalone_mode=False)"
-    unneeded = {"rich.console", "pyarrow.dataset", "pyiceberg_core", "indextables.rewrite.merge", "sqlglot"}
+    unneeded = {"rich.console", "pyarrow.dataset", "pyiceberg_core", "indextables.maintain.compact", "sqlglot"}
     loaded = f"{script}; print(sorted({unneeded} & sys.modules.keys()), file=sys.stderr)"
     words = [sys.executable, "-c", loaded, "search", table, "message:full", "--json"]
     assert subprocess.run(words, check=True, capture_output=True, text=True).stderr == "[]\n"

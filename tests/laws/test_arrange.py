@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.write.arrange import place, task_count
+from indextables.write.task_placement import place, task_count
 
 counts = st.lists(st.integers(0, 5000), max_size=60)
 targets = st.integers(1, 1000)

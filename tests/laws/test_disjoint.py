@@ -5,8 +5,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 
+from indextables.maintain.disjoint import are_disjoint
 from indextables.predicate import Not, Predicate, bind, evaluate, read
-from indextables.rewrite.disjoint import are_disjoint
 from tests.laws.conditions import SCHEMA, predicates, rows
 
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from indextables import Layout, Transform
 from indextables.errors import InvalidPredicateError, NonPartitionedTableError, RowsOutsideError
 from indextables.log import Operation, Transaction, TransactionLog
-from indextables.write.plan import partition_spec
+from indextables.write.write_plan import partition_spec
 from tests.laws.effort import share
 from tests.laws.test_table_model import CONDITIONS, LAYOUTS, ROWS, SCHEMA, START, TableModel
 

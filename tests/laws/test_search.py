@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indextables.errors import SearchQueryError
-from indextables.search import nodes as n
 from indextables.search import parse, resolve, to_text
+from indextables.search import queries as n
 from indextables.search.analysis import too_long
 from indextables.search.analysis import words as words_of
 from indextables.search.fields import TOKENIZERS

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.statement import Statement, rewritten
+from indextables.statements import Statement, rewritten
 
 TEXTS = st.text(st.sampled_from("ab é'`\"\\-/*;😀\n") | st.characters(codec="utf-8"), max_size=8).map(
     lambda text: f"x INDEXQUERY {text}"

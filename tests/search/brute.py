@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.search import FieldRule
-from indextables.search import nodes as n
+from indextables.search import queries as n
 
 Row = Mapping[str, Any]
 

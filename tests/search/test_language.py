@@ -5,7 +5,7 @@ import pytest
 
 from indextables.errors import IndexTablesError, SearchQueryError
 from indextables.search import fields, parse, resolve, to_text
-from indextables.search.nodes import (
+from indextables.search.queries import (
     And,
     Boost,
     Exists,

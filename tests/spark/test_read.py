@@ -170,7 +170,7 @@ def test_columns_that_older_splits_have_not_are_null(registered: Any, tmp_path: 
 
 def test_rows_after_an_empty_batch_are_kept(spark: Any) -> None:
     """Spark's own createDataFrame loses them."""
-    from indextables.spark.local import local_frame  # noqa: PLC0415 - only where PySpark is
+    from indextables.spark.catalyst.local_relation import local_frame  # noqa: PLC0415 - only where PySpark is
 
     batches = [pa.record_batch({"id": pa.array(ids, pa.int64())}) for ids in ([1], [], [2, 3])]
     assert [row.id for row in local_frame(spark, pa.Table.from_batches(batches)).collect()] == [1, 2, 3]

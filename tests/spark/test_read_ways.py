@@ -55,7 +55,7 @@ QUERIES = [
 @pytest.fixture(scope="module")
 def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A table with a past (a layout that has changed, columns added and widened, shared splits), and its rows by Spark."""
-    from indextables.spark.types import spark_schema  # noqa: PLC0415 - only where PySpark is
+    from indextables.spark.source.spark_types import spark_schema  # noqa: PLC0415 - only where PySpark is
 
     place = tmp_path_factory.mktemp("ways é %41 #?")
     data = rows(625).append_column("wider", pa.array([n % 4 for n in range(625)], pa.int32()))

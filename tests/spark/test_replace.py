@@ -19,7 +19,7 @@ from indextables.errors import (
     TypeMismatchError,
     UnsupportedOperatorError,
 )
-from tests.rewrite.samples import litter, split_files
+from tests.maintain.samples import litter, split_files
 
 pytestmark = pytest.mark.spark
 

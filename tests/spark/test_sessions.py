@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from indextables import IndexTable, enable
-from indextables.spark.options import PROVIDER
+from indextables.spark.source.options import PROVIDER
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,8 @@ from pyspark.sql.functions import udf
 from indextables import IndexTable, explain
 from indextables.config import Config
 from indextables.errors import IndexTablesError
-from indextables.spark.asked import Asked
-from indextables.spark.java import sequence
+from indextables.spark.catalyst.java import sequence
+from indextables.spark.source.read_options import Asked
 from indextables.storage import open_store
 from tests.stores.proxy import proxied
 from tests.stores.servers import SECRET, Server, s3_server

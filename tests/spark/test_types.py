@@ -9,7 +9,7 @@ from pyspark.sql.types import DoubleType, StringType, StructType, UserDefinedTyp
 
 from indextables import IndexTable
 from indextables.errors import SchemaError
-from indextables.spark.types import arrow_schema
+from indextables.spark.source.spark_types import arrow_schema
 
 pytestmark = pytest.mark.spark
 

@@ -40,7 +40,7 @@ def test_a_hot_partition_among_tiny_ones(spark: Any, path: str) -> None:
 
 
 def test_more_partitions_than_are_placed_one_by_one(spark: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.spark.arrangement._MOST_PARTITIONS", 2)
+    monkeypatch.setattr("indextables.spark.write.repartition._MOST_PARTITIONS", 2)
     frame = spark.range(40).selectExpr("id", "IF(id < 20, -1, id DIV 4) AS p")
     write(frame, path, partitionBy="p", targetRecordsPerSplit=10)
     assert ([splits(path, f"p={p}/") for p in range(5, 10)], metrics(path)["numTasks"]) == ([[4]] * 5, "4")

@@ -9,7 +9,7 @@ import tantivy
 from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.split import SplitReader
-from indextables.split.ranges import RangesFile
+from indextables.split.sparse_file import RangesFile
 from indextables.storage import open_store
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write
 

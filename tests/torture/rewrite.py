@@ -9,7 +9,7 @@ from typing import Any
 
 from indextables import IndexTable
 from indextables.errors import ConflictError
-from tests.rewrite.samples import SCHEMA, litter, rows
+from tests.maintain.samples import SCHEMA, litter, rows
 from tests.torture.race import in_parallel
 
 YEARS = (2023, 2024, 2025)

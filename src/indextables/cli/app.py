@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from indextables.cli import look, upkeep, write
+from indextables.cli import inspect_verbs, maintain_verbs, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.release import __version__
 
@@ -53,24 +53,32 @@ app = typer.Typer(
     help="Searchable tables from a shell. Exit codes: 0 done, 1 failed, 2 not understood, 3 done and something is left.",
 )
 VERBS: dict[str, list[Callable[..., None]]] = {
-    "Look": [look.info, look.search, look.count, look.explain, look.partitions, look.splits, look.history],
+    "Look": [
+        inspect_verbs.info,
+        inspect_verbs.search,
+        inspect_verbs.count,
+        inspect_verbs.explain,
+        inspect_verbs.partitions,
+        inspect_verbs.splits,
+        inspect_verbs.history,
+    ],
     "Write": [
-        write.import_,
-        write.drop_partitions,
-        write.evolve,
-        write.add_column,
-        write.widen_column,
-        write.set_properties,
-        write.unset_properties,
+        write_verbs.import_,
+        write_verbs.drop_partitions,
+        write_verbs.evolve,
+        write_verbs.add_column,
+        write_verbs.widen_column,
+        write_verbs.set_properties,
+        write_verbs.unset_properties,
     ],
     "Upkeep": [
-        upkeep.health,
-        upkeep.report,
-        upkeep.advise,
-        upkeep.merge,
-        upkeep.purge,
-        upkeep.checkpoint,
-        upkeep.prewarm,
+        maintain_verbs.health,
+        maintain_verbs.report,
+        maintain_verbs.advise,
+        maintain_verbs.merge,
+        maintain_verbs.purge,
+        maintain_verbs.checkpoint,
+        maintain_verbs.prewarm,
     ],
     "Learn": [demo],
 }

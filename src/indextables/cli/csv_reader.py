@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
-from indextables.cli.reading import (
+from indextables.cli.file_reader import (
     BLOCK,
     Reader,
     Types,

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from indextables.search import FieldRule
 from indextables.search.analysis import words
-from indextables.search.nodes import And, Boost, Leaf, Or, Phrase, Prefer, Prefix, Query, Term
+from indextables.search.queries import And, Boost, Leaf, Or, Phrase, Prefer, Prefix, Query, Term
 
 _WORD = re.compile(r"\w+")
 _STYLE = "bold yellow"

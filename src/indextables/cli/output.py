@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 import typer
 
+from indextables.inspect.steps import Saying, Step
 from indextables.layout import Layout
-from indextables.upkeep.steps import Saying, Step
 from indextables.values import encode
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def show_report(result: Any, *, as_json: bool) -> None:
 def facts(result: Any, say: Saying = str) -> Any:
     """A result as plain values: its fields by name, layouts as their text, steps as `say` says them.
 
-    >>> from indextables.rewrite.drop import Dropped
+    >>> from indextables.maintain.drop_partitions import Dropped
     >>> facts(Dropped(version=3, dry_run=False, splits=1, rewritten=0, rows=7, copied=0, bytes=99))["rows"]
     7
     """

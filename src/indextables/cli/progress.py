@@ -9,7 +9,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from indextables.rewrite.merge import MergeProgress
+from indextables.maintain.compact import MergeProgress
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from indextables.cli.csv_reader import CsvReader
+from indextables.cli.file_reader import ParquetReader, Reader, Types
 from indextables.cli.json_reader import JsonReader
-from indextables.cli.reading import ParquetReader, Reader, Types
 from indextables.errors import IndexTablesError, SchemaError
 from indextables.nearest import nearest
 from indextables.schema import column_named, refuse_ambiguous_names

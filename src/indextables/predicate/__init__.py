@@ -2,6 +2,7 @@
 
 from indextables.predicate.bind import bind
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage
+from indextables.predicate.conditions import parse, read
 from indextables.predicate.evaluate import evaluate
 from indextables.predicate.nodes import (
     And,
@@ -32,8 +33,7 @@ from indextables.predicate.nodes import (
 )
 from indextables.predicate.normal import push_negations
 from indextables.predicate.python import col
-from indextables.predicate.reading import parse, read
-from indextables.predicate.render import to_sql
+from indextables.predicate.sql_text import to_sql
 from indextables.predicate.verdict import Verdict, judge
 
 __all__ = [

@@ -20,6 +20,7 @@ from indextables.errors import CastInvalidInputError, InvalidPredicateError, Typ
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_array, cast_scalar, start_of_day
 from indextables.predicate.coerce import Place, common_type, place
+from indextables.predicate.like import simplest
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
 from indextables.predicate.neighbours import successor
 from indextables.predicate.nodes import (
@@ -43,8 +44,7 @@ from indextables.predicate.nodes import (
     disjunction,
 )
 from indextables.predicate.normal import push_negations
-from indextables.predicate.patterns import simplest
-from indextables.predicate.render import to_sql, value_sql
+from indextables.predicate.sql_text import to_sql, value_sql
 from indextables.schema import normalize, type_name, what_there_is
 
 _BOTH_ENDS = 2

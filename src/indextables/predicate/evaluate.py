@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from indextables.errors import UnsupportedOperatorError
 from indextables.predicate.cast import cast_array, try_cast_array
+from indextables.predicate.like import like_regex
 from indextables.predicate.nodes import (
     And,
     Cast,
@@ -37,8 +38,7 @@ from indextables.predicate.nodes import (
     StartsWith,
     casts,
 )
-from indextables.predicate.patterns import like_regex
-from indextables.predicate.render import to_sql
+from indextables.predicate.sql_text import to_sql
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
 Answers: TypeAlias = pa.BooleanArray | pa.ChunkedArray

@@ -1,6 +1,6 @@
 """Predicates built from Python.
 
->>> from indextables.predicate.render import to_sql
+>>> from indextables.predicate.sql_text import to_sql
 >>> to_sql((col("year") >= 2024) & ~col("level").isin("DEBUG", "TRACE"))
 "year >= 2024 AND NOT level IN ('DEBUG', 'TRACE')"
 """

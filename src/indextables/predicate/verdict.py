@@ -31,6 +31,7 @@ from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage, Fact
 from indextables.predicate.cast import try_cast_array
 from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.flags import Flag
+from indextables.predicate.like import fixed_prefix
 from indextables.predicate.neighbours import after_prefix, successor
 from indextables.predicate.nodes import (
     And,
@@ -51,7 +52,6 @@ from indextables.predicate.nodes import (
     StartsWith,
 )
 from indextables.predicate.normal import push_negations
-from indextables.predicate.patterns import fixed_prefix
 
 
 class Verdict(IntEnum):

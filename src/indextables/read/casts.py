@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from indextables.log.facts import facts_about
 from indextables.log.snapshot import Snapshot
+from indextables.log.split_bounds import facts_about
 from indextables.predicate import (
     And,
     Bounds,

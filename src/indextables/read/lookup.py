@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from indextables.predicate import Column, Comparison, In, Op, Predicate, terms_of
-from indextables.search.nodes import Query, Range, Term, conjunction, disjunction
+from indextables.search.queries import Query, Range, Term, conjunction, disjunction
 from indextables.search.terms import LONGEST_TEXT, Shape, shape
 from indextables.split import SplitReader
 

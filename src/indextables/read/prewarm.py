@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from indextables.read.plan import SplitTask
 from indextables.read.scan import Scan
+from indextables.read.scan_plan import SplitTask
 from indextables.storage import Traffic
 
 

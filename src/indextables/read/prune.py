@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
-from indextables.log.facts import facts_about
-from indextables.log.parts import Parts, parts_of
+from indextables.log.logical_partitions import Parts, parts_of
 from indextables.log.snapshot import Snapshot
+from indextables.log.split_bounds import facts_about
 from indextables.predicate import Predicate, Verdict, columns, judge
 
 

@@ -27,11 +27,11 @@ from indextables.predicate import (
     terms_of,
 )
 from indextables.read.lookup import lookup, lookup_of_few
-from indextables.read.question import Question
+from indextables.read.scan_spec import Question
 from indextables.search import over_index, over_rows
 from indextables.search.aggregations import Bound
-from indextables.search.nodes import Query
-from indextables.search.nodes import conjunction as all_of
+from indextables.search.queries import Query
+from indextables.search.queries import conjunction as all_of
 from indextables.split import SplitReader
 
 SCORE = "_score"

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
-from indextables.read.answers import ROWS, count_from_log, groups_from_log, key_names, summed
-from indextables.read.extremes import extremes_from_log, extremes_of, merged_extreme, python_value
-from indextables.read.gone import told_if_gone
+from indextables.read.metadata_counts import ROWS, count_from_log, groups_from_log, key_names, summed
+from indextables.read.metadata_extremes import extremes_from_log, extremes_of, merged_extreme, python_value
+from indextables.read.missing_split import told_if_gone
 from indextables.read.opener import SplitOpener
-from indextables.read.plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
-from indextables.read.question import Question
 from indextables.read.rows import aggregate_rows, count_matching, matching_rows
+from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
+from indextables.read.scan_spec import Question
 from indextables.schema import column_named
 from indextables.search import Aggregation, bind, merge
 from indextables.split import SplitReader
@@ -77,7 +77,9 @@ class Scan:
 
     def to_spark(self, spark: Any) -> Any:
         """The rows as a DataFrame of a Spark session; splits are read by its executors."""
-        return import_module("indextables.spark.frames").frame_of(self, spark)  # PySpark need not be there otherwise
+        return import_module("indextables.spark.api.dataframe_reader").frame_of(
+            self, spark
+        )  # PySpark need not be there otherwise
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split; splits are read ahead in parallel."""

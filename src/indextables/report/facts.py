@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.inspect.health import Health, health
+from indextables.inspect.listing import list_partitions
 from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
-from indextables.read.listing import list_partitions
 from indextables.schema import type_name
 from indextables.search import FieldRule
-from indextables.upkeep.health import Health, health
 
 MOST_PARTITIONS = 40
 MOST_VERSIONS = 20

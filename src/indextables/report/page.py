@@ -8,11 +8,11 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from indextables.inspect.findings import SPLIT_SIZES, Finding, amount
+from indextables.inspect.steps import Saying
 from indextables.release import __version__
 from indextables.report.charts import Bar, columns, share
 from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
-from indextables.upkeep.findings import SPLIT_SIZES, Finding, amount
-from indextables.upkeep.steps import Saying
 from indextables.words import counted
 
 

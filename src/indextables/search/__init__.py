@@ -6,10 +6,10 @@ from indextables.search.documents import documents
 from indextables.search.fields import FieldRule, resolve
 from indextables.search.from_index import over_index
 from indextables.search.language import parse
-from indextables.search.nodes import Query, fields
 from indextables.search.partials import merge, over_rows
-from indextables.search.render import to_text
+from indextables.search.queries import Query, fields
 from indextables.search.terms import tantivy_schema
+from indextables.search.to_lucene import to_text
 
 __all__ = [
     "Aggregation",

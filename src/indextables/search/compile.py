@@ -12,8 +12,9 @@ import tantivy
 from tantivy import FieldType, Occur
 
 from indextables.errors import SearchQueryError
-from indextables.search import patterns
-from indextables.search.nodes import (
+from indextables.search import wildcards
+from indextables.search.phrases import arrangements, is_native
+from indextables.search.queries import (
     And,
     Boost,
     Exists,
@@ -34,9 +35,8 @@ from indextables.search.nodes import (
     fields,
     leaves,
 )
-from indextables.search.phrases import arrangements, is_native
-from indextables.search.render import to_text
 from indextables.search.terms import CUT, NULL, field_name, is_ordinal, ordinals, state_name, term_texts
+from indextables.search.to_lucene import to_text
 
 
 def compile_query(query: Query, index: tantivy.Index) -> tantivy.Query:
@@ -101,9 +101,9 @@ class _Compiler:
             case Phrase():
                 return self.phrase(leaf)
             case Prefix(column, text):
-                return self.matching(column, patterns.prefix(text))
+                return self.matching(column, wildcards.prefix(text))
             case Wildcard(column, pattern):
-                return self.matching(column, patterns.wildcard(pattern))
+                return self.matching(column, wildcards.wildcard(pattern))
             case Regex(column, pattern):
                 return self.matching(column, f"(?s){pattern}")
             case Fuzzy(column, text, distance):
@@ -129,7 +129,7 @@ class _Compiler:
         ends = {"includes_lower": range_.includes_lower, "includes_upper": range_.includes_upper}
         kind = next(end.type for end in (range_.lower, range_.upper) if end is not None)
         if not is_ordinal(kind):
-            pattern = patterns.between(_text(range_.lower), _text(range_.upper), **ends)
+            pattern = wildcards.between(_text(range_.lower), _text(range_.upper), **ends)
             return self.matching(range_.field, pattern)
         return tantivy.Query.range_query(
             self.schema,

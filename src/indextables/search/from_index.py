@@ -10,7 +10,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import tantivy
 
-from indextables.search import nodes
+from indextables.search import queries as nodes
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
 from indextables.search.compile import compile_query, has_cut_values, has_field
 from indextables.search.fields import NONE, TEXT

@@ -40,11 +40,12 @@ import pyarrow as pa
 
 from indextables.errors import SearchQueryError
 from indextables.nearest import nearest
-from indextables.search import nodes, syntax
+from indextables.search import queries as nodes
+from indextables.search import syntax
 from indextables.search.fields import TEXT, FieldRule
 from indextables.search.leaves import MAX_FUZZY_DISTANCE, Field, LeafError
 from indextables.search.lexer import unreadable
-from indextables.search.nodes import Query
+from indextables.search.queries import Query
 from indextables.search.terms import Shape, shape
 
 _LISTED = 5

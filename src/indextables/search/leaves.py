@@ -18,10 +18,10 @@ import pyarrow as pa
 import tantivy
 
 from indextables.schema import type_name
-from indextables.search import analysis, patterns
+from indextables.search import analysis, wildcards
 from indextables.search.fields import FieldRule
-from indextables.search.nodes import Exists, Fuzzy, Leaf, Phrase, Prefix, Range, Regex, Term, Wildcard
 from indextables.search.phrases import MAX_ARRANGEMENTS, MAX_SLOP, count_arrangements
+from indextables.search.queries import Exists, Fuzzy, Leaf, Phrase, Prefix, Range, Regex, Term, Wildcard
 from indextables.search.syntax import unescaped
 from indextables.search.terms import Shape, shape
 from indextables.values import decode
@@ -99,7 +99,7 @@ class Field:
         ends = {"includes_lower": includes_lower or lower is None, "includes_upper": includes_upper or upper is None}
         if self.is_text:
             lower, upper = (None if end is None else self._part(end) for end in (lower, upper))
-            _searchable(patterns.between(lower, upper, **ends) or "", lower or upper or "")
+            _searchable(wildcards.between(lower, upper, **ends) or "", lower or upper or "")
         return Range(self.name, self._end(lower), self._end(upper), **ends)
 
     @property
@@ -115,7 +115,7 @@ class Field:
 
     def _prefix(self, text: str) -> Leaf:
         _refuse_longer(text, LONGEST_PATTERN)
-        _searchable(patterns.prefix(text), text)
+        _searchable(wildcards.prefix(text), text)
         return Prefix(self.name, text)
 
     def _end(self, text: str | None) -> pa.Scalar | None:
@@ -134,7 +134,7 @@ class Field:
         _refuse_longer(written, LONGEST_PATTERN)
         pieces = _PIECE.finditer(written)
         pattern = "".join(p["wild"] or wildcard_literal(self._part(unescaped(p[0]))) for p in pieces)
-        _searchable(patterns.wildcard(pattern), pattern)
+        _searchable(wildcards.wildcard(pattern), pattern)
         return pattern
 
     def _need_text(self, what: str) -> None:

@@ -17,9 +17,15 @@ from pyspark.sql import DataFrame
 from indextables.errors import PredicateError
 from indextables.predicate import Literal, Predicate, bind, conjunction, disjunction, distinct_conjunction, to_sql
 from indextables.read.casts import proved_terms
-from indextables.spark.asked import Asked
-from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, conjuncts, is_timeless, simplified
-from indextables.spark.java import (
+from indextables.spark.catalyst.expressions import (
+    Conditions,
+    NotUnderstoodError,
+    TableQuery,
+    conjuncts,
+    is_timeless,
+    simplified,
+)
+from indextables.spark.catalyst.java import (
     Java,
     UnknownIdsError,
     frame_over,
@@ -31,10 +37,11 @@ from indextables.spark.java import (
     replacing,
     sequence,
 )
-from indextables.spark.options import ABSORBED, SITE
-from indextables.spark.relation import Relation
-from indextables.spark.searched import has_searches, with_searches
-from indextables.spark.snapshots import settled
+from indextables.spark.catalyst.relation import Relation
+from indextables.spark.catalyst.search_columns import has_searches, with_searches
+from indextables.spark.source.options import ABSORBED, SITE
+from indextables.spark.source.read_options import Asked
+from indextables.spark.source.snapshots import settled
 
 _TRUE = Literal(value=True)
 _ROUNDS = 10  # Spark's rules move a condition by one or more nodes each time

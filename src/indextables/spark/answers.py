@@ -16,14 +16,13 @@ from pyspark.sql import DataFrame
 from indextables.errors import IndexTablesError
 from indextables.log.actions import Metadata
 from indextables.predicate import distinct_conjunction
-from indextables.read.answers import count_from_log, groups_from_log, summed, values_from_log
-from indextables.read.at_hand import is_counted
+from indextables.read.cached_indexes import is_counted
 from indextables.read.casts import proved
-from indextables.read.extremes import extremes_from_log, merged_extreme
-from indextables.read.plan import ScanPlan, plan_scan
+from indextables.read.metadata_counts import count_from_log, groups_from_log, summed, values_from_log
+from indextables.read.metadata_extremes import extremes_from_log, merged_extreme
+from indextables.read.scan_plan import ScanPlan, plan_scan
 from indextables.schema import column_named
-from indextables.spark.asked import Asked
-from indextables.spark.catalyst import (
+from indextables.spark.catalyst.expressions import (
     NotUnderstoodError,
     TableQuery,
     arrow_type,
@@ -32,9 +31,10 @@ from indextables.spark.catalyst import (
     simplified,
     understood,
 )
-from indextables.spark.java import Java, UnknownIdsError, frame_over, jvm_of, kind, sequence
-from indextables.spark.local import local_aggregate
-from indextables.spark.snapshots import scan_of, settled
+from indextables.spark.catalyst.java import Java, UnknownIdsError, frame_over, jvm_of, kind, sequence
+from indextables.spark.catalyst.local_relation import local_aggregate
+from indextables.spark.source.read_options import Asked
+from indextables.spark.source.snapshots import scan_of, settled
 
 
 def known_count(frame: DataFrame) -> int | None:

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.spark.asked import Asked
-from indextables.spark.frames import decided, in_session
-from indextables.spark.java import Java, frame_over, jvm_of, kind, plan_of, replacing
-from indextables.spark.options import FORMAT, is_our_format
-from indextables.spark.relation import copied, is_ours, options_of, relations_in
-from indextables.spark.types import spark_schema
+from indextables.spark.api.dataframe_reader import decided, in_session
+from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, plan_of, replacing
+from indextables.spark.catalyst.relation import copied, is_ours, options_of, relations_in
+from indextables.spark.source.options import FORMAT, is_our_format
+from indextables.spark.source.read_options import Asked
+from indextables.spark.source.spark_types import spark_schema
 
 logger = logging.getLogger(__name__)
 _SESSION_CATALOG = "spark_catalog"

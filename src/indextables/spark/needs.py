@@ -8,7 +8,7 @@ in it; nor does a row that the filter right above the relation leaves out. Colum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from indextables.spark.java import Java, UnknownIdsError, ids, ids_of, kind, sequence
+from indextables.spark.catalyst.java import Java, UnknownIdsError, ids, ids_of, kind, sequence
 
 _PASSING = {  # they need of a child what they name, and what is needed above them
     *(

@@ -13,9 +13,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from indextables.spark.java import Java, UnknownIdsError, frame_over, has, ids_of, inlined, plan_of, replacing
+from indextables.spark.catalyst.java import Java, UnknownIdsError, frame_over, has, ids_of, inlined, plan_of, replacing
+from indextables.spark.catalyst.relation import Relation, relations_in
 from indextables.spark.needs import Needs, needs
-from indextables.spark.relation import Relation, relations_in
 from indextables.spark.scans import TableScan
 
 

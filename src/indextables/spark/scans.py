@@ -8,20 +8,20 @@ import pyarrow as pa
 
 from indextables.log import Snapshot
 from indextables.predicate import Predicate, distinct_conjunction
-from indextables.read.at_hand import has_few_rows
+from indextables.read.cached_indexes import has_few_rows
 from indextables.read.casts import proved
-from indextables.read.plan import ScanPlan, SplitTask, plan_scan
-from indextables.read.question import Question
 from indextables.read.scan import Scan
+from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
+from indextables.read.scan_spec import Question
 from indextables.schema import column_named
-from indextables.spark import native, workers
-from indextables.spark.catalyst import Conditions, NotUnderstoodError, TableQuery, bound, conjuncts
-from indextables.spark.java import Java
-from indextables.spark.local import local_node
+from indextables.spark.catalyst import arrow_scan, parquet_scan
+from indextables.spark.catalyst.expressions import Conditions, NotUnderstoodError, TableQuery, bound, conjuncts
+from indextables.spark.catalyst.java import Java
+from indextables.spark.catalyst.local_relation import local_node
+from indextables.spark.catalyst.relation import Relation
 from indextables.spark.needs import Above, Needs
-from indextables.spark.packing import enough
-from indextables.spark.relation import Relation
-from indextables.spark.snapshots import scan_of, settled
+from indextables.spark.source.snapshots import scan_of, settled
+from indextables.spark.source.task_packing import enough
 
 _FEW_SPLITS = 16
 _FEW_ROWS = 10_000
@@ -53,7 +53,7 @@ class TableScan:
         question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
         judged = [name for number, name in columns.items() if number in needed.judged]
         plan, limit = plan_scan(snapshot, question), above.limit if whole else None
-        return cls(relation, plan, tuple(wanted), limit, native.is_native(relation, plan, judged))
+        return cls(relation, plan, tuple(wanted), limit, parquet_scan.is_native(relation, plan, judged))
 
     @cached_property
     def tasks(self) -> list[SplitTask]:
@@ -84,11 +84,13 @@ class TableScan:
         if not self.tasks:
             return local_node(spark, self._with_unread(self.plan.question.answer_schema.empty_table()), output)
         if self.is_native:
-            return native.node(spark, path, [task.split for task in self.tasks], output)
+            return parquet_scan.node(spark, path, [task.split for task in self.tasks], output)
         if self.is_at_hand:
             return local_node(spark, self._with_unread(self._here.to_arrow()), output)
-        read = workers.planned_read(self.relation.asked, self.plan, self.tasks, self.limit, one_task=self.is_one_task)
-        return workers.node(spark, read, self.relation, self.columns)
+        read = arrow_scan.planned_read(
+            self.relation.asked, self.plan, self.tasks, self.limit, one_task=self.is_one_task
+        )
+        return arrow_scan.node(spark, read, self.relation, self.columns)
 
     @cached_property
     def _here(self) -> Scan:

@@ -13,12 +13,12 @@ import tantivy
 from indextables.errors import DamagedSplitError, SchemaError, StorageError
 from indextables.predicate import Bounds
 from indextables.search import FieldRule, Query, compile_query
-from indextables.search.nodes import Not
-from indextables.split.bounds import row_group_bounds
-from indextables.split.cache import SplitCache
+from indextables.search.queries import Not
 from indextables.split.format import TRAILER, Footer, damaged, footer_start, parse_footer
 from indextables.split.index import read_safely, unpack
-from indextables.split.ranges import RangesFile
+from indextables.split.index_cache import SplitCache
+from indextables.split.row_group_bounds import row_group_bounds
+from indextables.split.sparse_file import RangesFile
 from indextables.storage import Store
 
 _TAIL = 64 * 1024  # bytes that are read where nobody knows how long the footer is

@@ -16,7 +16,7 @@ from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, 
 from indextables.storage.clients import client_for, secrets_of
 from indextables.storage.failures import translated
 from indextables.storage.location import Location
-from indextables.storage.ranges import coalesced
+from indextables.storage.range_requests import coalesced
 from indextables.storage.store import PAGE, Store
 from indextables.storage.traffic import Meter
 

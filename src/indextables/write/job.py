@@ -38,9 +38,9 @@ from indextables.schema import what_there_is
 from indextables.write.conform import conformer
 from indextables.write.modes import PROTOCOL, already_written, figures, progress
 from indextables.write.pipeline import write_rows
-from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
-from indextables.write.replacing import Outgoing, Replacing, Scope, refuse_contradictions, whole_table
+from indextables.write.replaced_rows import Outgoing, Replacing, Scope, refuse_contradictions, whole_table
 from indextables.write.sizing import sized
+from indextables.write.write_plan import WritePlan, new_metadata, plan_write, with_columns_of
 
 logger = logging.getLogger(__name__)
 

@@ -23,9 +23,9 @@ from indextables.log.nesting import refuse_nested
 from indextables.search import FieldRule
 from indextables.write.conform import conformer
 from indextables.write.pipeline import write_rows
-from indextables.write.plan import WritePlan, new_metadata, plan_write, with_columns_of
-from indextables.write.replacing import Replacing
+from indextables.write.replaced_rows import Replacing
 from indextables.write.sizing import sized
+from indextables.write.write_plan import WritePlan, new_metadata, plan_write, with_columns_of
 
 Batches = tuple[pa.Schema | None, Iterable[pa.RecordBatch]]
 """The schema of the data, where it is known before the first batch, and the data."""

@@ -17,8 +17,8 @@ from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer
 from indextables.write.cluster import clustered
 from indextables.write.conform import conformed
-from indextables.write.contents import Contents, full_split, last_splits
-from indextables.write.plan import WritePlan
+from indextables.write.split_contents import Contents, full_split, last_splits
+from indextables.write.write_plan import WritePlan
 
 _SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
 

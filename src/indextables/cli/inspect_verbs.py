@@ -1,0 +1,161 @@
+"""Verbs that look at a table and leave it as it is. Each loads what it needs, so that the others need not wait."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from indextables.cli.arguments import AtTime, AtVersion, Columns, Json, Query, Settings, Table, Where, names, opened
+from indextables.cli.output import show_figures, show_report, show_rows
+from indextables.schema import type_name
+from indextables.words import counted
+
+if TYPE_CHECKING:
+    from indextables.cli.drawing import Style
+    from indextables.read.scan import Scan
+    from indextables.read.scan_spec import Question
+
+
+def info(
+    path: Table,
+    *,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """What a table is: its version, size, layout and columns."""
+    table = opened(path, option, version=version, timestamp=timestamp)
+    splits = table.splits()
+    figures = {
+        "path": table.path,
+        "version": table.version,
+        "rows": table.count(),
+        "splits": len(splits),
+        "bytes": sum(splits["size"].to_pylist()),
+        "layout": str(table.layout) or None,
+        "columns": {field.name: type_name(field.type) for field in table.schema},
+        "fields": {name: rule.type for name, rule in table.fields.items()},
+        "properties": table.properties,
+    }
+    show_figures(figures, as_json=as_json)
+
+
+def search(
+    path: Table,
+    query: Annotated[
+        str, typer.Argument(metavar="SEARCH", help="What to look for: 'message:timeout AND NOT level:INFO'.")
+    ],
+    *,
+    where: Where = None,
+    columns: Columns = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="So many rows at most.")] = 10,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """The rows that match a search best, best first."""
+    from indextables.read.top_hits import search_top
+
+    table = opened(path, option, version=version, timestamp=timestamp)
+    scan = table.scan(where=where, query=query, columns=names(columns))
+    if as_json:
+        show_rows(search_top(scan, limit), as_json=True)
+        return
+    best = search_top(scan, limit + 1)
+    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_searched(scan.question)}"
+    show_rows(best.slice(0, limit), as_json=False, style=_marked(scan.question), note=note)
+
+
+def count(
+    path: Table,
+    *,
+    where: Where = None,
+    query: Query = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", "-b", metavar="COLUMNS", help="Count for each value of these columns; may be repeated."),
+    ] = None,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """The number of rows; from the transaction log, as far as it knows."""
+    scan = opened(path, option, version=version, timestamp=timestamp).scan(where=where, query=query)
+    if by is not None:
+        show_rows(scan.group_by(*names(by) or ()).count(), as_json=as_json)
+    elif as_json:
+        show_figures({"count": scan.count()}, as_json=True)
+    else:
+        rows = scan.count()
+        typer.echo(rows)
+        if not rows and query is not None:
+            typer.echo(_searched(scan.question), err=True)
+
+
+def explain(
+    path: Table,
+    *,
+    where: Where = None,
+    query: Query = None,
+    columns: Columns = None,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Which splits a question would open, and why; none is."""
+    table = opened(path, option, version=version, timestamp=timestamp)
+    explanation = table.scan(where=where, query=query, columns=names(columns)).explain()
+    show_report(explanation, as_json=as_json)
+
+
+def partitions(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
+    """The partitions of a table, with their splits, rows and bytes."""
+    found = opened(path, option, version=version).partitions()
+    show_rows(found.sort_by([("spec_id", "ascending"), ("partition", "ascending")]), as_json=as_json)
+
+
+def splits(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
+    """The data files of a table."""
+    found = opened(path, option, version=version).splits()
+    wanted = ["path", "num_records", "size", "spec_id", "modification_time"]
+    show_rows(found if as_json else found.select(wanted), as_json=as_json)
+
+
+def history(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
+    """What was done to a table, the newest first."""
+    found = opened(path, option).history()
+    wanted = ["version", "timestamp", "operation", "parameters", "metrics"]
+    show_rows(found if as_json else found.select(wanted), as_json=as_json)
+
+
+def _of_all(scan: "Scan", shown: int) -> str:
+    """How many rows there are where not all are shown: the indexes that found some know, if nothing else is asked."""
+    from indextables.read.rows import is_only_a_search
+
+    if is_only_a_search(scan.question):
+        return f"{shown:,} of {scan.count():,} rows; --limit for more"
+    return f"{counted(shown, 'row')} and more; use --limit"
+
+
+def _searched(question: "Question") -> str:
+    """Which columns a search that found nothing has looked at, and how to find parts of exact values."""
+    from indextables.read.scan_plan import columns_and_values
+
+    columns = question.searched_columns
+    exact = next((name for name, values in columns.items() if values == "exact values"), None)
+    hint = (
+        f"; exact values are compared as a whole, letter case included; {exact}:*word* finds those that contain a word"
+        if exact
+        else ""
+    )
+    return f"searched: {columns_and_values(columns) or 'no column'}{hint}"
+
+
+def _marked(question: "Question") -> "Style":
+    """Texts with the words that were searched for."""
+    from indextables.cli.highlight import Highlighter
+
+    return Highlighter(question.queries.values(), question.rules)

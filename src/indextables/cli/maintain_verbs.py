@@ -1,0 +1,172 @@
+"""Verbs that keep a table in good shape; its rows stay as they are. Each loads what it needs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from indextables.cli.arguments import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened
+from indextables.cli.output import facts, show_figures, show_json, show_report
+from indextables.cli.suggested_commands import commands_on
+from indextables.config import span
+from indextables.errors import IndexTablesError
+
+UNFINISHED = 3
+"""The exit code of a verb that has done its work and leaves something to do."""
+
+
+def health(
+    path: Table,
+    *,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="End with 3 where there is something to mend.")
+    ] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Figures of a table, and what is out of shape, with what mends it."""
+    found, say = opened(path, option).health(), commands_on(path)
+    if as_json:
+        show_json(facts(found, say))
+    else:
+        typer.echo(found.told(say))
+    if exit_code and not found.healthy:
+        raise typer.Exit(UNFINISHED)
+
+
+def report(
+    path: Table,
+    *,
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="The file that is written.")] = Path(
+        "report.html"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Writes one HTML page that shows what a table is; with `--json`, prints its facts instead."""
+    found = opened(path, option).report()
+    if as_json:
+        show_json(facts(found, commands_on(path)))
+        return
+    from indextables.report import html
+
+    _write(output, html(found, commands_on(path)), replace=force)
+    typer.echo(f"written: {output}")
+
+
+def advise(
+    path: Table,
+    queries: Annotated[list[str] | None, typer.Argument(metavar="SQL", help="Queries or conditions in SQL.")] = None,
+    *,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A file with one query in each line; may be repeated."),
+    ] = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """The layout that suits some queries, and why."""
+    given = [*(queries or ()), *(line for each in file or () for line in _lines(each))]
+    if not given:
+        raise IndexTablesError("there are no queries to advise on; give some, or --file with one in each line")
+    advice, say = opened(path, option).advise(given), commands_on(path)
+    if as_json:
+        show_json({**facts(advice), "commands": [say(step) for step in advice.steps]})
+    else:
+        typer.echo(advice.told(say))
+
+
+def merge(
+    path: Table,
+    *,
+    where: Annotated[str | None, ON_PARTITIONS] = None,
+    target_size: Annotated[
+        str | None, typer.Option("--target-size", metavar="SIZE", help="The size of merged splits: 100M.")
+    ] = None,
+    max_dest_splits: Annotated[
+        int | None, typer.Option("--max-dest-splits", metavar="N", help="Make so many merged splits at most.")
+    ] = None,
+    max_source_splits_per_merge: Annotated[
+        int | None,
+        typer.Option("--max-source-splits-per-merge", metavar="N", help="Let so many splits become one at most."),
+    ] = None,
+    cluster_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cluster-by", metavar="COLUMNS", help="Sort the rows of merged splits by these columns; may be repeated."
+        ),
+    ] = None,
+    rewrite_layout: Annotated[
+        bool, typer.Option("--rewrite-layout", help="Also move splits of older layouts to the current one.")
+    ] = False,
+    coalesce: Annotated[bool, typer.Option("--coalesce", help="Let small partitions share splits.")] = False,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Makes few splits of a good size out of many small ones; ends with 3 where some had to stay as they were."""
+    from indextables.cli.progress import groups_merged
+
+    table = opened(path, option)
+    with groups_merged() as progress:
+        result = table.merge_splits(
+            where=where,
+            target_size=target_size,
+            max_dest_splits=max_dest_splits,
+            max_source_splits_per_merge=max_source_splits_per_merge,
+            cluster_by=names(cluster_by),
+            rewrite_layout=rewrite_layout,
+            coalesce=coalesce,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    show_report(result, as_json=as_json)
+    if result.conflicts or result.damaged:
+        raise typer.Exit(UNFINISHED)
+
+
+def purge(
+    path: Table,
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="SPAN", help="Keep what was needed within this time: '30 days', '12h'."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Allow less than purge.minRetention.")] = False,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes files that no version of the last days needs: 7, unless told otherwise."""
+    retention = span(older_than, of="--older-than")
+    show_report(opened(path, option).purge(older_than=retention, force=force, dry_run=dry_run), as_json=as_json)
+
+
+def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
+    """Writes a checkpoint of the log, so that the table opens faster."""
+    show_figures(facts(opened(path, option).checkpoint()), as_json=as_json)
+
+
+def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
+    """Brings search indexes to the cache of this machine, before anybody searches."""
+    show_figures(facts(opened(path, option).prewarm(where)), as_json=as_json)
+
+
+def _write(file: Path, text: str, *, replace: bool) -> None:
+    try:
+        with file.open("w" if replace else "x", encoding="utf-8") as opened_file:
+            opened_file.write(text)
+    except FileExistsError:
+        raise IndexTablesError(f"there is a file {file} already; choose another --output, or --force") from None
+    except OSError as error:
+        raise IndexTablesError(f"the report cannot be written to {file}: {error}") from error
+
+
+def _lines(file: Path) -> Iterator[str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise IndexTablesError(f"the queries in {file} cannot be read: {error}") from error
+    return (line.strip() for line in text.splitlines() if line.strip())

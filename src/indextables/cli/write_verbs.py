@@ -1,0 +1,249 @@
+"""Verbs that change the rows, the layout, the columns or the properties of a table. Each loads what it needs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from indextables.cli.arguments import (
+    ON_PARTITIONS,
+    Columns,
+    DryRun,
+    Json,
+    Settings,
+    Table,
+    names,
+    opened,
+    refuse_file,
+    settings,
+    types,
+)
+from indextables.cli.output import facts, show_figures, show_report
+from indextables.config import Config
+from indextables.errors import ConfigError, TableNotFoundError
+from indextables.log import TransactionLog
+from indextables.log.actions import Add
+from indextables.schema import normalize, type_name
+from indextables.search.fields import STRING, TEXT
+from indextables.table import IndexTable
+from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, plan_job, write_task
+
+_NO_TEXT = (
+    "note: no column of the new table is indexed as text, so searches compare exact values; "
+    "--text COLUMN makes a column searchable by its words, and cannot be given later"
+)
+
+
+def import_(
+    path: Table,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Parquet, CSV or JSON lines.")],
+    *,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--partition-by",
+            "-p",
+            metavar="LAYOUT",
+            help="The layout of a new table: 'tenant, day(ts)'; may be repeated.",
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text",
+            metavar="COLUMNS",
+            help="Columns of a new table to be searched by their words, separated by commas; may be repeated.",
+        ),
+    ] = None,
+    columns: Columns = None,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="The type of a column in CSV or JSON lines: 'price=decimal(10,2)'; may be repeated.",
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="MARK", help="What parts the values of a CSV file: ';'.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
+    merge_schema: Annotated[
+        bool,
+        typer.Option(
+            "--merge-schema",
+            help="Add columns that the table does not have; columns that a file does not have are null in its rows.",
+        ),
+    ] = False,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Writes files of rows to a table, which is made if it is not there."""
+    from indextables.cli.progress import rows_read
+    from indextables.cli.sources import rows_in
+    from indextables.maintain.replace_where import scope_of
+
+    refuse_file(path)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
+    given = {**settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
+    table = _existing(path, given)
+    fields = dict.fromkeys(names(text) or (), "text")
+    layout = ", ".join(partition_by or ())
+    if table is not None and (layout or fields):
+        raise _not_new(table, "--partition-by" if layout else "--text")
+    merged = Config.resolve(given, properties={} if table is None else table.properties).merge_schema
+    rows = rows_in(
+        files,
+        names(columns),
+        table=None if table is None else table.schema,
+        merge_schema=merged,
+        named=types(type_),
+        delimiter=delimiter,
+    )
+    mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
+    new = {"partitionBy": layout, **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
+    job = plan_job(path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], scope=scope_of)
+    without_words = table is None and not as_json and _has_only_exact_strings(job)
+    if dry_run:
+        found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
+        would = "create" if table is None else "overwrite" if overwrite else "append"
+        read = sum(batch.num_rows for batch in rows)  # every value is looked at, as the import would
+        show_figures(
+            {"table": path, "would": would, "files": len(files), "rows": read, "columns": found}, as_json=as_json
+        )
+    else:
+        with rows_read(rows) as batches:
+            version, adds = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
+        imported = {"files": len(files), "rows": sum(add.num_records or 0 for add in adds), "splits": len(adds)}
+        show_figures({"table": path, "version": version, **imported}, as_json=as_json)
+    if without_words:
+        typer.echo(_NO_TEXT, err=True)
+
+
+def _has_only_exact_strings(job: WriteJob) -> bool:
+    kinds = {rule.type for rule in job.plan.rules.values()}
+    return STRING in kinds and TEXT not in kinds
+
+
+def _written(job: WriteJob, rows: pa.RecordBatchReader) -> tuple[int, Sequence[Add]]:
+    """The version of the table after a write, and what it added, in one commit; a failure leaves no files."""
+    from indextables.maintain.compact_on_write import merge_after_write
+
+    log = TransactionLog.open(job.table, job.plan.config)
+    result = TaskResult(adds=[]) if job.done else write_task(job, rows, task=0)
+    try:
+        version = commit_job(job, [result])
+    except BaseException:
+        abort_job(job)
+        raise
+    return merge_after_write(log, log.snapshot(version), job.plan.config).version, result.adds
+
+
+def _not_new(table: IndexTable, option: str) -> ConfigError:
+    words = sorted(name for name, rule in table.fields.items() if rule.type == "text")
+    return ConfigError(
+        f"there is a table at {table.path} already, with the layout {str(table.layout) or 'none'!r} and the text columns "
+        f"{', '.join(words) or 'none'!r}; --partition-by and --text are for new tables",
+        key=option,
+        value=None,
+    )
+
+
+def drop_partitions(
+    path: Table,
+    *,
+    where: Annotated[str, ON_PARTITIONS],
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", metavar="ZONE", help="That of times in the condition that name none.")
+    ] = "UTC",
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes the rows that satisfy a condition on partition columns."""
+    dropped = opened(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
+    show_figures(facts(dropped), as_json=as_json)
+
+
+def evolve(
+    path: Table,
+    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="The new layout: 'tenant, day(ts)'; '' for none.")],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Lays out what is written from now on another way; `merge --rewrite-layout` moves what is there."""
+    show_report(opened(path, option).evolve_layout(layout), as_json=as_json)
+
+
+ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A type of SQL: string, long, decimal(10,2).")]
+
+
+def add_column(
+    path: Table,
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The new column.")],
+    kind: ColumnType,
+    *,
+    field: Annotated[
+        str | None,
+        typer.Option("--field", metavar="RULE", help="How a column of strings is indexed: text, string or none."),
+    ] = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Adds a column, which is null in all rows that are there."""
+    version = opened(path, option).add_column(name, kind, field=field)
+    show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def widen_column(
+    path: Table,
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The column.")],
+    kind: ColumnType,
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Gives a column a wider type: integers up to long, float to double."""
+    version = opened(path, option).widen_column(name, kind)
+    show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+
+
+def set_properties(
+    path: Table,
+    properties: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE", help="A setting of the table, or a property of your own."),
+    ],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Sets properties of a table: settings for everybody who uses it, and keys of your own."""
+    table = opened(path, option)
+    table.set_properties(settings(properties))
+    show_figures({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
+
+
+def unset_properties(
+    path: Table,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="The properties that go.")],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Removes properties of a table."""
+    table = opened(path, option)
+    table.unset_properties(*keys)
+    show_figures({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
+
+
+def _existing(path: str, given: dict[str, str]) -> IndexTable | None:
+    try:
+        return IndexTable.open(path, options=given)
+    except TableNotFoundError:
+        return None

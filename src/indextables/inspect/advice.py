@@ -1,0 +1,111 @@
+"""Advice on a layout, as a value that explains itself."""
+
+from dataclasses import dataclass
+
+from indextables.inspect.findings import Finding, amount
+from indextables.inspect.steps import Saying, Step
+from indextables.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """How queries use a column: the share of them that does, and how much of the table they rule out by it."""
+
+    column: str
+    coverage: float
+    distinct: int
+    selectivity: float
+    equality_only: bool
+
+    @property
+    def worth(self) -> float:
+        return self.coverage * self.selectivity
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a layout would mean; `pruned` is the share of bytes that queries would not read. `refused` says why not."""
+
+    layout: Layout
+    partitions: int
+    partition_bytes: int
+    split_bytes: int
+    pruned: float
+    refused: str | None = None
+
+    def __str__(self) -> str:
+        name = str(self.layout) or "(none)"
+        sizes = f"{amount(self.partition_bytes):>10} each, splits of {amount(self.split_bytes):>10}"
+        why = f"   no: {self.refused}" if self.refused else ""
+        return f"{name:<44} {self.partitions:>9,} partitions, {sizes}, {self.pruned:>7.2%} pruned{why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The layout and the columns to sort by that suit the queries, and how this came about.
+
+    `findings` is what is wrong with the layout that the table has, as in `health()`.
+    """
+
+    layout: Layout
+    cluster_by: tuple[str, ...]
+    current: Layout
+    rows: int
+    bytes: int
+    queries: int
+    uses: tuple[ColumnUse, ...]
+    candidates: tuple[Candidate, ...]
+    unread: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What to do to follow the advice."""
+        change = () if self.layout == self.current else (Step("evolve_layout", str(self.layout)),)
+        move = {"rewrite_layout": True} if change else {}
+        sort = {"cluster_by": self.cluster_by} if self.cluster_by else {}
+        return (*change, Step("merge_splits", options={**move, **sort})) if move or sort else change
+
+    def __str__(self) -> str:
+        return self.told()
+
+    def told(self, say: Saying = str) -> str:
+        found = [self._of(use) for use in self.uses] or ["  no query narrows a column down"]
+        return "\n".join(
+            [
+                f"{self.queries} {'query' if self.queries == 1 else 'queries'} on {self.rows:,} rows, {amount(self.bytes)}",
+                "",
+                "what the queries narrow down (share of queries x share of the table that they rule out by it)",
+                *found,
+                "",
+                "what layouts would do",
+                *(f"{'->' if one is self.candidates[0] else '  '} {one}" for one in self.candidates),
+                "",
+                *self._of_the_current(say),
+                f"partition by {str(self.layout) or 'nothing'}" + (", as it is" if self.layout == self.current else ""),
+                f"sort by {', '.join(self.cluster_by)} within partitions"
+                if self.cluster_by
+                else "no order within partitions",
+                *(f"  {say(step)}" for step in self.steps),
+                *(f"not understood: {text}" for text in self.unread),
+            ]
+        )
+
+    def _of_the_current(self, say: Saying) -> list[str]:
+        """What is wrong with the layout that the table has, and what mends it without another one."""
+        lines = [f"as it is, {finding.what}" for finding in self.findings]
+        kept = [finding.mend for finding in self.findings if finding.mend and finding.mend.method == "merge_splits"]
+        return [*lines, *(f"  to keep the layout: {say(step)}" for step in kept), *([""] if lines else [])]
+
+    def _of(self, use: ColumnUse) -> str:
+        how = "by value" if use.equality_only else "by range"
+        return (
+            f"  {use.column:<24} {use.coverage:>5.0%} x {use.selectivity:>6.1%} = {use.worth:>5.2f}   "
+            f"{use.distinct:,} values, {how}   {self._becomes(use.column)}"
+        )
+
+    def _becomes(self, column: str) -> str:
+        terms = [field.term for field in self.layout.fields if field.source == column]
+        if terms:
+            return f"partition: {terms[0]}"
+        return "sort" if column in self.cluster_by else "-"

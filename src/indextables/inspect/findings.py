@@ -1,0 +1,81 @@
+"""Something out of shape in a table, what mends it, and the ranges that decide.
+
+The ranges are those that have held up in practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
+of partitions at most, in 2 to 4 levels.
+
+>>> print(Finding(Area.SPLITS, Severity.ADVICE, "40 small splits", Step("merge_splits")))
+advice   splits      40 small splits
+                     -> table.merge_splits()
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.inspect.steps import Saying, Step
+
+MB, GB = 1024**2, 1024**3
+SPLIT_SIZES = (64 * MB, 512 * MB)
+PARTITION_SIZES = (1 * GB, 100 * GB)
+MOST_PARTITIONS = 50_000
+MANY_PARTITIONS = 50  # fewer small ones cost little, whatever their size
+MOST_LEVELS = 4
+MANY_VALUES = 20  # fewer are not a high cardinality, even if each has one row
+EVOLVE = Step("evolve_layout", "...")
+
+
+class Severity(StrEnum):
+    WARNING = "warning"
+    ADVICE = "advice"
+
+
+class Area(StrEnum):
+    SPLITS = "splits"
+    PARTITIONS = "partitions"
+    LAYOUT = "layout"
+    LOG = "log"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something out of shape, and what mends it: a step, words on it, or both."""
+
+    area: Area
+    severity: Severity
+    what: str
+    mend: Step | None
+    hint: str = ""
+
+    def told(self, say: Saying = str) -> str:
+        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(say)}"
+
+    def advice(self, say: Saying = str) -> str:
+        """What to do.
+
+        >>> Finding(Area.LOG, Severity.ADVICE, "a long log", Step("purge"), "or keep less").advice()
+        'table.purge(), or keep less'
+        """
+        return ", ".join(part for part in (say(self.mend) if self.mend else "", self.hint) if part)
+
+    def __str__(self) -> str:
+        return self.told()
+
+
+def amount(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> amount(0), amount(1536), amount(3 * 1024**3)
+    ('0 B', '1.5 KB', '3.0 GB')
+    """
+    value, units = float(size), iter(("B", "KB", "MB", "GB", "TB"))
+    unit = next(units)
+    while value >= 1024 and unit != "TB":  # noqa: PLR2004 - what K means
+        value, unit = value / 1024, next(units)
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def median(values: pa.ChunkedArray) -> int:
+    return int(pc.quantile(values, 0.5, interpolation="lower")[0].as_py() or 0) if len(values) else 0

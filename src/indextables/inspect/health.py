@@ -1,0 +1,218 @@
+"""What is out of shape in a table, and what mends it.
+
+A table outside of the ranges of `findings` is correct, and costs more than it should.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.inspect.findings import EVOLVE, PARTITION_SIZES, SPLIT_SIZES, Area, Finding, Severity, amount, median
+from indextables.inspect.listing import list_partitions
+from indextables.inspect.partitioning import layout_findings
+from indextables.inspect.steps import Saying, Step
+from indextables.log import Snapshot, TransactionLog
+from indextables.log.clock import milliseconds
+from indextables.log.files import LogFiles, list_log
+from indextables.log.logical_partitions import parts_of
+from indextables.log.ownership import files_of_table
+from indextables.maintain.compact import plan_only
+from indextables.maintain.compaction_request import MergeRequest, limits_of
+from indextables.storage import Store
+from indextables.storage.store import PAGE
+
+_MANY_SPLITS = 10
+_SKEW = 20
+_LONG_LOG = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The figures of a table, and what is out of shape; it prints as a report, with what to call in Python."""
+
+    table: str
+    version: int
+    splits: int
+    rows: int
+    bytes: int
+    partitions: int
+    small_splits: int
+    median_split: int
+    median_partition: int
+    largest_partition: int
+    log_files: int
+    log_bytes: int
+    tombstones: int
+    tombstone_bytes: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return not self.findings
+
+    @property
+    def small_ratio(self) -> float:
+        """How many of the splits are smaller than they should be, from 0 to 1."""
+        return self.small_splits / self.splits if self.splits else 0.0
+
+    def __str__(self) -> str:
+        return self.told()
+
+    def told(self, say: Saying = str) -> str:
+        sizes = f"median {amount(self.median_split)}, {self.small_ratio:.0%} small"
+        parts = f"median {amount(self.median_partition)}, largest {amount(self.largest_partition)}"
+        lines = [
+            f"{self.table} at version {self.version}",
+            f"  splits      {self.splits:,} with {self.rows:,} rows and {amount(self.bytes)}; {sizes}",
+            f"  partitions  {self.partitions:,}; {parts}",
+            f"  log         {self.log_files:,} files with {amount(self.log_bytes)}",
+            f"  past        {self.tombstones:,} removed splits with {amount(self.tombstone_bytes)}",
+        ]
+        return "\n".join([*lines, "", *([finding.told(say) for finding in self.findings] or ["nothing to mend"])])
+
+
+def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
+    """Looks at the log and a listing of it, and at which removed splits are still there; no split is opened."""
+    log.confirm(snapshot)
+    splits, files, past = snapshot.splits, list_log(log.store), removed_splits(log.store, snapshot)
+    sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
+    figures = Health(
+        table=log.table,
+        version=snapshot.version,
+        splits=len(splits),
+        rows=_sum(splits["num_records"]),
+        bytes=_sum(sizes),
+        partitions=len(partitions),
+        small_splits=_sum(pc.less(sizes, SPLIT_SIZES[0])),
+        median_split=median(sizes),
+        median_partition=median(partitions),
+        largest_partition=pc.max(partitions).as_py() or 0,
+        log_files=len(files.commits) + len(files.checkpoints),
+        log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
+        tombstones=len(past),
+        tombstone_bytes=_sum(past["size"]),
+        findings=(),
+    )
+    seen = _Seen(figures, snapshot, config, files, past)
+    found = tuple(finding for check in _CHECKS for finding in check(seen))
+    return replace(figures, findings=found)
+
+
+def removed_splits(store: Store, snapshot: Snapshot) -> pa.Table:
+    """The tombstones of a snapshot whose files are still there: a purge deletes files, and the log does not hear of it.
+
+    Each is asked for, or the table is listed, whichever takes fewer requests. Without tombstones nothing is asked.
+    """
+    tombstones = snapshot.tombstones
+    paths = tombstones["path"]
+    if len(paths) <= 1 + (len(paths) + len(snapshot.splits)) // PAGE:
+        gone = pa.array(store.missing(paths.to_pylist()), pa.string())
+        return tombstones.filter(pc.invert(pc.is_in(paths, gone)))
+    there = pa.array([entry.key for entry in files_of_table(store)], pa.string())
+    return tombstones.filter(pc.is_in(paths, there))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    figures: Health
+    snapshot: Snapshot
+    config: Config
+    files: LogFiles
+    past: pa.Table
+
+
+def _small_splits(seen: _Seen) -> Iterator[Finding]:
+    """What a merge would do, so that the command helps."""
+    plan = plan_only(seen.snapshot, MergeRequest(limits=limits_of(seen.config)), seen.config)
+    if plan.splits_before > plan.splits_after:
+        share = plan.splits_before / seen.figures.splits
+        severity = Severity.WARNING if plan.splits_before >= _MANY_SPLITS and share > 1 / 2 else Severity.ADVICE
+        what = f"{plan.splits_before:,} of {seen.figures.splits:,} splits are small; {plan.splits_after:,} would do"
+        yield Finding(Area.SPLITS, severity, what, Step("merge_splits"))
+
+
+def _large_splits(seen: _Seen) -> Iterator[Finding]:
+    large = _sum(pc.greater(seen.snapshot.splits["size"], SPLIT_SIZES[1]))
+    if large:
+        what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot share one among tasks"
+        hint = "write with a smaller targetRecordsPerSplit from now on"
+        yield Finding(Area.SPLITS, Severity.ADVICE, what, None, hint)
+
+
+def _partitioning(seen: _Seen) -> Iterator[Finding]:
+    return layout_findings(seen.snapshot, seen.config)
+
+
+def _large_partitions(seen: _Seen) -> Iterator[Finding]:
+    if seen.figures.largest_partition > PARTITION_SIZES[1]:
+        size, good = seen.figures.largest_partition, PARTITION_SIZES[1]
+        what = f"the largest partition has {amount(size)}; up to {amount(good)} is good"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
+
+
+def _skew(seen: _Seen) -> Iterator[Finding]:
+    figures = seen.figures
+    if figures.partitions > 1 and figures.largest_partition > max(_SKEW * figures.median_partition, SPLIT_SIZES[1]):
+        times = figures.largest_partition // max(1, figures.median_partition)
+        what = f"the largest partition has {times:,} times the size of the median one"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
+
+
+def _old_layouts(seen: _Seen) -> Iterator[Finding]:
+    old = _sum(pc.not_equal(seen.snapshot.splits["spec_id"], seen.snapshot.metadata.current_spec_id))
+    if old:
+        what = f"{old:,} of {seen.figures.splits:,} splits have an older layout"
+        yield Finding(Area.LAYOUT, Severity.ADVICE, what, Step("merge_splits", options={"rewrite_layout": True}))
+
+
+def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
+    parts = parts_of(seen.snapshot.splits, seen.snapshot.metadata).table
+    unknown = parts["num_records"].null_count
+    if unknown:
+        what = f"the log does not know the rows of {unknown:,} splits: counts open them"
+        yield Finding(
+            Area.SPLITS, Severity.ADVICE, what, None, "write these rows again, all of them or by replaceWhere"
+        )
+
+
+def _long_log(seen: _Seen) -> Iterator[Finding]:
+    newest = max(seen.files.checkpoints, default=-1)
+    behind = seen.figures.version - newest
+    if behind > max(2 * seen.config.checkpoint_interval, _MANY_SPLITS):
+        what = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
+        yield Finding(Area.LOG, Severity.WARNING, what, Step("checkpoint"))
+    if seen.figures.log_files > _LONG_LOG:
+        what = (
+            f"the log has {seen.figures.log_files:,} files; those older than {seen.config.log_retention.days} days go"
+        )
+        yield Finding(Area.LOG, Severity.ADVICE, what, Step("purge"), "or a shorter log.retention")
+
+
+def _past(seen: _Seen) -> Iterator[Finding]:
+    cutoff = milliseconds(datetime.now(UTC) - max(seen.config.purge_min_retention, timedelta(0)))
+    expired = seen.past.filter(pc.field("deletion_timestamp") < cutoff)
+    if len(expired):
+        what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"
+        yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
+
+
+_FINER = "a finer layout, for example with bucket(16, id); advise tells the one that suits your queries"
+_CHECKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
+    _small_splits,
+    _large_splits,
+    _partitioning,
+    _large_partitions,
+    _skew,
+    _old_layouts,
+    _unknown_rows,
+    _long_log,
+    _past,
+)
+
+
+def _sum(values: pa.ChunkedArray) -> int:
+    return int(pc.sum(values).as_py() or 0)

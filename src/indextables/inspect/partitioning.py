@@ -1,0 +1,149 @@
+"""Whether a table's layout cuts it into good pieces: not too many, not too small, not too deep. From the log alone.
+
+What is measured are the partitions of the current layout that have splits of their own. Those that share splits cost no
+files; those of an older layout are gone once they are moved.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.inspect.findings import (
+    EVOLVE,
+    MANY_PARTITIONS,
+    MANY_VALUES,
+    MOST_LEVELS,
+    MOST_PARTITIONS,
+    PARTITION_SIZES,
+    SPLIT_SIZES,
+    Area,
+    Finding,
+    Severity,
+    amount,
+    median,
+)
+from indextables.inspect.listing import list_partitions
+from indextables.inspect.steps import Step
+from indextables.layout import Bucket, Calendar, Identity, Layout, PartitionField, Transform, Truncate, Void
+from indextables.log import Snapshot
+from indextables.log.logical_partitions import parts_of
+from indextables.log.split_bounds import partition_value
+from indextables.log.splits import partition_terms
+from indextables.maintain.compact import plan_only
+from indextables.maintain.compaction_request import MergeRequest, limits_of
+
+_BUCKETS = 16
+_COARSER_UNITS = {"hour": Calendar("day"), "day": Calendar("month"), "month": Calendar("year")}
+_ADVISE = "advise tells the layout that suits your queries"
+_OTHER = "or another layout; " + _ADVISE
+
+
+def layout_findings(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
+    """What is wrong with the layout and the partitions that it makes; of several symptoms of one cause, the cause."""
+    yield from _levels(snapshot.metadata.layouts[snapshot.metadata.current_spec_id])
+    unique = list(_unique_values(snapshot))
+    yield from unique or _small_partitions(snapshot, config)
+
+
+def nearly_unique(distinct: int, rows: int) -> bool:
+    """Whether a column has a value for nearly every row, so that a partition by it would be one row."""
+    return distinct >= MANY_VALUES and rows < 2 * distinct
+
+
+def levels(layout: Layout) -> int:
+    return sum(not isinstance(field.transform, Void) for field in layout.fields)
+
+
+def _levels(layout: Layout) -> Iterator[Finding]:
+    if levels(layout) > MOST_LEVELS:
+        what = f"the layout has {levels(layout)} levels ({layout}), where {MOST_LEVELS} at most are good: "
+        what += "each one multiplies the number of partitions"
+        hint = f"with the columns that most queries filter by, and sort by the others (cluster_by); {_ADVISE}"
+        yield Finding(Area.LAYOUT, Severity.WARNING, what, EVOLVE, hint)
+
+
+def _unique_values(snapshot: Snapshot) -> Iterator[Finding]:
+    """Columns that are a partition by themselves and have a value for nearly every row, such as an id."""
+    layout, schema = snapshot.metadata.layouts[snapshot.metadata.current_spec_id], snapshot.metadata.arrow_schema()
+    for number, field in enumerate(layout.fields):
+        if not isinstance(field.transform, Identity | Truncate):
+            continue
+        distinct, rows = _values(snapshot, field)
+        if nearly_unique(distinct, rows):
+            what = f"the layout has a partition for nearly every row: {field.term} has {distinct:,} values in {rows:,} rows"
+            other = _coarsened(layout, number, schema)
+            yield Finding(Area.LAYOUT, Severity.WARNING, what, Step("evolve_layout", str(other)), _OTHER)
+
+
+def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
+    """How many values a field of the current layout has, in how many rows, as far as the log tells both."""
+    if field.term not in partition_terms(snapshot.metadata) or not len(snapshot.splits):
+        return 0, 0
+    parts = parts_of(snapshot.splits, snapshot.metadata).table
+    parts = parts.filter(pc.field("spec_id") == snapshot.metadata.current_spec_id)
+    value, known = partition_value(parts, field.term)
+    rows = parts["num_records"].filter(known)
+    if rows.null_count:
+        return 0, 0
+    return len(value.filter(known).unique()), int(pc.sum(rows).as_py() or 0)
+
+
+def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
+    partitions = list_partitions(snapshot)
+    small, good = median(partitions["size"]), PARTITION_SIZES[0]
+    if len(partitions) > MOST_PARTITIONS:
+        what = f"{len(partitions):,} partitions are more than {MOST_PARTITIONS:,}; half of them have at most {amount(small)}"
+        yield Finding(Area.PARTITIONS, Severity.WARNING, what, *_mended(snapshot, config))
+        return
+    own = partitions.filter(
+        (pc.field("shared_splits") == 0) & (pc.field("spec_id") == snapshot.metadata.current_spec_id)
+    )
+    small, size = median(own["size"]), int(pc.sum(own["size"]).as_py() or 0)
+    tiny = len(own) >= MANY_PARTITIONS and small < SPLIT_SIZES[0]
+    if tiny or (len(own) > 1 and small < good < size):
+        what = f"half of {len(own):,} partitions have at most {amount(small)}, where {amount(good)} and more is good"
+        severity = Severity.WARNING if tiny else Severity.ADVICE
+        yield Finding(Area.PARTITIONS, severity, what, *_mended(snapshot, config))
+
+
+def _mended(snapshot: Snapshot, config: Config) -> tuple[Step, str]:
+    """What helps against many small partitions: that they share splits, where a merge can do that, or a coarser layout."""
+    layout, schema = snapshot.metadata.layouts[snapshot.metadata.current_spec_id], snapshot.metadata.arrow_schema()
+    distinct = [_values(snapshot, field)[0] for field in layout.fields]
+    coarser = _coarsened(layout, distinct.index(max(distinct)), schema) if distinct else layout
+    example = f"a coarser layout, for example {str(coarser) or 'none'}; {_ADVISE}"
+    request = MergeRequest(limits=limits_of(config), coalesce=True)
+    plan = plan_only(snapshot, request, config)
+    alone = plan_only(snapshot, replace(request, coalesce=False), config)
+    if plan.splits_before - plan.splits_after > alone.splits_before - alone.splits_after:
+        return Step("merge_splits", options={"coalesce": True}), f"or {example}"
+    return EVOLVE, example
+
+
+def _coarsened(layout: Layout, number: int, schema: pa.Schema) -> Layout:
+    """The layout with fewer values of one field, or without it where the field has no coarser form."""
+    field, others = layout.fields[number], [f for at, f in enumerate(layout.fields) if at != number]
+    transform = _coarser(field.transform, schema.field(field.source).type)
+    fields = list(layout.fields)
+    fields[number : number + 1] = [PartitionField(field.source, transform)] if transform else []
+    names = [one.name for one in fields]
+    return Layout(tuple(fields if len(set(names)) == len(names) else others))
+
+
+def _coarser(transform: Transform, kind: pa.DataType) -> Transform | None:
+    match transform:
+        case Calendar(unit):
+            return _COARSER_UNITS.get(unit)
+        case Identity() if pa.types.is_timestamp(kind):
+            return Calendar("day")
+        case Identity() if pa.types.is_date(kind):
+            return Calendar("month")
+        case Bucket(count) if count > _BUCKETS:
+            return Bucket(_BUCKETS)
+        case Identity() | Truncate() if Bucket(_BUCKETS).accepts(kind):
+            return Bucket(_BUCKETS)
+        case _:
+            return None

@@ -1,0 +1,119 @@
+"""What is known of a table's columns, for choosing a layout: from the log, and where that is silent from some rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.layout import Identity
+from indextables.log import Snapshot
+from indextables.log.logical_partitions import parts_of
+from indextables.log.split_bounds import partition_value
+from indextables.log.splits import partition_terms
+from indextables.maintain.copy_rows import refs_to
+from indextables.read.opener import SplitOpener
+
+_SAMPLED_SPLITS = 8
+_SAMPLED_ROWS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """About how many values a column has, and the least and the greatest of them where they are known."""
+
+    name: str
+    type: pa.DataType
+    distinct: int
+    low: pa.Scalar | None = None
+    high: pa.Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableProfile:
+    rows: int
+    bytes: int
+    columns: Mapping[str, ColumnProfile]
+
+
+def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> TableProfile:
+    """The profile of some columns; a few splits are read for those that no layout of the table tells of."""
+    splits, schema = snapshot.splits, snapshot.metadata.arrow_schema()
+    rows = _rows(splits, opener)
+    known = {column: _values_in_log(snapshot, column) for column in columns}
+    untold = [column for column, values in known.items() if values is None]
+    sampled = _sample(splits, untold, opener) if untold else {}
+    profiles = {}
+    for column, values in known.items():
+        low, high = _ends(splits, column)
+        distinct = len(values) if values is not None else _distinct(sampled.get(column), rows)
+        profiles[column] = ColumnProfile(column, schema.field(column).type, max(1, distinct), low, high)
+    return TableProfile(rows, int(pc.sum(splits["size"]).as_py() or 0), profiles)
+
+
+def _rows(splits: pa.Table, opener: SplitOpener) -> int:
+    """The rows of all splits; where the log does not tell, about as many for their size as those of some of these splits."""
+    told, untold = (
+        splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
+    )
+    rows = int(pc.sum(told["num_records"]).as_py() or 0)
+    if not len(untold):
+        return rows
+    some = list(refs_to(_spread(untold)))
+    seen, size = sum(opener.open(split).num_rows for split in some), sum(split.size for split in some)
+    return rows + round(seen * int(pc.sum(untold["size"]).as_py()) / max(1, size))
+
+
+def _spread(splits: pa.Table) -> pa.Table:
+    """Some splits from all over the table."""
+    step = max(1, len(splits) // _SAMPLED_SPLITS)
+    return splits.take(list(range(0, len(splits), step))[:_SAMPLED_SPLITS])
+
+
+def _values_in_log(snapshot: Snapshot, column: str) -> pa.Array | None:
+    """All values of a column that the table is partitioned by; None where it is not, or not everywhere."""
+    parts = parts_of(snapshot.splits, snapshot.metadata).table
+    for term, field in partition_terms(snapshot.metadata).items():
+        if field.source == column and isinstance(field.transform, Identity):
+            value, known = partition_value(parts, term)
+            return value.unique() if pc.all(known).as_py() and len(parts) else None
+    return None
+
+
+def _ends(splits: pa.Table, column: str) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+    if (
+        "min" not in splits.schema.names
+        or splits.schema.field("min").type.get_field_index(column) < 0
+        or not len(splits)
+    ):
+        return None, None
+    low = pc.min_max(pc.struct_field(splits["min"], [column]))["min"]
+    high = pc.min_max(pc.struct_field(splits["max"], [column]))["max"]
+    return (low if low.is_valid else None), (high if high.is_valid else None)
+
+
+def _sample(splits: pa.Table, columns: list[str], opener: SplitOpener) -> dict[str, pa.ChunkedArray]:
+    """Some rows of splits from all over the table."""
+    found: dict[str, list[pa.Array]] = {column: [] for column in columns}
+    for split in refs_to(_spread(splits)):
+        reader = opener.open(split)
+        have = [column for column in columns if column in reader.schema.names]
+        seen = 0
+        for batch in reader.read(have) if have else ():
+            for column in have:
+                found[column].append(batch.column(column))
+            seen += batch.num_rows
+            if seen >= _SAMPLED_ROWS:
+                break
+    return {column: pa.chunked_array(arrays) for column, arrays in found.items() if arrays}
+
+
+def _distinct(sample: pa.ChunkedArray | None, rows: int) -> int:
+    """An estimate of how many values a column has: those seen once stand for those not seen (the GEE estimator)."""
+    if sample is None or not len(sample):
+        return 1
+    counts = sample.combine_chunks().value_counts().field("counts")
+    once = int(pc.sum(pc.equal(counts, 1)).as_py() or 0)
+    unseen = sqrt(max(1.0, rows / len(sample))) * once
+    return min(max(1, rows), round(unseen) + len(counts) - once)

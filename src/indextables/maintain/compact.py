@@ -1,0 +1,277 @@
+"""Merging: many small splits become few of a good size, with the same rows.
+
+Groups of splits are read and written again one by one, and committed in bundles: after so many groups, or so much time. A
+writer who was first costs the groups that it touched and no others. What is committed says that no data changed: appends go
+on beside it, and readers of older versions see what they saw.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import TypeAlias
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config
+from indextables.errors import CommitRetriesExhaustedError, ConflictError
+from indextables.log import Operation, Snapshot, Transaction, TransactionLog
+from indextables.log.actions import Add, Remove
+from indextables.log.clock import now
+from indextables.log.splits import removes_for
+from indextables.maintain.compaction_groups import MergeGroup, Written, plan_merge, write_group
+from indextables.maintain.compaction_request import MergeRequest
+from indextables.write.job import sweep
+from indextables.write.modes import figures
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProgress:
+    """How far a merge is: groups that are done, of those that are known, and the figures of those that are committed."""
+
+    done: int
+    groups: int
+    result: "MergeResult"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeResult:
+    """What was merged, or in a dry run would be: `splits_before` splits with `rows` rows are now `splits_after`.
+
+    Groups that lost against another writer are `conflicts`, with the reason; their splits are as they were, and so are
+    those that could not be read, the `damaged`.
+    """
+
+    version: int
+    dry_run: bool = False
+    groups: int = 0
+    merged: int = 0
+    rows: int = 0
+    splits_before: int = 0
+    splits_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    conflicts: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        verb = "would become" if self.dry_run else "became"
+        after = "" if self.dry_run else f", {self.bytes_before:,} bytes {self.bytes_after:,}"
+        trouble = [f"  conflict: {reason}" for reason in self.conflicts] + [
+            f"  left as it was, because it cannot be read: {path}" for path in self.damaged
+        ]
+        head = f"{self.splits_before:,} splits with {self.rows:,} rows {verb} {self.splits_after:,}{after}"
+        return "\n".join([f"{head} (version {self.version})", *trouble])
+
+
+Work: TypeAlias = Callable[[MergeGroup], Written]
+Runner: TypeAlias = Callable[[Work, Sequence[MergeGroup]], Iterable[Written]]
+"""Does the work of groups, here or elsewhere; results come in any order."""
+
+
+def run_here(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+    """One group after the other."""
+    return map(work, groups)
+
+
+def merge(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    request: MergeRequest,
+    config: Config,
+    *,
+    run: Runner = run_here,
+    progress: Callable[[MergeProgress], object] | None = None,
+) -> tuple[Snapshot, MergeResult]:
+    """Merges until there is nothing left that is worth it; gives the table afterwards, and what was done.
+
+    Sizes are known when splits are written: where merged ones turned out small, they are merged once more. Whatever ends it
+    early, groups that are finished are committed, and the files of others are deleted.
+    """
+    merging = _Merging(log, snapshot, config, job=uuid4().hex[:12], result=MergeResult(version=snapshot.version))
+    try:
+        while groups := merging.next_groups(request):
+            for number, written in enumerate(run(partial(write_group, log.table), groups), 1):
+                merging.finish(written, last=number == len(groups))
+                if progress is not None:
+                    progress(MergeProgress(merging.done, merging.result.groups, merging.result))
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what is told
+            merging.commit()
+        sweep(merging.job, log)
+        raise
+    return merging.snapshot, merging.result
+
+
+def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:
+    """What a merge would begin with; nothing is read but the log."""
+    groups = plan_merge(snapshot, request, config, job="")
+    sources = list(chain.from_iterable(group.splits for group in groups))
+    return MergeResult(
+        version=snapshot.version,
+        dry_run=True,
+        groups=len(groups),
+        rows=sum(group.rows for group in groups),
+        splits_before=len(sources),
+        splits_after=sum(-(-group.size // request.limits.target_size) for group in groups),
+        bytes_before=sum(group.size for group in groups),
+    )
+
+
+@dataclass(slots=True)
+class _Merging:
+    """A merge on its way: the table as it is by now, what has been done, and the groups that wait for their commit.
+
+    What others add in the meantime is left to the next merge: this one would never end beside busy writers.
+    """
+
+    log: TransactionLog
+    snapshot: Snapshot
+    config: Config
+    job: str
+    result: MergeResult
+    done: int = 0
+    made: set[str] = field(default_factory=set)
+    aside: set[str] = field(default_factory=set)
+    known: pa.Array | None = None
+    bundle: list[Written] = field(default_factory=list)
+    committed_at: float = field(default_factory=time.monotonic)
+
+    def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
+        if request.max_dest_splits is not None:
+            request = replace(request, max_dest_splits=request.max_dest_splits - self.done)
+        if self.known is None:
+            self.known = self.snapshot.splits["path"].combine_chunks()
+        among = pa.concat_arrays([self.known, pa.array(self.made, pa.string())])
+        among = among.filter(pc.invert(pc.is_in(among, pa.array(self.aside, pa.string()))))
+        groups = plan_merge(self.snapshot, request, self.config, job=self.job, among=among)
+        self.result = replace(self.result, groups=self.result.groups + len(groups))
+        return groups
+
+    def finish(self, written: Written, *, last: bool) -> None:
+        """Takes a group into the bundle, and commits that if it is time. The splits of a failure are not tried again."""
+        self.done += 1
+        self.aside.update(written.damaged)
+        self.result = replace(self.result, damaged=(*self.result.damaged, *written.damaged))
+        if written.adds:
+            self.bundle.append(written)
+        else:
+            self.aside.update(written.group.paths)
+        waited = time.monotonic() - self.committed_at
+        full = len(self.bundle) >= self.config.merge_max_groups_per_commit
+        if last or full or waited >= self.config.merge_commit_interval.total_seconds():
+            self.commit()
+
+    def commit(self) -> None:
+        """Makes one version of the bundle. Groups that lost a split to another writer are given up, the others tried again.
+
+        Each group of a bundle brings the attempts that it would have if it was committed alone.
+        """
+        bundle, self.bundle = self._still_there(self.bundle), []
+        outrun = 0
+        while bundle:
+            try:
+                after = self.log.commit(_transaction(bundle, self.snapshot)).snapshot
+            except CommitRetriesExhaustedError as error:
+                outrun += 1
+                if outrun >= len(bundle):
+                    bundle = self._give_up(bundle, error)
+            except ConflictError as error:
+                bundle = self._give_up(bundle, error)
+            else:
+                self._count(bundle, after)
+                break
+        self.committed_at = time.monotonic()
+
+    def _still_there(self, bundle: Sequence[Written]) -> list[Written]:
+        """The bundle without groups whose splits are no longer in the table that the last commit left."""
+        paths = pa.array([path for written in bundle for path in written.group.paths], pa.string())
+        gone = paths.filter(pc.invert(pc.is_in(paths, self.snapshot.splits["path"].combine_chunks()))).to_pylist()
+        return self._without(bundle, frozenset(gone), "another writer") if gone else list(bundle)
+
+    def _give_up(self, bundle: Sequence[Written], error: ConflictError) -> list[Written]:
+        """What is left of a bundle after a conflict: the groups that it does not name, or none where it names no split."""
+        gone = frozenset(error.paths)
+        if gone.isdisjoint(path for written in bundle for path in written.group.paths):
+            self._discard(bundle, [str(error)] * len(bundle))
+            return []
+        return self._without(bundle, gone, f"{error.operation} (version {error.version})")
+
+    def _without(self, bundle: Sequence[Written], gone: frozenset[str], winner: str) -> list[Written]:
+        lost = [written for written in bundle if not gone.isdisjoint(written.group.paths)]
+        self._discard(lost, [_lost_to(winner, written.group, gone) for written in lost])
+        return [written for written in bundle if gone.isdisjoint(written.group.paths)]
+
+    def _discard(self, lost: Sequence[Written], reasons: Sequence[str]) -> None:
+        self.log.store.discard(add.path for written in lost for add in written.adds)
+        self.aside.update(path for written in lost for path in written.group.paths)
+        self.result = replace(self.result, conflicts=(*self.result.conflicts, *reasons))
+
+    def _count(self, bundle: Sequence[Written], after: Snapshot) -> None:
+        """Rows and splits that this merge made itself and has now merged once more are told once."""
+        before, metrics = self.result, _metrics(bundle)
+        again = [split for written in bundle for split in written.group.splits if split.path in self.made]
+        size, rows = sum(split.size for split in again), sum(split.num_records or 0 for split in again)
+        self.result = replace(
+            before,
+            version=after.version,
+            merged=before.merged + len(bundle),
+            rows=before.rows + metrics["numAddedRows"] - rows,
+            splits_before=before.splits_before + metrics["numRemovedSplits"] - len(again),
+            splits_after=before.splits_after + metrics["numAddedSplits"] - len(again),
+            bytes_before=before.bytes_before + metrics["numRemovedBytes"] - size,
+            bytes_after=before.bytes_after + metrics["numAddedBytes"] - size,
+        )
+        self.snapshot = after
+        self.made.update(add.path for written in bundle for add in written.adds)
+
+
+def _transaction(bundle: Sequence[Written], snapshot: Snapshot) -> Transaction:
+    removes = _removes(bundle, snapshot)
+    layouts = dict.fromkeys(str(written.group.plan.layout) for written in bundle)
+    return Transaction(
+        operation=Operation.MERGE,
+        snapshot=snapshot,
+        adds=_adds(bundle),
+        removes=removes,
+        rewritten=frozenset(remove.path for remove in removes),
+        parameters={
+            "clusterBy": ", ".join(bundle[0].group.plan.config.cluster_by),
+            "partitionBy": "; ".join(layouts),
+        },
+        metrics=_metrics(bundle),
+    )
+
+
+def _adds(bundle: Sequence[Written]) -> list[Add]:
+    return [
+        msgspec.structs.replace(add, merge_group=number)
+        for number, written in enumerate(bundle)
+        for add in written.adds
+    ]
+
+
+def _removes(bundle: Sequence[Written], snapshot: Snapshot) -> list[Remove]:
+    number_of = {path: number for number, written in enumerate(bundle) for path in written.group.paths}
+    splits = snapshot.splits.filter(pc.is_in(snapshot.splits["path"], pa.array(number_of, pa.string())))
+    removes = removes_for(splits, snapshot.metadata, deletion_timestamp=now(), data_change=False)
+    return [msgspec.structs.replace(remove, merge_group=number_of[remove.path]) for remove in removes]
+
+
+def _metrics(bundle: Sequence[Written]) -> dict[str, int]:
+    return {
+        **figures([add for written in bundle for add in written.adds]),
+        "numRemovedSplits": sum(len(written.group.splits) for written in bundle),
+        "numRemovedBytes": sum(written.group.size for written in bundle),
+        "numMergedGroups": len(bundle),
+    }
+
+
+def _lost_to(winner: str, group: MergeGroup, gone: frozenset[str]) -> str:
+    lost = sorted(gone.intersection(group.paths))
+    return f"{len(lost)} of {len(group.paths)} splits were removed by {winner}, {lost[0]} among them; merge again"

@@ -1,0 +1,36 @@
+"""The door to the SQL reader, which is loaded when the first text is read and not before: it takes 0.2 s."""
+
+from importlib import import_module
+
+import pyarrow as pa
+
+from indextables.errors import InvalidPredicateError
+from indextables.predicate.bind import bind
+from indextables.predicate.nodes import Predicate
+
+
+def parse(text: str, *, time_zone: str = "UTC") -> Predicate:
+    """SQL as a predicate that is not bound yet.
+
+    >>> parse("5 < x")
+    Comparison(operand=Column(name='x'), op=<Op.GT: '>'>, value=<pyarrow.Int32Scalar: 5>)
+
+    `TIMESTAMP '2024-01-01 00:00:00'` is a time of day in `time_zone`, as it is in the Spark session that speaks so.
+    """
+    predicate: Predicate = import_module("indextables.predicate.parser").parse(text, time_zone=time_zone)
+    return predicate
+
+
+def read(
+    where: str | Predicate, schema: pa.Schema, *, time_zone: str = "UTC", case_sensitive: bool = False
+) -> Predicate:
+    """A predicate bound to a schema, from SQL or from what Python built: the one step from what a user gave.
+
+    >>> read("YEAR = '2024'", pa.schema({"year": pa.int16()}))
+    Comparison(operand=Column(name='year'), op=<Op.EQ: '='>, value=<pyarrow.Int16Scalar: 2024>)
+    """
+    if not isinstance(where, str | Predicate):
+        reason = "a condition is a text of SQL, or built from col(...)"
+        raise InvalidPredicateError(f"{where!r} is no condition: {reason}", predicate=repr(where), reason=reason)
+    written = parse(where, time_zone=time_zone) if isinstance(where, str) else where
+    return bind(written, schema, time_zone=time_zone, case_sensitive=case_sensitive)

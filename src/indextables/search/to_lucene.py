@@ -1,0 +1,116 @@
+"""Queries as text that says them again: `parse(to_text(query)) == query` for what `parse` gives."""
+
+import re
+from decimal import Decimal
+from typing import assert_never
+
+import pyarrow as pa
+
+from indextables.search.queries import (
+    And,
+    Boost,
+    Exists,
+    Fuzzy,
+    Leaf,
+    MatchAll,
+    MatchNone,
+    Not,
+    Or,
+    Phrase,
+    Prefer,
+    Prefix,
+    Query,
+    Range,
+    Regex,
+    Term,
+    Wildcard,
+)
+from indextables.values import encode
+
+_SPECIAL = re.compile(r"""([\s\\+\-!(){}\[\]^"'~*?:/<>&|])""")
+_WORDS_WITH_MEANING = {"AND", "OR", "NOT", "TO"}
+
+
+def to_text(query: Query) -> str:
+    """A query in the query language, every word with its field.
+
+    >>> to_text(And((Phrase("message", ("connection", "reset")), Not(Term("level", "INFO")))))
+    'message:"connection reset" AND NOT level:INFO'
+    """
+    match query:
+        case And(terms):
+            return " AND ".join(map(_operand, terms))
+        case Or(terms):
+            return " OR ".join(map(_operand, terms))
+        case Not(term):
+            return f"NOT {_grouped(term)}"
+        case Prefer(term, wishes):
+            return " ".join([f"+{_grouped(term)}", *map(_grouped, wishes)])
+        case Boost(term, factor):
+            inner = f"({to_text(term)})" if isinstance(term, Boost) else _grouped(term)
+            return f"{inner}^{Decimal(repr(factor)):f}"
+        case _:
+            return _leaf(query)
+
+
+def _leaf(leaf: Leaf) -> str:  # noqa: C901, PLR0911 - one for each kind
+    match leaf:
+        case MatchAll():
+            return "*:*"
+        case MatchNone():
+            return "NOT *:*"
+        case Exists(field):
+            return f"{_word(field)}:*"
+        case Term(field, text):
+            return f"{_word(field)}:{_word(text)}"
+        case Phrase(field, words, slop):
+            return f"{_word(field)}:{_quoted(' '.join(words))}{f'~{slop}' if slop else ''}"
+        case Prefix(field, text):
+            return f"{_word(field)}:{_word(text)}*"
+        case Wildcard(field, pattern):
+            return f"{_word(field)}:{_pattern(pattern)}"
+        case Regex(field, pattern):
+            return f"{_word(field)}:/{pattern.replace('/', chr(92) + '/')}/"
+        case Fuzzy(field, text, distance):
+            return f"{_word(field)}:{_word(text)}~{distance}"
+        case Range():
+            return f"{_word(leaf.field)}:{_range(leaf)}"
+        case _:
+            assert_never(leaf)
+
+
+def _range(range_: Range) -> str:
+    lower, upper = range_.lower, range_.upper
+    both = range_.includes_lower and range_.includes_upper
+    if both and lower is not None and lower == upper and not pa.types.is_string(lower.type):
+        return _value(lower)
+    opening, closing = "{["[range_.includes_lower], "}]"[range_.includes_upper]
+    return f"{opening}{_value(range_.lower)} TO {_value(range_.upper)}{closing}"
+
+
+def _value(end: pa.Scalar | None) -> str:
+    return "*" if end is None else _quoted(encode(pa.array([end], end.type))[0].as_py())
+
+
+def _operand(term: Query) -> str:
+    return to_text(term) if isinstance(term, Not) else _grouped(term)
+
+
+def _grouped(term: Query) -> str:
+    return f"({to_text(term)})" if isinstance(term, And | Or | Not | Prefer | MatchNone) else to_text(term)
+
+
+def _word(text: str) -> str:
+    if not text:
+        return '""'
+    return "\\" + text if text in _WORDS_WITH_MEANING else _SPECIAL.sub(r"\\\1", text)
+
+
+def _pattern(pattern: str) -> str:
+    r"""A wildcard pattern, in which `*` and `?` keep their meaning and are escaped where they have none."""
+    pieces = re.finditer(r"\\(.)|([*?])|([^\\*?]+)", pattern, re.DOTALL)
+    return "".join(piece[2] or _SPECIAL.sub(r"\\\1", piece[1] or piece[3]) for piece in pieces)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

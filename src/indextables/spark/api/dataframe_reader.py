@@ -1,0 +1,153 @@
+"""Frames over tables: `spark.read` that knows the session, and scans as frames."""
+
+from collections.abc import Mapping
+from typing import Any, Self, cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader
+from pyspark.sql.types import StructType
+
+from indextables.config import canonical
+from indextables.errors import ConfigError, InvalidPredicateError
+from indextables.log import Snapshot
+from indextables.predicate import read, to_sql
+from indextables.read.scan import Scan
+from indextables.read.scan_spec import Question
+from indextables.spark.api.registration import make_ready
+from indextables.spark.catalyst.java import frame_over
+from indextables.spark.catalyst.relation import made
+from indextables.spark.source.batch_reader import refuse_other_columns
+from indextables.spark.source.options import TABLE, is_default, is_our_format, settings_in, settings_of
+from indextables.spark.source.read_options import Asked
+from indextables.spark.source.snapshots import fresh
+from indextables.spark.source.spark_types import arrow_schema, spark_schema
+
+
+class TableFrameReader(DataFrameReader):
+    """`spark.read`, which tells our format what the session says: settings, time zone, letter case.
+
+    The version is decided when a frame is made, so that the frame shows one version of the table however often it is run.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self._source: str | None = None
+        self._given: dict[str, str] = {}
+        self._wanted: StructType | str | None = None
+
+    def format(self, source: str) -> Self:
+        self._source = source.lower()
+        super().format(source)
+        return self
+
+    def schema(self, schema: StructType | str) -> Self:
+        self._wanted = schema
+        super().schema(schema)
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        self._given[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> Self:
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """The options so far."""
+        return self._given
+
+    @property
+    def is_of_the_past(self) -> bool:
+        return not self._given.keys().isdisjoint({"versionasof", "timestampasof"})
+
+    def load(
+        self,
+        path: str | list[str] | None = None,
+        format: str | None = None,  # noqa: A002 - Spark's name
+        schema: StructType | str | None = None,
+        **options: Any,
+    ) -> DataFrame:
+        if format is not None:
+            self.format(format)
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
+        if not (is_default(self._spark) if self._source is None else is_our_format(self._source)):
+            return super().load(path)
+        if isinstance(path, list):
+            raise ConfigError("a frame is read from one table; union frames of several", key="path", value=str(path))
+        return load(self._spark, {**self._given, **({} if path is None else {"path": path})}, self._wanted)
+
+
+def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
+    """A frame over the table that the options name, in the session's ways."""
+    make_ready(spark)
+    return frame_at(spark, *decided(spark, options), schema)
+
+
+def frame_at(
+    spark: SparkSession, given: Mapping[str, str], snapshot: Snapshot, schema: StructType | str | None = None
+) -> DataFrame:
+    """A frame over the table that decided options name, at their version."""
+    wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
+    columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
+    refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=Asked.of(given).case_sensitive)
+    return frame_over(made(spark, columns, given), spark)
+
+
+def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
+    """The options with what the session says and with the version that they mean now, and the table at that version."""
+    given = in_session(spark, options)
+    asked = Asked.of(given)
+    snapshot = fresh(asked)
+    given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
+    decision = {"path": asked.path, "versionAsOf": str(snapshot.version), TABLE: snapshot.metadata.id}
+    return {**given, **decision}, snapshot
+
+
+def in_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The options, and what the session says where they say nothing."""
+    return {**_of_session(spark, options), **options}
+
+
+def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
+    """The rows of a scan, read by Spark's executors."""
+    options = {
+        **canonical(scan.options),
+        "path": scan.table,
+        "versionAsOf": str(scan.snapshot.version),
+        TABLE: scan.snapshot.metadata.id,
+        "where": _text_of(scan.question),
+        "timeZone": "UTC",
+    }
+    frame = load(spark, options, spark_schema(scan.question.answer_schema))
+    return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def _text_of(question: Question) -> str:
+    """The predicate as text, if the text means the same when it is read again."""
+    text = to_sql(question.predicate)
+    if repr(read(text, question.schema)) != repr(question.predicate):
+        reason = "its text would be read as another one"
+        raise InvalidPredicateError(
+            f"the condition {text} cannot be handed to Spark: {reason}; filter the frame instead",
+            predicate=text,
+            reason=reason,
+        )
+    return text
+
+
+def _of_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """What the session says and the options do not."""
+    said = {key.lower().removeprefix("spark.indextables.") for key in settings_in(options)}
+    session = {
+        "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
+        "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
+        "read.minPartitions": str(spark.sparkContext.defaultParallelism),
+        **settings_of(spark, options),
+    }
+    return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in said}

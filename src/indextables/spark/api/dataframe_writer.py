@@ -1,0 +1,354 @@
+"""`df.write` with the format `indextables`: what Spark's Python data sources cannot be told is decided here.
+
+Modes, `partitionBy`, settings of the session and the arrangement of rows are turned into a plain append or overwrite with
+options, which is what reaches the data source. All other formats take Spark's own way.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
+
+from indextables.config import PREFIX, Config, canonical
+from indextables.errors import ConfigError, TableExistsError
+from indextables.layout import Layout, PartitionField
+from indextables.log import TransactionLog
+from indextables.spark.api.registration import make_ready
+from indextables.spark.catalog import (
+    Entry,
+    brought_up_to_date,
+    columns_at,
+    entry_of,
+    forget,
+    known,
+    parts_of,
+    register,
+    with_database,
+)
+from indextables.spark.source.options import (
+    ARRANGED,
+    CASE_SENSITIVE,
+    COPIES,
+    FORMAT,
+    MODE,
+    PROPERTIES,
+    SPECULATION,
+    TIME_ZONE,
+    is_default,
+    is_our_format,
+    path_in,
+    scope_in,
+    settings_in,
+    settings_of,
+)
+from indextables.spark.source.spark_types import arrow_schema
+from indextables.spark.statements.insert import insert_of_frame
+from indextables.spark.write.repartition import arranged
+from indextables.spark.write.replace_where_copies import copied_by_executors
+from indextables.storage.location import Location
+from indextables.write.job import Mode, WriteJob, plan_job
+from indextables.write.replaced_rows import refuse_contradictions
+from indextables.write.task_placement import roomy
+
+_MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE, "error": Mode.ERROR, "errorifexists": Mode.ERROR}
+_MODES |= {"default": Mode.ERROR, "ignore": Mode.IGNORE, "replacewhere": Mode.OVERWRITE}
+_UNITS = re.compile(r"(year|month|day|hour)s(?=\()")
+_TARGET = f"{PREFIX}optimizeWrite.targetRecordsPerSplit"
+_WHERE, _DYNAMIC = f"{PREFIX}replaceWhere", f"{PREFIX}partitionOverwriteMode"
+
+
+class TableWriter(DataFrameWriter):
+    """Spark's writer, which remembers what it was told, for the case that the format is ours."""
+
+    def __init__(self, df: DataFrame) -> None:
+        super().__init__(df)
+        self._source: str | None = None
+        self._mode = "errorifexists"
+        self._given: dict[str, str] = {}
+        self._columns: tuple[str, ...] = ()
+        self._clustered: tuple[str, ...] = ()
+        self._bucketed = False
+        self._properties: Mapping[str, str] = {}
+
+    @property
+    def _ours(self) -> bool:
+        """Whether the format is ours, or there is none and ours is the session's default."""
+        return is_default(self._spark) if self._source is None else is_our_format(self._source)
+
+    def format(self, source: str) -> "TableWriter":
+        self._source = source
+        super().format(source)
+        return self if self._ours else self._forward_layout()
+
+    def mode(self, saveMode: str | None) -> "TableWriter":  # noqa: N803 - Spark's signature
+        if saveMode is not None:
+            self._mode = saveMode
+            if saveMode.lower() != "replacewhere":
+                super().mode(saveMode)
+        return self
+
+    def option(self, key: str, value: Any) -> "TableWriter":
+        if isinstance(value, list | tuple) and key.strip().lower().removeprefix(PREFIX) == "replacewhere":
+            value = json.dumps([str(condition) for condition in value])
+        if value is not None:
+            self._given[key.strip().lower()] = str(value).lower() if isinstance(value, bool) else str(value)
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> "TableWriter":
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def partitionBy(self, *cols: Any) -> "TableWriter":  # noqa: N802 - Spark's name
+        self._columns = _names(cols)
+        return self if self._ours else self._forward_layout()
+
+    def clusterBy(self, *cols: Any) -> "TableWriter":  # noqa: N802
+        self._clustered = _names(cols)
+        return self if self._ours else self._forward_layout()
+
+    def bucketBy(self, *args: Any) -> "TableWriter":  # noqa: N802
+        self._bucketed = True
+        super().bucketBy(*args)
+        return self
+
+    def with_properties(self, properties: Mapping[str, str]) -> "TableWriter":
+        """The properties of the table, if the write creates it."""
+        self._properties = properties
+        return self
+
+    def _forward_layout(self) -> "TableWriter":
+        """Tells Spark's own writer, which refuses combinations that are fine with us."""
+        if self._columns:
+            super().partitionBy(*self._columns)
+        if self._clustered:
+            super().clusterBy(*self._clustered)
+        return self
+
+    def save(
+        self,
+        path: str | None = None,
+        format: str | None = None,  # noqa: A002
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803
+        **options: Any,
+    ) -> None:
+        self._told(format, mode, partitionBy, options)
+        if not self._ours:
+            self._forward_layout()
+            super().mode(self._mode)
+            super().save(path)
+            return
+        if path is not None:
+            self.option("path", path)
+        self._write(_mode_named(self._mode))
+
+    def saveAsTable(  # noqa: N802 - Spark's name and signature
+        self,
+        name: str,
+        format: str | None = None,  # noqa: A002
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803
+        **options: Any,
+    ) -> None:
+        """Writes to the `path` option, or to where the catalog has or wants the table, and makes the catalog know it.
+
+        As everywhere in Spark, a temporary view of the same name is not what is meant. Without a format, a table of ours
+        stays one, whatever the session's default is.
+        """
+        self._told(format, mode, partitionBy, options)
+        parts = with_database(self._spark, parts_of(self._spark, name))
+        if self._source is None and entry_of(self._spark, parts) is not None:
+            self.format(FORMAT)
+        if not self._ours:
+            self._forward_layout()
+            super().mode(self._mode)
+            super().saveAsTable(name)
+            return
+        self._save_named(parts, _mode_named(self._mode))
+
+    def _save_named(self, parts: Sequence[str], mode: Mode) -> None:
+        entry = entry_of(self._spark, parts)
+        if entry is None and known(self._spark, parts):
+            _refuse_other_format(parts)
+        if entry is not None:
+            self._save_again(entry, mode)
+            brought_up_to_date(self._spark, parts, self._given)
+        elif "path" in self._given:
+            self._write(mode)
+            path = path_in(self._given)
+            register(self._spark, parts, path, columns_at(self._spark, path, self._given))
+        else:
+            self._save_managed(parts, mode)
+
+    def _save_again(self, entry: Entry, mode: Mode) -> None:
+        """To a table that the catalog knows."""
+        if mode is Mode.ERROR:
+            raise TableExistsError(
+                f"there is a table {entry.name} already, at {entry.location}; append to it or overwrite it",
+                table=entry.location,
+            )
+        given = self._given.setdefault("path", entry.location)
+        if Location.parse(given) != Location.parse(entry.location):
+            raise ConfigError(
+                f"table {entry.name} is at {entry.location}, not at {given}; leave the path out, or choose another name",
+                key="path",
+                value=given,
+            )
+        if mode is not Mode.IGNORE:
+            self._write(mode)
+
+    def _save_managed(self, parts: Sequence[str], mode: Mode) -> None:
+        """To a new table where the catalog wants it; the catalog wants to know first, and forgets it if the write fails."""
+        entry = register(self._spark, parts, None, self._df.schema)
+        try:
+            self.option("path", entry.location)
+            self._write(mode)
+        except BaseException:
+            forget(self._spark, entry)
+            raise
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803, FBT001 - Spark's
+        """Writes to a table of the catalog, by the positions of columns."""
+        entry = brought_up_to_date(self._spark, parts_of(self._spark, tableName), self._given)
+        if entry is None:
+            self._forward_layout()
+            super().insertInto(tableName, overwrite)
+            return
+        replaces = self._mode.lower() == "overwrite" if overwrite is None else overwrite
+        insert = insert_of_frame(self._df, entry, overwrite=replaces)
+        writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**{**self._given, **insert.options})
+        writer.partitionBy(*self._columns).clusterBy(*self._clustered).save()
+
+    def _told(self, source: str | None, mode: str | None, columns: Any, options: dict[str, Any]) -> None:
+        self.mode(mode).options(**options)
+        if columns is not None:
+            self.partitionBy(columns)
+        if source is not None:
+            self.format(source)
+
+    def _write(self, mode: Mode) -> None:
+        make_ready(self._spark)
+        path = path_in(self._given)
+        settings = self._settings(mode)
+        if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
+            return
+        internal = {MODE: mode.value, PROPERTIES: json.dumps(dict(self._properties)), **_session_reads(self._spark)}
+        job = plan_job(
+            path,
+            arrow_schema(self._df.schema),
+            mode=mode,
+            sources=[settings],
+            scope=scope_in(internal),
+            properties=self._properties,
+        )
+        if job.done:
+            return
+        started = time.monotonic_ns()
+        frame = arranged(self._df, job.plan)
+        spent = (time.monotonic_ns() - started) // 1_000_000
+        writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
+        internal |= {ARRANGED: str(spent), SPECULATION: self._spark.conf.get("spark.speculation", "false") or ""}
+        with copied_by_executors(self._spark, job) as copies:
+            if copies is not None:
+                internal[COPIES] = copies.encode()
+            writer.options(**{**settings, **_decided(job), **internal}).save(job.table)
+
+    def _settings(self, mode: Mode) -> dict[str, str]:
+        """What options and session say, under full keys; the options first."""
+        given = canonical(settings_in(self._given))
+        if self._bucketed:
+            raise ConfigError(
+                'use option("partitionBy", "bucket(16, id)") in place of bucketBy', key="bucketBy", value=None
+            )
+        if self._clustered:
+            given[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._clustered)
+        if self._columns:
+            given[f"{PREFIX}partitionBy"] = str(self._layout())
+        refuse_contradictions(given, overwrites=mode is Mode.OVERWRITE)
+        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark, given))}
+        if mode is not Mode.OVERWRITE:
+            session.pop(_WHERE, None)
+        if _WHERE in given or _WHERE in session:
+            session.pop(_DYNAMIC, None)
+        if self._mode.lower() == "replacewhere" and _WHERE not in given:
+            raise ConfigError(
+                'mode("replaceWhere") needs to be told what is replaced: option("replaceWhere", "day = \'mon\'")',
+                key="replaceWhere",
+                value=None,
+            )
+        return {**session, **given}
+
+    def _layout(self) -> Layout:
+        """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""
+        known = {name.lower() for name in self._df.columns}
+        return Layout.of(*(PartitionField(c) if c.lower() in known else c for c in self._columns))
+
+
+def partition_term(term: str) -> str:
+    """A term of a layout, from one of Spark's.
+
+    >>> partition_term("days(ts)"), partition_term("bucket(16, id)")
+    ('day(ts)', 'bucket(16, id)')
+    """
+    return _UNITS.sub(r"\1", term, count=1) if _UNITS.match(term) else term
+
+
+def _by_method(source: str) -> Callable[..., None]:
+    """`df.write.parquet(path)` and the like: methods of Spark's writer that name the format and write."""
+
+    def write(writer: TableWriter, *args: Any, **options: Any) -> None:
+        getattr(super(TableWriter, writer.format(source)), source)(*args, **options)
+
+    return write
+
+
+for _source in ("csv", "jdbc", "json", "orc", "parquet", "text", "xml"):
+    setattr(TableWriter, _source, _by_method(_source))
+
+
+def _names(cols: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols)
+
+
+def _sparks_overwrite_mode(spark: SparkSession) -> dict[str, str]:
+    """What Spark's own setting asks of every overwrite in the session; it would be bad to replace more."""
+    mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static") or ""
+    return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
+
+
+def _session_reads(spark: SparkSession) -> dict[str, str]:
+    """How the session reads times without a zone, and names."""
+    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
+    return {TIME_ZONE: zone or "UTC", CASE_SENSITIVE: case or "false"}
+
+
+def _refuse_other_format(parts: Sequence[str]) -> None:
+    name = ".".join(parts)
+    raise ConfigError(
+        f"the catalog has a table or view {name} that is not of the format {FORMAT}; choose another name",
+        key="name",
+        value=name,
+    )
+
+
+def _mode_named(name: str) -> Mode:
+    try:
+        return _MODES[name.lower()]
+    except KeyError:
+        raise ConfigError(f"there is no mode {name!r}; use {', '.join(_MODES)}", key="mode", value=name) from None
+
+
+def _decided(job: WriteJob) -> dict[str, str]:
+    """What the tasks need not decide again."""
+    config = job.plan.config
+    rows = roomy(config.target_records) if config.optimize_write else config.target_records
+    decided = {_TARGET: str(rows), f"{PREFIX}autoSize.enabled": "false"}
+    if config.coalesce and config.optimize_write:  # a part of a large partition must not be taken for a small one
+        decided[f"{PREFIX}coalesce.minRows"] = str(max(1, min(config.coalesce_min_rows, config.target_records // 2)))
+    return decided

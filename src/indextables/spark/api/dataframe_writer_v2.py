@@ -1,0 +1,141 @@
+"""`df.writeTo(name)`: tables of ours are written by our writer, others by Spark's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.readwriter import DataFrameWriterV2
+
+from indextables.errors import ConfigError
+from indextables.spark.api.dataframe_writer import TableWriter, partition_term
+from indextables.spark.catalog import Entry, brought_up_to_date, entry_of, known, parts_of, quoted, with_database
+from indextables.spark.prepared import prepared
+from indextables.spark.source.options import FORMAT, is_default, is_our_format
+from indextables.spark.statements.insert import condition_text
+from indextables.table import IndexTable
+
+_EVERYTHING = "TRUE"
+
+
+class TableWriterV2(DataFrameWriterV2):
+    """Keeps what it is told until it is known whose table it is about."""
+
+    def __init__(self, df: DataFrame, table: str) -> None:
+        super().__init__(df, table)
+        self._parts = parts_of(self._spark, table)
+        self._calls: list[Callable[[], Any]] = []
+        self._provider: str | None = None
+        self._given: dict[str, Any] = {}
+        self._properties: dict[str, str] = {}
+        self._terms: tuple[str, ...] = ()
+        self._clustered: tuple[str, ...] = ()
+
+    def using(self, provider: str) -> "TableWriterV2":
+        self._provider = provider
+        return self._later(lambda: DataFrameWriterV2.using(self, provider))
+
+    def option(self, key: str, value: Any) -> "TableWriterV2":
+        self._given[key] = value
+        return self._later(lambda: DataFrameWriterV2.option(self, key, value))
+
+    def options(self, **options: Any) -> "TableWriterV2":
+        self._given |= options
+        return self._later(lambda: DataFrameWriterV2.options(self, **options))
+
+    def tableProperty(self, property: str, value: str) -> "TableWriterV2":  # noqa: A002, N802 - Spark's names
+        self._properties[property] = value
+        return self._later(lambda: DataFrameWriterV2.tableProperty(self, property, value))
+
+    def partitionedBy(self, col: Column | str, *cols: Column | str) -> "TableWriterV2":  # noqa: N802
+        session: Any = self._spark._jsparkSession  # noqa: SLF001 - Spark's expressions are in its JVM
+        columns = [F.col(one) if isinstance(one, str) else one for one in (col, *cols)]
+        self._terms = tuple(partition_term(session.expression(one._jc).sql()) for one in columns)  # noqa: SLF001
+        return self._later(lambda: DataFrameWriterV2.partitionedBy(self, col, *cols))
+
+    def clusterBy(self, col: str, *cols: str) -> "TableWriterV2":  # noqa: N802
+        self._clustered = (col, *cols)
+        return self._later(lambda: DataFrameWriterV2.clusterBy(self, col, *cols))
+
+    def create(self) -> None:
+        if self._creates_ours:
+            self._save("errorifexists", {})
+        else:
+            self._told()
+            super().create()
+
+    def createOrReplace(self) -> None:  # noqa: N802
+        if self._creates_ours and not known(self._spark, self._parts):
+            self._save("errorifexists", {})
+        elif self._creates_ours or self._entry() is not None:
+            raise self._no_replacement("createOrReplace")
+        else:
+            self._told()
+            super().createOrReplace()
+
+    def replace(self) -> None:
+        if self._creates_ours or self._entry() is not None:
+            raise self._no_replacement("replace")
+        self._told()
+        super().replace()
+
+    def append(self) -> None:
+        if self._entry() is not None:
+            self._save("append", {})
+        else:
+            self._told()
+            super().append()
+
+    def overwrite(self, condition: Column | str) -> None:
+        entry = self._entry()
+        if entry is None:
+            self._told()
+            super().overwrite(condition)
+            return
+        session: Any = self._spark._jsparkSession  # noqa: SLF001
+        column = F.col(condition) if isinstance(condition, str) else condition
+        options = {**self._given, "path": entry.location}
+        text = condition_text(self._spark, session.expression(column._jc), options, alias=self._parts[-1])  # noqa: SLF001
+        is_all = text == _EVERYTHING and not IndexTable.open(entry.location).layout.fields
+        self._save("overwrite", {"partitionOverwriteMode": "static"} if is_all else {"replaceWhere": text})
+
+    def overwritePartitions(self) -> None:  # noqa: N802
+        if self._entry() is not None:
+            self._save("overwrite", {"partitionOverwriteMode": "dynamic"})
+        else:
+            self._told()
+            super().overwritePartitions()
+
+    @property
+    def _creates_ours(self) -> bool:
+        return is_default(self._spark) if self._provider is None else is_our_format(self._provider)
+
+    def _entry(self) -> Entry | None:
+        """The table, if it is there and ours."""
+        if entry_of(self._spark, self._parts) is None:
+            return None
+        return brought_up_to_date(self._spark, self._parts, {key: str(value) for key, value in self._given.items()})
+
+    def _save(self, mode: str, options: dict[str, str]) -> None:
+        writer = TableWriter(prepared(self._df)).format(FORMAT).mode(mode).options(**self._given).options(**options)
+        writer.partitionBy(*self._terms).clusterBy(*self._clustered).with_properties(self._properties)
+        writer.saveAsTable(quoted(with_database(self._spark, self._parts)))
+
+    def _later(self, call: Callable[[], Any]) -> "TableWriterV2":
+        self._calls.append(call)
+        return self
+
+    def _told(self) -> None:
+        """Tells Spark's own writer what this one was told."""
+        for call in self._calls:
+            call()
+        self._calls.clear()
+
+    def _no_replacement(self, method: str) -> ConfigError:
+        name = ".".join(self._parts)
+        return ConfigError(
+            f"df.writeTo({name!r}).{method}() would replace the table, which is not possible for indextables; "
+            "drop the table first, or replace its rows: overwrite(lit(True))",
+            key=method,
+            value=name,
+        )

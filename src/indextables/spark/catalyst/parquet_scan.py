@@ -1,0 +1,128 @@
+"""Splits read by Spark's own Parquet reader: they are Parquet files, and where nothing is searched, nothing is faster.
+
+Spark gets the list of the splits that are left after pruning as it gets that of a directory that a stream has written, from
+a file: it looks into no directory, and no call is made for a single split.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from cachetools import LRUCache, cached
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from indextables.errors import IndexTablesError, SplitGoneError
+from indextables.predicate import index_queries
+from indextables.read.lookup import lookup_of_few
+from indextables.read.opener import SplitRef
+from indextables.read.scan_plan import ScanPlan
+from indextables.spark.catalyst.java import Java, jvm_of
+from indextables.spark.catalyst.relation import Relation
+from indextables.spark.source.snapshots import scan_of
+from indextables.storage.location import Location
+
+_OPTIONS = {
+    "recursiveFileLookup": "true",  # names of directories are not columns
+    "ignoreMissingFiles": "false",  # whatever the session says: a split that is gone is not an empty one
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+}
+_GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*\.split)")
+_BLOCK = 128 * 1024 * 1024
+
+
+def is_native(relation: Relation, plan: ScanPlan, judged: Iterable[str]) -> bool:
+    """Whether Spark's reader gives the rows of a scan, and soonest; `judged` are the columns that filters look at.
+
+    The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
+    the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
+    floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
+    """
+    asked, question = relation.asked, plan.question
+    if asked.searches or index_queries(question.predicate) or not relation.is_filtered_above:
+        return False
+    if not set(question.schema.names).issuperset(relation.columns.values()):
+        return False
+    floating = {field.name for field in question.schema if pa.types.is_floating(field.type)}
+    if Location.parse(asked.path).scheme != "file" or not floating.isdisjoint(judged):
+        return False
+    return not _is_lookup(relation, plan)
+
+
+@contextmanager
+def told_if_gone() -> Iterator[None]:
+    """Inside, a split that Spark's reader does not find comes out as a SplitGoneError: to refresh a table would not help."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        gone = _GONE.search(str(error))
+        if gone is None:
+            raise
+        path = unquote(gone[1])
+        raise SplitGoneError(
+            f"the file {path} is not there any more; it was purged, if an old version of the table needs it: read a newer "
+            "one. If the table was made anew, read it by a new frame. Otherwise, restore the file",
+            path=path,
+            version=None,
+        ) from error
+
+
+def _is_lookup(relation: Relation, plan: ScanPlan) -> bool:
+    """Whether the index finds the few rows that are wanted, as far as the smallest of the splits can tell."""
+    question, unsure = plan.question, [task for task in plan.tasks if not task.wholly]
+    if not unsure:
+        return False
+    smallest = min(unsure, key=lambda task: task.split.size)
+    reader = scan_of(relation.asked, plan).open(smallest)
+    try:
+        have = [name for name in question.needed if name in reader.schema.names]
+        return lookup_of_few(reader, question.predicate, have, range(reader.num_row_groups)) is not None
+    except IndexTablesError:
+        return True  # our own reader tells best what is wrong with a split
+
+
+def node(spark: Any, location: str, splits: Sequence[SplitRef], output: Java) -> Java:
+    """The node of Spark's plan that reads these columns (to Spark) of the splits."""
+    jvm, session = jvm_of(spark), spark._jsparkSession  # noqa: SLF001
+    sources, nothing = jvm.org.apache.spark.sql.execution.datasources, jvm.scala.Option.empty()
+    types = jvm.org.apache.spark.sql.types
+    columns = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes(output)
+    options = jvm.PythonUtils.toScalaMap(_OPTIONS)
+    files = _files(spark, Location.parse(location).path, tuple((split.path, split.size) for split in splits))
+    form = sources.parquet.ParquetFileFormat()
+    read = sources.HadoopFsRelation(files, types.StructType(), columns, nothing, form, options, session)
+    return sources.LogicalRelation(read, output, nothing, False, nothing)
+
+
+@cached(LRUCache(16), key=lambda spark, root, splits: (jvm_of(spark), root, splits), lock=Lock())
+def _files(spark: Any, root: str, splits: tuple[tuple[str, int], ...]) -> Java:
+    """The list of the splits, in the JVM."""
+    jvm, session = jvm_of(spark), spark._jsparkSession  # noqa: SLF001
+    with TemporaryDirectory(prefix="indextables-") as name:
+        place = Path(name) / "_spark_metadata"
+        place.mkdir()
+        lines = (json.dumps(_told(Path(root, path), size)) for path, size in splits)
+        (place / "0").write_text("\n".join(["v1", *lines]))
+        index = jvm.org.apache.spark.sql.execution.streaming.runtime.MetadataLogFileIndex
+        where, options = jvm.org.apache.hadoop.fs.Path(Path(name).as_uri()), jvm.PythonUtils.toScalaMap(_OPTIONS)
+        return index(session, where, options, jvm.scala.Option.empty())
+
+
+def _told(path: Path, size: int) -> dict[str, object]:
+    return {
+        "path": path.as_uri(),
+        "size": size,
+        "isDir": False,
+        "modificationTime": 0,
+        "blockReplication": 1,
+        "blockSize": _BLOCK,
+        "action": "add",
+    }

@@ -1,0 +1,1 @@
+"""The data source, through Spark's public Python interface alone."""

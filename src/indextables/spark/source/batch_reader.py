@@ -1,0 +1,74 @@
+"""Reading a table as a data source: the driver plans, executors read splits as Arrow batches."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from indextables.errors import SchemaError
+from indextables.log import Snapshot
+from indextables.read.read_task import ScanWork
+from indextables.read.scan_plan import SplitTask, plan_scan
+from indextables.schema import column_named, type_name
+from indextables.spark.source.read_options import Asked
+from indextables.spark.source.spark_types import arrow_schema
+from indextables.spark.source.task_packing import packed
+
+
+class SplitsPartition(InputPartition):
+    """The splits of one Spark task."""
+
+    def __init__(self, tasks: Sequence[SplitTask]) -> None:
+        super().__init__(tuple(tasks))
+
+
+class TableReader(DataSourceReader):
+    """Rows of a table at one version, in the columns that Spark asks for.
+
+    Executors get the question and the settings; the snapshot stays on the driver.
+
+    There is no `pushFilters` on purpose. Spark 4.3 keeps what it returned with the relation, not with the query: where one
+    frame is used twice, `frame.filter(a).union(frame.filter(b))` reads the rows of `b` twice, and a later query without a
+    filter reads those of the last one with a filter (measured). Conditions come in the `where` option instead; see `absorb`.
+    """
+
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        snapshot = asked.snapshot()
+        columns = StructType([field for field in schema if field.name not in asked.searched])
+        refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=asked.case_sensitive)
+        self._work = ScanWork(
+            location=asked.path,
+            config=asked.config(snapshot.metadata.properties),
+            question=asked.question(snapshot, columns.names),
+            schema=to_arrow_schema(schema, timezone="UTC"),
+            version=snapshot.version,
+        )
+        self._snapshot: Snapshot | None = snapshot
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_work": self._work}
+
+    def partitions(self) -> list[InputPartition]:
+        if self._snapshot is None:
+            raise AssertionError("the driver plans, and it has the snapshot")
+        plan, config = plan_scan(self._snapshot, self._work.question), self._work.config
+        return [SplitsPartition(tasks) for tasks in packed(plan.tasks, config)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._work.rows(partition.value or ())
+
+
+def refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
+    """Refuses columns that the table has not, or has in another type."""
+    schema = snapshot.metadata.arrow_schema()
+    for field in wanted:
+        found = schema.field(column_named(schema, field.name, case_sensitive=case_sensitive))
+        if found.type != field.type:
+            raise SchemaError(
+                f"column {found.name!r} is of type {type_name(found.type)}, and the read asks for {field.type}; "
+                "read it as it is, and cast it in the query",
+                column=field.name,
+            )

@@ -1,0 +1,51 @@
+"""The writing side of the data source: what Spark runs on executors, and at the end on the driver."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from indextables.log import TransactionLog
+from indextables.maintain.compact_on_write import merge_after_write
+from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, write_task
+
+_LAST_BREATH = (
+    3.0  # seconds; Spark kills the Python worker of a cancelled task after two (spark.python.task.killTimeout)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDone(WriterCommitMessage):
+    """A task's result, encoded."""
+
+    content: bytes
+
+
+class SplitSink(DataSourceArrowWriter):
+    """Writes splits by tasks and commits them once. Spark pickles it: to executors, and to the process that commits."""
+
+    def __init__(self, job: WriteJob) -> None:
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
+        context = TaskContext.get()
+        task, attempt = (context.partitionId(), context.attemptNumber()) if context else (0, 0)
+        return TaskDone(write_task(self._job, iterator, task=task, attempt=attempt).encode())
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        done = [message.content for message in messages if isinstance(message, TaskDone)]
+        version = commit_job(self._job, [TaskResult.decode(content) for content in done])
+        config = self._job.plan.config
+        if config.merge_on_write:
+            log = TransactionLog.open(self._job.table, config)
+            merge_after_write(log, log.snapshot(version), config)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Sweeps the files of the job. Tasks that Spark has given up write on until it kills them: they are swept too."""
+        abort_job(self._job)
+        if None in messages:
+            time.sleep(_LAST_BREATH)
+            abort_job(self._job)

@@ -1,0 +1,161 @@
+"""What the options of a read ask for.
+
+| option | meaning |
+|---|---|
+| `versionAsOf`, `timestampAsOf` | the table as it was; a timestamp without a zone is in `timeZone` |
+| `where` | a condition in SQL that every row satisfies: OR, NOT, LIKE, INDEXQUERY, whatever a scan knows |
+| `query` | a search, in Lucene's language, that every row satisfies |
+| `timeZone` | what times without a zone in `where` and `timestampAsOf` mean; UTC unless told |
+| `caseSensitive` | whether column names are told apart by letter case; false unless told |
+
+All others are settings (`indextables.config`). Keys are in any letter case.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Self
+
+import pyarrow as pa
+
+from indextables.config import READ_OPTIONS, Config, boolean
+from indextables.errors import CastInvalidInputError, ConfigError
+from indextables.log import Snapshot, TransactionLog
+from indextables.log.identity import refuse_other_table
+from indextables.predicate import IndexQuery
+from indextables.predicate.cast import cast_scalar
+from indextables.predicate.literals import TIMESTAMP
+from indextables.read.scan_spec import Question, ask
+from indextables.spark.source.options import SEARCHES, TABLE, path_in, settings_in
+from indextables.write.write_plan import current_rules
+
+_NAMES = {name.lower(): name for name in READ_OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a read, checked; it travels to executors.
+
+    >>> Asked.of({"PATH": "/data/logs", "versionasof": "3", "cache.maxSize": "1G"}).version
+    3
+    >>> Asked.of({"path": "/data/logs", "versionAsOf": "last"})
+    Traceback (most recent call last):
+    indextables.errors.ConfigError: versionAsOf is 'last', but must be a version's number
+    """
+
+    path: str
+    version: int | None
+    timestamp: datetime | None
+    where: str | None
+    query: str | None
+    time_zone: str
+    case_sensitive: bool
+    searches: tuple[IndexQuery, ...]
+    table: str | None  # the id of the table that the version is one of, where that has been decided
+    settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        given = {_NAMES[key.lower()]: value for key, value in options.items() if key.lower() in _NAMES}
+        if "versionAsOf" in given and "timestampAsOf" in given:
+            raise ConfigError(
+                "versionAsOf and timestampAsOf say two things; give one",
+                key="timestampAsOf",
+                value=given["timestampAsOf"],
+            )
+        time_zone = given.get("timeZone", "UTC")
+        return cls(
+            path=path_in(options),
+            version=_version(given.get("versionAsOf")),
+            timestamp=_moment(given.get("timestampAsOf"), time_zone),
+            where=given.get("where"),
+            query=given.get("query"),
+            time_zone=time_zone,
+            case_sensitive=_boolean(given.get("caseSensitive", "false")),
+            searches=_searches(options),
+            table=_internal(options, TABLE),
+            settings={k: v for k, v in settings_in(options).items() if k.lower() not in _NAMES},
+        )
+
+    @property
+    def searched(self) -> dict[str, IndexQuery]:
+        """The searches that are answered row by row, by the names of their columns."""
+        return {search_name(number): search for number, search in enumerate(self.searches)}
+
+    def config(self, properties: Mapping[str, str] | None = None) -> Config:
+        return Config.resolve(self.settings, properties=properties)
+
+    def log(self) -> TransactionLog:
+        return TransactionLog.open(self.path, self.config())
+
+    def snapshot(self) -> Snapshot:
+        return self.snapshot_in(self.log())
+
+    def snapshot_in(self, log: TransactionLog) -> Snapshot:
+        return self.checked(log.snapshot(self.version, timestamp=self.timestamp))
+
+    def checked(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot, if it is of the table that was meant: another one may have been made at the same place."""
+        if self.table is not None:
+            refuse_other_table(self.path, self.table, snapshot.metadata.id)
+        return snapshot
+
+    def question(self, snapshot: Snapshot, columns: Sequence[str] | None = None) -> Question:
+        return ask(
+            snapshot,
+            current_rules(snapshot.metadata),
+            where=self.where,
+            query=self.query,
+            columns=columns,
+            searched=self.searched,
+            time_zone=self.time_zone,
+            case_sensitive=self.case_sensitive,
+        )
+
+
+def search_name(number: int) -> str:
+    """The column that says whether a search finds the row; it has no meaning outside of a plan."""
+    return f"_indexquery_{number}"
+
+
+def as_option(searches: Sequence[IndexQuery]) -> str:
+    return json.dumps([(search.field, search.query) for search in searches])
+
+
+def _searches(options: Mapping[str, str]) -> tuple[IndexQuery, ...]:
+    given = _internal(options, SEARCHES) or "[]"
+    return tuple(IndexQuery(field, query) for field, query in json.loads(given))
+
+
+def _internal(options: Mapping[str, str], name: str) -> str | None:
+    return next((value for key, value in options.items() if key.lower() == name), None)
+
+
+def _version(given: str | None) -> int | None:
+    if given is None or (given.isascii() and given.strip().isdigit()):
+        return None if given is None else int(given)
+    raise ConfigError(f"versionAsOf is {given!r}, but must be a version's number", key="versionAsOf", value=given)
+
+
+def _moment(given: str | None, time_zone: str) -> datetime | None:
+    if given is None:
+        return None
+    try:
+        moment: datetime = cast_scalar(pa.scalar(given), TIMESTAMP, time_zone=time_zone).as_py()
+    except CastInvalidInputError:
+        raise ConfigError(
+            f"timestampAsOf is {given!r}, but must be a moment such as 2024-01-31 12:00:00",
+            key="timestampAsOf",
+            value=given,
+        ) from None
+    return moment
+
+
+def _boolean(given: str) -> bool:
+    try:
+        return boolean(given)
+    except ValueError as error:
+        raise ConfigError(
+            f"caseSensitive is {given!r}, but must be {error}", key="caseSensitive", value=given
+        ) from None

@@ -1,0 +1,84 @@
+"""Schemas, from Spark's to Arrow's and back."""
+
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    DataType,
+    StringType,
+    StructField,
+    StructType,
+    UserDefinedType,
+    _parse_datatype_json_string,
+)
+
+from indextables.errors import SchemaError
+from indextables.schema import to_json
+from indextables.spark.catalyst.java import Java
+
+_CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
+
+
+def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
+    """The columns of a frame as a table would have them: all nullable, because Spark calls a literal not null.
+
+    Columns that somebody has declared keep their NOT NULL.
+
+    >>> from pyspark.sql.types import LongType
+    >>> arrow_schema(StructType().add("id", LongType(), nullable=False)).field("id").nullable
+    True
+    """
+    return pa.schema(
+        [
+            _arrow_field(field).with_nullable(field.nullable if as_declared else True).remove_metadata()
+            for field in schema
+        ]
+    )
+
+
+def _arrow_field(field: StructField) -> pa.Field:
+    """A column in Arrow, if that is all there is to it."""
+    kind = field.dataType
+    if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
+        refuse_collation(kind.collation, column=field.name)
+    if is_char(field):
+        why = "Spark compares it padded with blanks, and a table compares strings as they are; cast it to STRING"
+        raise _unstorable(field, str(field.metadata[_CHAR]), why)
+    if isinstance(kind, UserDefinedType):
+        raise _unstorable(field, kind.simpleString(), f"its values would come back as {kind.sqlType().simpleString()}")
+    try:
+        return to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+    except PySparkTypeError as error:
+        raise _unstorable(field, kind.simpleString(), "cast it, to STRING for example, or leave it out") from error
+
+
+def _unstorable(field: StructField, kind: str, why: str) -> SchemaError:
+    return SchemaError(f"column {field.name!r} is {kind}, which a table cannot hold: {why}", column=field.name)
+
+
+def is_char(field: StructField) -> bool:
+    """Whether a string is CHAR(n) to Spark, which frames say beside the type. VARCHAR(n) compares as STRING does."""
+    return str(field.metadata.get(_CHAR, "")).lower().startswith("char")
+
+
+def refuse_collation(collation: str, *, column: str | None) -> None:
+    """Tables compare strings byte by byte; what Spark would find by another collation, pruning would lose."""
+    raise SchemaError(
+        f"{'strings' if column is None else f'column {column!r}'} with the collation {collation} cannot be stored, because "
+        "a table compares strings byte by byte; cast to STRING, and write COLLATE in the query that compares",
+        column=column,
+    )
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The columns of a table as a frame has them: all nullable, as those of Spark's own files are.
+
+    >>> spark_schema(pa.schema([pa.field("id", pa.int64(), nullable=False)])).simpleString()
+    'struct<id:bigint>'
+    """
+    return StructType.fromJson(to_json(pa.schema([field.with_nullable(True) for field in schema])))
+
+
+def data_type(java: Java) -> DataType:
+    """A type of a parsed statement."""
+    return _parse_datatype_json_string(java.json())

@@ -1,0 +1,49 @@
+"""Splits for tasks: as Spark packs the files of a Parquet table, but never cut; and few of them for few rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from indextables.config import Config
+from indextables.read.scan_plan import SplitTask
+
+
+def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
+    """Splits of which all rows match, and which have so many of them; all splits if there are none such.
+
+    >>> from indextables.read.opener import SplitRef
+    >>> tasks = [SplitTask(SplitRef(f"{n}.split", 1, n, None), wholly=n != 7) for n in (7, 5, 6, 8)]
+    >>> [task.split.path for task in enough(tasks, 10)]
+    ['5.split', '6.split']
+    >>> len(enough(tasks, 100))
+    4
+    """
+    certain = [task for task in tasks if task.wholly and task.split.num_records is not None]
+    before = accumulate((task.split.num_records or 0 for task in certain), initial=0)
+    chosen = [task for task, had in zip(certain, before, strict=False) if had < rows]
+    return chosen if sum(task.split.num_records or 0 for task in chosen) >= rows else list(tasks)
+
+
+def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTask]]:
+    """The splits in groups of about equal size, the largest first; opening one counts as so many bytes.
+
+    >>> from indextables.read.opener import SplitRef
+    >>> sizes = [10, 90, 20, 30]
+    >>> tasks = [SplitTask(SplitRef(f"{size}.split", size, None, None), wholly=False) for size in sizes]
+    >>> config = Config(read_partition_bytes=64, read_open_cost=1, read_min_partitions=1)
+    >>> [[task.split.size for task in group] for group in packed(tasks, config)]
+    [[90], [30, 20, 10]]
+    """
+    largest_first = sorted(tasks, key=lambda task: (-task.split.size, task.split.path))
+    cost = config.read_open_cost
+    total = sum(task.split.size + cost for task in largest_first)
+    room = min(config.read_partition_bytes, max(cost, total // config.read_min_partitions))
+    group: list[SplitTask] = []
+    filled = 0
+    for task in largest_first:
+        if group and filled + task.split.size > room:
+            yield group
+            group, filled = [], 0
+        group.append(task)
+        filled += task.split.size + cost
+    if group:
+        yield group

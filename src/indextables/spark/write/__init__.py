@@ -1,0 +1,1 @@
+"""What a distributed write does besides writing splits: repartitioning and copying rows."""

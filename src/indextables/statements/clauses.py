@@ -1,0 +1,167 @@
+"""The table that a command is about, and the clauses after it: in any order, each once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from indextables.errors import StatementError
+from indextables.statements.command_values import Table, TableName, TablePath
+from indextables.statements.tokens import STRINGS, Tokens, end_of, word
+
+_T = TypeVar("_T")
+_OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSES = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_SOURCE = "INDEXTABLES"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command says of its table: the tokens of each clause, without the words that it begins with."""
+
+    text: str
+    table: Table
+    clauses: Mapping[str, Tokens]
+    starts: Mapping[str, int]
+
+    def flag(self, clause: str) -> bool:
+        """Whether a clause is there that consists of its own words."""
+        tokens = self.clauses.get(clause)
+        if tokens:
+            raise self.invalid(f"nothing is expected after {clause} but other clauses", tokens[0].start)
+        return tokens is not None
+
+    def value(self, clause: str, parse: Callable[[str], _T]) -> _T | None:
+        """What a clause says, in quotes or not, as `parse` reads it; a ValueError tells what it expects."""
+        tokens = self.clauses.get(clause)
+        if tokens is None:
+            return None
+        start = self._first(clause, tokens).start
+        try:
+            return parse(self.written(tokens) if len(tokens) > 1 else tokens[0].text)
+        except ValueError as error:
+            raise self.invalid(f"after {clause} {error} is expected", start) from None
+
+    def condition(self, clause: str) -> str | None:
+        """A condition as it is written."""
+        tokens = self.clauses.get(clause)
+        return None if tokens is None else self.written([self._first(clause, tokens), *tokens])
+
+    def terms(self, clause: str) -> str | None:
+        """What stands between the parentheses after a clause, as it is written."""
+        tokens = self.clauses.get(clause)
+        if tokens is None:
+            return None
+        kinds = [token.token_type for token in tokens]
+        if kinds[:1] != [TokenType.L_PAREN] or kinds[-1] != TokenType.R_PAREN:
+            raise self.invalid(f"after {clause} a list in parentheses is expected", self.starts[clause])
+        return self.text[end_of(tokens[0]) : tokens[-1].start].strip()
+
+    def names(self, clause: str) -> tuple[str, ...]:
+        """The columns between the parentheses after a clause; none without it."""
+        if self.terms(clause) is None:
+            return ()
+        inner = self.clauses[clause][1:-1]
+        commas = all((t.token_type == TokenType.COMMA) == (place % 2 == 1) for place, t in enumerate(inner))
+        names = inner[::2]
+        if len(inner) % 2 == 0 or not commas or not all(is_name(token) for token in names):
+            raise self.invalid(
+                f"after {clause} names of columns, with commas between them, are expected", self.starts[clause]
+            )
+        return tuple(token.text for token in names)
+
+    def column(self, clause: str, *between: str) -> tuple[str, str]:
+        """The name of a column and, after the words between, its type."""
+        tokens = self.clauses[clause]
+        words, first = [word(token) for token in tokens], 1 + len(between)
+        if len(tokens) <= first or not is_name(tokens[0]) or words[1:first] != list(between):
+            expected = " ".join(["a column", *between, "type"])
+            raise self.invalid(f"after {clause} {expected} is expected", self.starts[clause])
+        return tokens[0].text, self.written(tokens[first:])
+
+    def written(self, tokens: Tokens) -> str:
+        return self.text[tokens[0].start : end_of(tokens[-1])]
+
+    def invalid(self, reason: str, position: int) -> StatementError:
+        return invalid(self.text, reason, position)
+
+    def _first(self, clause: str, tokens: Tokens) -> Token:
+        if not tokens:
+            raise self.invalid(f"there is nothing after {clause}", self.starts[clause])
+        return tokens[0]
+
+
+def said(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> Said:
+    """The table that is named at a place, and the clauses after it, which are among those given."""
+    table, after = _table(text, tokens, place, clauses)
+    found: dict[str, Tokens] = {}
+    starts: dict[str, int] = {}
+    while after < len(tokens):
+        clause, begin = _clause_at(tokens, after, clauses)
+        if not clause:
+            expected = f"one of {', '.join(clauses)} is" if clauses else "nothing is"
+            raise invalid(text, f"{expected} expected after the table", tokens[after].start)
+        if clause in found:
+            raise invalid(text, f"{clause} is there already", tokens[after].start)
+        after = _end(tokens, begin, clauses)
+        found[clause], starts[clause] = tokens[begin:after], end_of(tokens[begin - 1])
+    return Said(text, table, found, starts)
+
+
+def invalid(text: str, reason: str, position: int) -> StatementError:
+    return StatementError(
+        f"the command {text!r} cannot be read at position {position}: {reason}",
+        statement=text,
+        reason=reason,
+        position=position,
+    )
+
+
+def is_name(token: Token) -> bool:
+    if token.token_type in {TokenType.IDENTIFIER, TokenType.NUMBER}:
+        return token.token_type == TokenType.IDENTIFIER
+    return word(token).replace("_", "a").isalnum()
+
+
+def _table(text: str, tokens: Tokens, place: int, clauses: Sequence[str]) -> tuple[Table, int]:
+    """A table by its path, which is in quotes, or by its name; and the place after it."""
+    if place < len(tokens) and tokens[place].token_type in STRINGS:
+        return TablePath(tokens[place].text), place + 1
+    if place >= len(tokens) or not is_name(tokens[place]) or _clause_at(tokens, place, clauses)[0]:
+        reason = "the path of a table, in quotes, or its name is expected"
+        raise invalid(text, reason, end_of(tokens[place - 1]))
+    last = place
+    while last + 2 < len(tokens) and tokens[last + 1].token_type == TokenType.DOT and is_name(tokens[last + 2]):
+        last += 2
+    match tokens[place : last + 1 : 2]:
+        case [path] if path.token_type == TokenType.IDENTIFIER:
+            return TablePath(path.text), last + 1
+        case [source, path] if word(source) == _SOURCE and path.token_type == TokenType.IDENTIFIER:
+            return TablePath(path.text), last + 1
+        case parts:
+            return TableName(tuple(part.text for part in parts)), last + 1
+
+
+def _end(tokens: Tokens, place: int, clauses: Sequence[str]) -> int:
+    """Where the clause ends whose first words end here: at the next one that stands in no parentheses."""
+    depth = 0
+    for at in range(place, len(tokens)):
+        if depth == 0 and _clause_at(tokens, at, clauses)[0]:
+            return at
+        depth += (tokens[at].token_type in _OPENS) - (tokens[at].token_type in _CLOSES)
+    return len(tokens)
+
+
+def _clause_at(tokens: Tokens, place: int, clauses: Sequence[str]) -> tuple[str, int]:
+    """The clause that begins here, or none, and the place after its words."""
+    for clause in clauses:
+        for after in range(place + 1, min(place + 1 + len(clause.split()), len(tokens) + 1)):
+            if " ".join(word(token) for token in tokens[place:after]) == clause and not _is_call(tokens, clause, after):
+                return clause, after
+    return "", place
+
+
+def _is_call(tokens: Tokens, clause: str, after: int) -> bool:
+    """COALESCE is also a function, which has arguments."""
+    return clause == "COALESCE" and after < len(tokens) and tokens[after].token_type == TokenType.L_PAREN

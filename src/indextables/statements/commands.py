@@ -1,0 +1,114 @@
+"""Commands of our own, which Spark's parser does not know: docs/sql.md lists them.
+
+A command is known by its first words; from there on it is ours, and what is wrong in it is said here.
+"""
+
+from sqlglot.tokenizer_core import TokenType
+
+from indextables.config import duration, size
+from indextables.statements.clauses import invalid, said
+from indextables.statements.command_values import (
+    AddColumn,
+    Alteration,
+    Checkpoint,
+    Command,
+    Describe,
+    DropPartitions,
+    EvolveLayout,
+    MergeSplits,
+    Prewarm,
+    Purge,
+    Subject,
+    WidenColumn,
+)
+from indextables.statements.tokens import Tokens, end_of, tokens_of, word
+
+_OURS = ("INDEXTABLES", "INDEXTABLE")
+_SUBJECTS = {subject.value: subject for subject in Subject}
+_MERGE = (
+    "WHERE", "TARGET SIZE", "MAX DEST SPLITS", "MAX SOURCE SPLITS PER MERGE", "CLUSTER BY", "REWRITE LAYOUT", "COALESCE",
+    "DRY RUN",
+)  # fmt: skip
+_ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN")
+
+
+def recognised(text: str) -> Command | None:  # noqa: PLR0911 - one line per command
+    tokens = tokens_of(text)
+    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    match [word(token) for token in tokens]:
+        case ["MERGE", "SPLITS", *_]:
+            return _merge(text, tokens)
+        case ["DROP", ours, "PARTITIONS", "FROM", *_] if ours in _OURS:
+            return _drop(text, tokens)
+        case ["PURGE", ours, *_] if ours in _OURS:
+            return _purge(text, tokens)
+        case ["ALTER", ours, *_] if ours in _OURS:
+            return _alter(text, tokens)
+        case ["PREWARM", ours, "CACHE", *_] if ours in _OURS:
+            heard = said(text, tokens, 3, ["WHERE"])
+            return Prewarm(table=heard.table, where=heard.condition("WHERE"))
+        case ["CHECKPOINT", ours, *_] if ours in _OURS:
+            return Checkpoint(said(text, tokens, 2).table)
+        case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS:  # DESCRIBE of a table of this name has no path
+            return _describe(text, tokens, words)
+        case _:
+            return None
+
+
+def _describe(text: str, tokens: Tokens, words: list[str]) -> Describe:
+    subject = _SUBJECTS.get(" ".join(words))
+    if subject is None:
+        expected = ", ".join(name for name in _SUBJECTS if name)
+        raise invalid(text, f"expected is one of {expected}, or the path", tokens[2].start)
+    return Describe(said(text, tokens, 2 + len(words)).table, subject)
+
+
+def _merge(text: str, tokens: Tokens) -> MergeSplits:
+    heard = said(text, tokens, 2, _MERGE)
+    return MergeSplits(
+        table=heard.table,
+        where=heard.condition("WHERE"),
+        target_size=heard.value("TARGET SIZE", size),
+        max_dest_splits=heard.value("MAX DEST SPLITS", _count),
+        max_source_splits_per_merge=heard.value("MAX SOURCE SPLITS PER MERGE", _count),
+        cluster_by=heard.names("CLUSTER BY"),
+        rewrite_layout=heard.flag("REWRITE LAYOUT"),
+        coalesce=heard.flag("COALESCE"),
+        dry_run=heard.flag("DRY RUN"),
+    )
+
+
+def _drop(text: str, tokens: Tokens) -> DropPartitions:
+    heard = said(text, tokens, 4, ["WHERE", "DRY RUN"])
+    where = heard.condition("WHERE")
+    if where is None:
+        raise invalid(text, "WHERE, with the partitions that go, is expected; WHERE TRUE is all", end_of(tokens[-1]))
+    return DropPartitions(table=heard.table, where=where, dry_run=heard.flag("DRY RUN"))
+
+
+def _purge(text: str, tokens: Tokens) -> Purge:
+    heard = said(text, tokens, 2, ["OLDER THAN", "FORCE", "DRY RUN"])
+    return Purge(
+        table=heard.table,
+        older_than=heard.value("OLDER THAN", duration),
+        force=heard.flag("FORCE"),
+        dry_run=heard.flag("DRY RUN"),
+    )
+
+
+def _alter(text: str, tokens: Tokens) -> Alteration:
+    heard = said(text, tokens, 2, _ALTER)
+    if len(heard.clauses) != 1:
+        raise invalid(text, f"one of {', '.join(_ALTER)} is expected after the table", end_of(tokens[-1]))
+    if (layout := heard.terms("PARTITION BY")) is not None:
+        return EvolveLayout(heard.table, layout)
+    if "ADD COLUMN" in heard.clauses:
+        return AddColumn(heard.table, *heard.column("ADD COLUMN"))
+    return WidenColumn(heard.table, *heard.column("WIDEN COLUMN", "TO"))
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a number from 1 up")
+    return int(text)

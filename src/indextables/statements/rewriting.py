@@ -1,0 +1,185 @@
+"""What is ours in a statement of Spark's, replaced: every other character stays, and Spark's own parser reads the rest.
+
+| written | becomes |
+|---|---|
+| `x INDEXQUERY 'q'`, `x TEXTSEARCH 'q'` | `indexquery(x , 'q')` |
+| `x NOT INDEXQUERY 'q'` | `(NOT indexquery(x , 'q'))` |
+| `* INDEXQUERY 'q'`, `t.* INDEXQUERY 'q'` | the same of `*` and `t.*`, which Spark expands |
+| ``indextables.`path` `` where a table is expected, with `VERSION AS OF` or `TIMESTAMP AS OF` | a name |
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot.tokenizer_core import TokenType
+
+from indextables.errors import StatementError
+from indextables.statements.command_values import Statement, TableAt
+from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
+
+_SOURCE = "INDEXTABLES"
+_BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
+_BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
+_VERSIONS, _TIMES = frozenset({"VERSION", "SYSTEM_VERSION"}), frozenset({"TIMESTAMP", "SYSTEM_TIME"})
+_NEVER_A_COLUMN = frozenset(
+    """SELECT DISTINCT ALL FROM WHERE AND OR NOT ON HAVING WHEN THEN ELSE CASE BY AS IN IS LIKE BETWEEN USING QUALIFY
+    FILTER EXISTS UNION EXCEPT INTERSECT JOIN LIMIT SET VALUES RETURN""".split()  # noqa: SIM905
+)
+
+
+def rewritten(text: str, prefix: str) -> Statement:
+    return _Rewriting(text, prefix, tokens_of(text)).statement()
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """The characters from `start` to `end` become `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    text: str
+    prefix: str
+    tokens: Tokens
+    tables: list[TableAt] = field(default_factory=list)
+
+    def statement(self) -> Statement:
+        text, last = "", 0
+        for edit in sorted(self.edits(), key=lambda edit: (edit.start, edit.end)):
+            text, last = text + self.text[last : edit.start] + edit.new, edit.end
+        if self.tables and self.makes_a_view:
+            raise self.invalid("a view cannot name a table by its path; make it with CREATE TABLE first", 0)
+        return Statement(text + self.text[last:], tuple(self.tables))
+
+    @property
+    def makes_a_view(self) -> bool:
+        words = [word(token) for token in self.tokens[:6]]
+        return words[:1] == ["CREATE"] and "VIEW" in words
+
+    def edits(self) -> Iterator[_Edit]:
+        for place, token in enumerate(self.tokens):
+            if token.token_type == TokenType.GLOB:
+                yield from self.operator(place)
+            elif word(token) == _SOURCE and self.is_path(place):
+                yield self.path(place)
+
+    def operator(self, place: int) -> Iterator[_Edit]:
+        """Edits for an operator; none for a name that only looks like one."""
+        negated = place > 0 and word(self.tokens[place - 1]) == "NOT"
+        first, last = self.operand(place - 1 - negated), self.query(place + 1)
+        if first is None or last is None:
+            return
+        before, after = ("(NOT indexquery(", "))") if negated else ("indexquery(", ")")
+        start, end = self.tokens[first].start, end_of(self.tokens[last])
+        yield _Edit(start, start, before)
+        yield _Edit(self.tokens[place - negated].start, end_of(self.tokens[place]), ",")
+        yield _Edit(end, end, after)
+
+    def operand(self, last: int) -> int | None:
+        """Where the expression begins that ends here: a name, `*`, something in parentheses, a call, `{parameter}`."""
+        if last < 0:
+            return None
+        match self.tokens[last].token_type:
+            case TokenType.STAR:
+                return self.qualified(last)
+            case TokenType.R_PAREN:
+                opening = self.opening(last, TokenType.L_PAREN, TokenType.R_PAREN)
+                is_call = opening is not None and opening > 0 and self.is_name(opening - 1)
+                return self.qualified(opening - 1) if opening is not None and is_call else opening
+            case TokenType.R_BRACE:
+                return self.opening(last, TokenType.L_BRACE, TokenType.R_BRACE)
+            case _:
+                return self.qualified(last) if self.is_name(last) else None
+
+    def qualified(self, place: int) -> int:
+        """Where a name begins that may have others before it: `a.b.c`, `{a}.b`."""
+        if place < 2 or self.kinds(place - 1) != TokenType.DOT:  # noqa: PLR2004
+            return place
+        if self.kinds(place - 2) == TokenType.R_BRACE:
+            opening = self.opening(place - 2, TokenType.L_BRACE, TokenType.R_BRACE)
+            return place if opening is None else opening
+        return self.qualified(place - 2) if self.is_name(place - 2) else place
+
+    def opening(self, place: int, opens: TokenType, closes: TokenType) -> int | None:
+        depth = 0
+        for at in range(place, -1, -1):
+            depth += (self.tokens[at].token_type == closes) - (self.tokens[at].token_type == opens)
+            if depth == 0:
+                return at
+        return None
+
+    def is_name(self, place: int) -> bool:
+        token = self.tokens[place]
+        if token.token_type == TokenType.IDENTIFIER:
+            return True
+        return word(token).replace("_", "a").isalnum() and word(token) not in _NEVER_A_COLUMN
+
+    def query(self, first: int) -> int | None:
+        """Where the query ends that begins here: a text, `:parameter`, `?`, `{parameter}`; in parentheses or not."""
+        match [token.token_type for token in self.tokens[first : first + 3]]:
+            case [TokenType.STRING | TokenType.RAW_STRING, *_]:
+                return self.end_of_strings(first)
+            case [TokenType.PLACEHOLDER, *_]:
+                return first
+            case [TokenType.COLON, _, *_]:
+                return first + 1
+            case [TokenType.L_BRACE, _, TokenType.R_BRACE]:
+                return first + 2
+            case [TokenType.L_PAREN, *_]:
+                inner = self.query(first + 1)
+                closed = inner is not None and self.kinds(inner + 1) == TokenType.R_PAREN
+                return inner + 1 if inner is not None and closed else None
+            case _:
+                return None
+
+    def kinds(self, place: int) -> TokenType | None:
+        return self.tokens[place].token_type if place < len(self.tokens) else None
+
+    def end_of_strings(self, place: int) -> int:
+        """Spark reads texts that stand side by side as one."""
+        while self.kinds(place + 1) in STRINGS:
+            place += 1
+        return place
+
+    def is_path(self, place: int) -> bool:
+        if place == 0 or self.kinds(place + 1) != TokenType.DOT or self.kinds(place + 2) != TokenType.IDENTIFIER:
+            return False
+        before, path = self.kinds(place - 1), self.tokens[place + 2].text
+        return before in _BEFORE_A_TABLE or (before in _BEFORE_A_TABLE_OR_A_COLUMN and ("/" in path or ":" in path))
+
+    def path(self, place: int) -> _Edit:
+        name, path, last = f"{self.prefix}{len(self.tables)}", self.tokens[place + 2].text, place + 2
+        version = timestamp = None
+        match self.words(last + 1):
+            case [*_, kind, "AS", "OF"] as words if kind in _VERSIONS:
+                last, version = self.value(last + len(words))
+            case [*_, kind, "AS", "OF"] as words if kind in _TIMES:
+                last, timestamp = self.value(last + len(words))
+        self.tables.append(TableAt(name, path, version, timestamp))
+        return _Edit(self.tokens[place].start, end_of(self.tokens[last]), name)
+
+    def words(self, place: int) -> list[str]:
+        """`VERSION AS OF`, with or without FOR, or whatever stands there."""
+        found = [word(token) for token in self.tokens[place : place + 4]]
+        return found if found[:1] == ["FOR"] else found[:3]
+
+    def value(self, place: int) -> tuple[int, str]:
+        """The literal after this token, and its place."""
+        after = place + 1
+        if self.kinds(after) is not None and word(self.tokens[after]) == "TIMESTAMP":
+            after += 1
+        if self.kinds(after) not in {*STRINGS, TokenType.NUMBER}:
+            raise self.invalid("a number or a text is expected after AS OF", end_of(self.tokens[place]))
+        return after, self.tokens[after].text
+
+    def invalid(self, reason: str, position: int) -> StatementError:
+        return StatementError(
+            f"the statement {self.text!r} cannot be read at position {position}: {reason}",
+            statement=self.text,
+            reason=reason,
+            position=position,
+        )

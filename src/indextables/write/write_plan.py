@@ -1,0 +1,167 @@
+"""What a write will do, decided and checked before any file exists."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from msgspec import structs
+
+from indextables.config import Config, is_secret
+from indextables.errors import ConfigError, SchemaError
+from indextables.layout import Coalescing, Layout
+from indextables.log import Snapshot
+from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
+from indextables.schema import normalize, to_json
+from indextables.search import FieldRule, resolve
+from indextables.write.coalescing import coalescing_for, columns_shared_in
+from indextables.write.conform import widened
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """All that a task needs to turn rows into splits; it travels to executors.
+
+    `table` is the table's id. `coalescing` is None where every partition has splits of its own.
+    """
+
+    table: str
+    schema: pa.Schema
+    layout: Layout
+    spec_id: int
+    rules: Mapping[str, FieldRule]
+    doc_mapping_id: int
+    config: Config
+    job: str
+    coalescing: Coalescing | None = None
+
+
+def new_metadata(
+    schema: pa.Schema,
+    *,
+    layout: Layout,
+    fields: Mapping[str, str | FieldRule],
+    properties: Mapping[str, str],
+    created_time: int,
+) -> Metadata:
+    """The description of a new table; errors name the column or field that cannot be."""
+    schema = normalize(schema)
+    if not len(schema):
+        raise SchemaError("a table needs at least one column", column=None)
+    bound = layout.bind(schema)
+    return Metadata(
+        id=str(uuid4()),
+        schema=to_json(schema),
+        partition_specs=[partition_spec(bound, 0)],
+        doc_mappings=[doc_mapping(resolve(schema, fields), 0)],
+        current_doc_mapping_id=0,
+        properties=property_texts(properties),
+        created_time=created_time,
+    )
+
+
+def property_texts(given: Mapping[str, object]) -> dict[str, str]:
+    """Properties as a table keeps them: text, and no secrets."""
+    return {key: _text(key, value) for key, value in given.items()}
+
+
+def _text(key: str, value: object) -> str:
+    if is_secret(key):
+        raise ConfigError(
+            f"the property {key!r} would be kept in the table's log for all to read; "
+            "give it as an option, in the session or in the environment",
+            key=key,
+            value=None,
+        )
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            return str(value)
+        case _:
+            raise ConfigError(f"the property {key!r} is {value!r}; properties are text", key=key, value=str(value))
+
+
+def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, str | FieldRule]) -> Metadata:
+    """The description with the columns that only the data has."""
+    schema = metadata.arrow_schema()
+    wider = widened(schema, given)
+    if len(wider) == len(schema):
+        return metadata
+    rules = resolve(wider, {**fields, **current_rules(metadata)})  # what is indexed stays as it is
+    return with_schema(metadata, to_json(wider), rules)
+
+
+def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[str, FieldRule]) -> Metadata:
+    """The description with other columns, and a mapping of its own for them."""
+    number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
+    return structs.replace(
+        metadata,
+        schema=schema,
+        doc_mappings=[*metadata.doc_mappings, doc_mapping(rules, number)],
+        current_doc_mapping_id=number,
+    )
+
+
+def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = None) -> WritePlan:
+    """How rows are written to a table with this description, `beside` the rows that it has and keeps."""
+    _refuse_other_field_types(metadata, config.typemap)
+    layout = metadata.layouts[metadata.current_spec_id]
+    return WritePlan(
+        table=metadata.id,
+        schema=metadata.arrow_schema(),
+        layout=layout,
+        spec_id=metadata.current_spec_id,
+        rules=current_rules(metadata),
+        doc_mapping_id=metadata.current_doc_mapping_id or 0,
+        config=config,
+        job=uuid4().hex[:12],
+        coalescing=coalescing_for(layout, config, beside=beside),
+    )
+
+
+def sharing_as(splits: pa.Table, plan: WritePlan, *, beside: Snapshot | None = None) -> WritePlan:
+    """The plan for rows of these splits: partitions that shared a split do so again, whatever the settings of the moment.
+
+    Those that the table `beside` knows to be large have grown, and get splits of their own.
+    """
+    columns = columns_shared_in(splits, plan.layout)
+    if plan.coalescing is not None or not columns:
+        return plan
+    config = replace(
+        plan.config, coalesce=True, coalesce_columns=plan.layout.names[plan.layout.names.index(columns[0]) :]
+    )
+    return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=beside))
+
+
+def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:
+    return PartitionSpec(spec_id=spec_id, fields=[SpecField(**field) for field in layout.to_json()])
+
+
+def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
+    fields = {column: FieldMapping(type=rule.type, tokenizer=rule.tokenizer) for column, rule in rules.items()}
+    return DocMapping(doc_mapping_id=number, fields=fields, complete=True)
+
+
+def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:
+    """How the columns were indexed under a mapping; as is usual for their types where there is none."""
+    mapping = next((m for m in metadata.doc_mappings if m.doc_mapping_id == doc_mapping_id), None)
+    given = {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
+    return resolve(metadata.arrow_schema(), given)
+
+
+def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
+    return rules_of(metadata, metadata.current_doc_mapping_id)
+
+
+def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str]) -> None:
+    """A field keeps the type that the table gave it; saying the same again is fine."""
+    table = current_rules(metadata)
+    for column, rule in resolve(metadata.arrow_schema(), {**table, **typemap}).items():
+        if column in table and rule != table[column]:
+            raise SchemaError(
+                f"field {column!r} is indexed as {table[column].type} in this table, and the write asks for {rule.type}; "
+                "leave the setting out, or write to a new table",
+                column=column,
+            )

@@ -1,0 +1,257 @@
+"""Two writers of one table, one of them second: what each pair of operations comes to.
+
+A case is a table, what the loser does, what the winner has committed before it, and the numbers that are left; None
+where the loser has to fail. Tests run the cases with handles, threads and processes of their own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from msgspec import structs
+
+from indextables import IndexTable
+from indextables.log import Operation, Transaction, TransactionLog
+from tests.maintain.samples import SCHEMA, made, rows
+
+Act = Callable[[IndexTable], object]
+Make = Callable[[Path], IndexTable]
+DYNAMIC = {"partitionOverwriteMode": "dynamic"}
+SHARING = {
+    "spark.indextables.coalesce.enabled": "true",
+    "spark.indextables.coalesce.columns": "month",
+    "spark.indextables.coalesce.minRows": "3",
+}
+BATCH = {"txnAppId": "loader", "txnVersion": "1"}
+FAILS = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    title: str
+    name: str
+    make: Make
+    loser: Act
+    winner: Act
+    left: list[int] | None
+
+
+def by_year(path: Path) -> IndexTable:
+    """Two splits of 2023, with 1 to 3, one of 2024 with 4."""
+    table = made(path, "year")
+    table.append(rows([2023, 2023], ["1", "2"], [1, 2]))
+    table.append(rows([2023, 2024], ["2", "1"], [3, 4]))
+    return table
+
+
+def by_month(path: Path) -> IndexTable:
+    """One split with the years 2023 to 2027, with 1 to 5: whatever chooses years has to copy the others."""
+    table = made(path, "month")
+    table.append(rows([2023, 2024, 2025, 2026, 2027], ["1"] * 5, [1, 2, 3, 4, 5]))
+    table.evolve_layout("month, bucket(2, year)")
+    return table
+
+
+def shared(path: Path) -> IndexTable:
+    """The months 1 to 3 share a split, with 1 to 4, where 2 and 3 are those of month 2; month 9 has its own, with 5 to 7."""
+    table = IndexTable.create(path, SCHEMA, partition_by="year, month", properties=SHARING)
+    table.append(rows([2023] * 7, ["1", "2", "2", "3", "9", "9", "9"], range(1, 8)))
+    return table
+
+
+def unlisted(path: Path) -> IndexTable:
+    """The same, and the log does not list all that shares a split."""
+    properties = {**SHARING, "spark.indextables.coalesce.maxTuples": "1"}
+    table = IndexTable.create(path, SCHEMA, partition_by="year, month", properties=properties)
+    table.append(rows([2023] * 7, ["1", "2", "2", "3", "9", "9", "9"], range(1, 8)))
+    return table
+
+
+def row(year: int | None, n: int, month: str | None = "1") -> pa.Table:
+    return rows([year], [month], [n])
+
+
+def append(year: int | None = 2023, month: str | None = "1", **options: str) -> Act:
+    return lambda table: table.append(row(year, 100, month), options=options)
+
+
+def replace(where: str, year: int = 2023, month: str = "1") -> Act:
+    return lambda table: table.replace_where(row(year, 200, month), where)
+
+
+def clear(where: str) -> Act:
+    """The condition's rows replaced by none."""
+    return lambda table: table.replace_where(SCHEMA.empty_table(), where)
+
+
+def dynamic(year: int | None = 2023, month: str | None = "1") -> Act:
+    return lambda table: table.overwrite(row(year, 200, month), options=DYNAMIC)
+
+
+def drop(where: str) -> Act:
+    return lambda table: table.drop_partitions(where)
+
+
+def merge(where: str) -> Act:
+    return lambda table: table.merge_splits(where=where)
+
+
+def append_and_merge(table: IndexTable) -> None:
+    """Two versions: month 2 gets a row, and then shares one split with what had been there."""
+    table.append(row(2023, 100, "2"))
+    assert table.merge_splits().merged == 1
+
+
+def overwrite(table: IndexTable) -> None:
+    table.overwrite(row(2021, 300))
+
+
+def evolve(table: IndexTable) -> None:
+    table.evolve_layout("month")
+
+
+def add_column(table: IndexTable) -> None:
+    table.add_column("note", "string")
+
+
+def set_property(table: IndexTable) -> None:
+    log = TransactionLog.open(table.path)
+    snapshot = log.snapshot()
+    metadata = structs.replace(snapshot.metadata, properties={"owner": "me"})
+    log.commit(Transaction(operation=Operation.ALTER, snapshot=snapshot, metadata=metadata))
+
+
+Rows = list[tuple[str, Act, Act, list[int] | None]]
+
+REPLACE: Rows = [
+    ("append inside", replace("year = 2023"), append(2023), FAILS),
+    ("append outside", replace("year = 2023"), append(2024), [4, 100, 200]),
+    ("append of null", replace("year = 2023"), append(None), [4, 100, 200]),
+    ("batch of a stream inside", replace("year = 2023"), append(2023, **BATCH), FAILS),
+    ("batch of a stream outside", replace("year = 2023"), append(2024, **BATCH), [4, 100, 200]),
+    ("overwrite", replace("year = 2023"), overwrite, FAILS),
+    ("replace the same", replace("year = 2023"), replace("year = 2023"), FAILS),
+    ("replace another", replace("year = 2023"), replace("year = 2024", 2024), [200, 200]),
+    ("replace the same emptiness", replace("year >= 2025", 2030), replace("year >= 2025", 2031), FAILS),
+    ("replace beside", replace("year > 2025", 2030), replace("year = 2025", 2025), [1, 2, 3, 4, 200, 200]),
+    ("clear the same", replace("year = 2023"), clear("year = 2023"), FAILS),
+    ("drop the same", replace("year = 2023"), drop("year = 2023"), FAILS),
+    ("drop another", replace("year = 2023"), drop("year = 2024"), [200]),
+    ("partitions, the same", replace("year = 2023"), dynamic(2023), FAILS),
+    ("partitions, others", replace("year = 2023"), dynamic(2024), [200, 200]),
+    ("merge inside", replace("year = 2023"), merge("year = 2023"), [4, 200]),
+    ("merge outside", replace("year = 2024", 2024), merge("year = 2023"), [1, 2, 3, 200]),
+    ("layout", replace("year = 2023"), evolve, FAILS),
+    ("column", replace("year = 2023"), add_column, FAILS),
+    ("property", replace("year = 2023"), set_property, [4, 200]),
+]
+
+CLEAR: Rows = [
+    ("append inside", clear("year = 2023"), append(2023), FAILS),
+    ("append outside", clear("year = 2023"), append(2024), [4, 100]),
+    ("drop the same", clear("year = 2023"), drop("year = 2023"), FAILS),
+    ("drop another", clear("year = 2023"), drop("year = 2024"), []),
+]
+
+PARTITIONS: Rows = [
+    ("append inside", dynamic(2023), append(2023), FAILS),
+    ("append outside", dynamic(2023), append(2024), [4, 100, 200]),
+    ("append of null", dynamic(2023), append(None), [4, 100, 200]),
+    ("null, append of another", dynamic(None), append(2023), [1, 2, 3, 4, 100, 200]),
+    ("null, append of null", dynamic(None), append(None), FAILS),
+    ("batch of a stream inside", dynamic(2023), append(2023, **BATCH), FAILS),
+    ("batch of a stream outside", dynamic(2023), append(2024, **BATCH), [4, 100, 200]),
+    ("overwrite", dynamic(2023), overwrite, FAILS),
+    ("the same", dynamic(2023), dynamic(2023), FAILS),
+    ("others", dynamic(2023), dynamic(2024), [200, 200]),
+    ("new ones, both", dynamic(2030), dynamic(2030), FAILS),
+    ("replace the same", dynamic(2023), replace("year = 2023"), FAILS),
+    ("replace another", dynamic(2023), replace("year = 2024", 2024), [200, 200]),
+    ("drop the same", dynamic(2023), drop("year = 2023"), FAILS),
+    ("drop another", dynamic(2023), drop("year = 2024"), [200]),
+    ("merge inside", dynamic(2023), merge("year = 2023"), [4, 200]),
+    ("merge outside", dynamic(2024), merge("year = 2023"), [1, 2, 3, 200]),
+    ("layout", dynamic(2023), evolve, FAILS),
+    ("column", dynamic(2023), add_column, FAILS),
+    ("property", dynamic(2023), set_property, FAILS),
+]
+
+OVERWRITE: Rows = [
+    ("append", overwrite, append(2021), FAILS),
+    ("batch of a stream", overwrite, append(2021, **BATCH), FAILS),
+    ("overwrite", overwrite, overwrite, FAILS),
+    ("replace", overwrite, replace("year = 2024", 2024), FAILS),
+    ("partitions", overwrite, dynamic(2024), FAILS),
+    ("drop", overwrite, drop("year = 2024"), FAILS),
+    ("merge", overwrite, merge("year = 2023"), [300]),
+    ("layout", overwrite, evolve, FAILS),
+    ("column", overwrite, add_column, FAILS),
+    ("property", overwrite, set_property, FAILS),
+]
+
+DROP: Rows = [
+    ("append inside", drop("year = 2023"), append(2023), [4]),
+    ("append outside", drop("year = 2023"), append(2024), [4, 100]),
+    ("batch of a stream inside", drop("year = 2023"), append(2023, **BATCH), [4]),
+    ("overwrite", drop("year = 2023"), overwrite, [300]),
+    ("replace", drop("year = 2023"), replace("year = 2023"), [4]),
+    ("partitions", drop("year = 2023"), dynamic(2024), [200]),
+    ("drop the same", drop("year = 2023"), drop("year = 2023"), [4]),
+    ("drop more", drop("year = 2023"), drop("year >= 2023"), []),
+    ("merge", drop("year = 2023"), merge("year = 2023"), [4]),
+    ("layout", drop("year = 2023"), evolve, [4]),
+    ("column", drop("year = 2023"), add_column, [4]),
+    ("property", drop("year = 2023"), set_property, [4]),
+]
+
+APPEND: Rows = [
+    ("overwrite", append(2023), overwrite, [100, 300]),
+    ("replace", append(2023), replace("year = 2023"), [4, 100, 200]),
+    ("partitions", append(2023), dynamic(2023), [4, 100, 200]),
+    ("drop", append(2023), drop("year = 2023"), [4, 100]),
+    ("the same batch", append(2023, **BATCH), append(2023, **BATCH), [1, 2, 3, 4, 100]),
+]
+
+COPY: Rows = [
+    ("replace, append inside", replace("year = 2023"), append(2023), FAILS),
+    ("replace, append outside", replace("year = 2023"), append(2025), [2, 3, 4, 5, 100, 200]),
+    ("replace, drop of all else", replace("year = 2023"), drop("year <> 2023"), FAILS),
+    ("replace, replace of the same split", replace("year = 2023"), replace("year = 2024", 2024), FAILS),
+    ("drop, append inside", drop("year = 2023"), append(2023), [2, 3, 4, 5]),
+    ("drop, append outside", drop("year = 2023"), append(2025), [2, 3, 4, 5, 100]),
+    ("drop, replace", drop("year = 2023"), replace("year = 2023"), [2, 3, 4, 5]),
+    ("drop, drop of the same split", drop("year = 2023"), drop("year = 2024"), [3, 4, 5]),
+]
+
+SHARE: Rows = [
+    ("replace, append inside", replace("month = '1'"), append(), FAILS),
+    ("replace, append outside", replace("month = '1'"), append(month="2"), [2, 3, 4, 5, 6, 7, 100, 200]),
+    ("replace, drop of the same split", replace("month = '1'"), drop("month = '3'"), FAILS),
+    ("replace, drop of another", replace("month = '1'"), drop("month = '9'"), [2, 3, 4, 200]),
+    ("replace, merge of the same split", replace("month = '1'"), append_and_merge, FAILS),
+    ("replace, merge of another", replace("month = '9'", month="9"), append_and_merge, [1, 2, 3, 4, 100, 200]),
+    ("partitions, append inside", dynamic(), append(), FAILS),
+    ("partitions, append outside", dynamic(), append(month="2"), [2, 3, 4, 5, 6, 7, 100, 200]),
+    ("partitions, those of the same split", dynamic(), dynamic(month="2"), FAILS),
+    ("drop, append inside", drop("month = '1'"), append(), [2, 3, 4, 5, 6, 7]),
+    ("drop, drop of the same split", drop("month = '1'"), drop("month = '2'"), [4, 5, 6, 7]),
+    ("drop, merge of the same split", drop("month = '1'"), append_and_merge, [2, 3, 4, 5, 6, 7, 100]),
+    ("overwrite, append", overwrite, append(month="2"), FAILS),
+]
+
+MATRIX = {
+    case.name: case
+    for title, make, cases in [
+        ("replace", by_year, REPLACE),
+        ("clear", by_year, CLEAR),
+        ("partitions", by_year, PARTITIONS),
+        ("overwrite", by_year, OVERWRITE),
+        ("drop", by_year, DROP),
+        ("append", by_year, APPEND),
+        ("copying", by_month, COPY),
+        ("shared", shared, SHARE),
+        ("unlisted", unlisted, SHARE),
+    ]
+    for case in [Case(title, f"{title}, {name}", make, loser, winner, left) for name, loser, winner, left in cases]
+}

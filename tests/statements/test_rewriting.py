@@ -1,0 +1,102 @@
+"""What is ours in a text becomes what Spark reads; every other character stays."""
+
+import pytest
+
+from indextables.errors import StatementError
+from indextables.statements import Statement, TableAt, rewritten
+
+
+def text_of(text: str) -> str:
+    return rewritten(text, prefix="t").text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("WHERE message INDEXQUERY 'a'", "WHERE indexquery(message , 'a')"),
+        ("WHERE message indexquery'a'", "WHERE indexquery(message ,'a')"),
+        ("WHERE message TextSearch 'a'", "WHERE indexquery(message , 'a')"),
+        ("WHERE NOT l.`odd name` INDEXQUERY 'it''s' AND x", "WHERE NOT indexquery(l.`odd name` , 'it''s') AND x"),
+        ("WHERE l.message NOT INDEXQUERY 'a' OR y", "WHERE (NOT indexquery(l.message , 'a')) OR y"),
+        ("WHERE * INDEXQUERY 'a'", "WHERE indexquery(* , 'a')"),
+        ("WHERE c.s.t.* INDEXQUERY 'a'", "WHERE indexquery(c.s.t.* , 'a')"),
+        ("WHERE (message) INDEXQUERY ('a')", "WHERE indexquery((message) , ('a'))"),
+        ("WHERE f(a, (b)) INDEXQUERY 'a'", "WHERE indexquery(f(a, (b)) , 'a')"),
+        ("WHERE a IN (1) AND date INDEXQUERY 'a' 'b'", "WHERE a IN (1) AND indexquery(date , 'a' 'b')"),
+        ("WHERE message INDEXQUERY r'\\d' -- why", "WHERE indexquery(message , r'\\d') -- why"),
+        ("WHERE m INDEXQUERY :q OR n INDEXQUERY ?", "WHERE indexquery(m , :q) OR indexquery(n , ?)"),
+        ("{logs}.m INDEXQUERY 'a'", "indexquery({logs}.m , 'a')"),
+        ("FROM {logs} WHERE {c} INDEXQUERY {q}", "FROM {logs} WHERE indexquery({c} , {q})"),
+        ("CASE WHEN m INDEXQUERY 'a' THEN n INDEXQUERY '' END", "CASE WHEN indexquery(m , 'a') THEN indexquery(n , '') END"),
+        ("m /* a */ INDEXQUERY /* b */ 'a'", "indexquery(m /* a */ , /* b */ 'a')"),
+        ("SELECT '😀', é INDEXQUERY '😀'", "SELECT '😀', indexquery(é , '😀')"),
+    ],
+)  # fmt: skip
+def test_operators_become_functions(text: str, expected: str) -> None:
+    assert text_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "SELECT 'm INDEXQUERY ''a''', \"m INDEXQUERY 'a'\", `m INDEXQUERY 'a'` FROM t -- m INDEXQUERY 'a'",
+        "SELECT 1 /* m INDEXQUERY 'a' */, r'm INDEXQUERY'",
+        "SELECT /*+ BROADCAST(t) */ indexquery, m indexquery, m AS indexquery, t.indexquery FROM t indexquery",
+        "SELECT indexquery FROM indexquery WHERE indexquery = 'a'",
+        "SELECT m FROM t indexquery (a, b) JOIN u textsearch ON a = b",
+        "WHERE indexquery(m, 'a') AND indexqueryall('b') AND textsearch(m, 'c')",
+        "SELECT INDEXQUERY 'a'",
+        "WHERE m INDEXQUERY n",
+        "WHERE m INDEXQUERY 'not closed",
+        "SELECT indextables.`a` FROM indextables",
+        "SELECT x, indextables.`a` FROM db.indextables AS indextables",
+        "SELECT * FROM indextables.a, db.indextables.`/a`",
+        "SHOW TABLES LIKE 'indexquery'",
+        "SET spark.indextables.cache.maxSize = 1G",
+    ],
+)
+def test_what_is_not_ours_is_the_same_text(text: str) -> None:
+    assert rewritten(text, prefix="t") == Statement(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "table"),
+    [
+        ("SELECT * FROM indextables.`/a b` l", "SELECT * FROM t0 l", TableAt("t0", "/a b")),
+        ("SELECT * FROM IndexTables.`logs`", "SELECT * FROM t0", TableAt("t0", "logs")),
+        ("FROM a, indextables.`s3://b/c`", "FROM a, t0", TableAt("t0", "s3://b/c")),
+        ("FROM indextables.`/a` VERSION AS OF 3 AS l", "FROM t0 AS l", TableAt("t0", "/a", version="3")),
+        ("FROM indextables.`/a` FOR SYSTEM_VERSION AS OF '3'", "FROM t0", TableAt("t0", "/a", version="3")),
+        ("FROM indextables.`/a` TIMESTAMP AS OF '2024-01-01' l", "FROM t0 l", TableAt("t0", "/a", timestamp="2024-01-01")),
+        (
+            "FROM indextables.`/a` FOR TIMESTAMP AS OF TIMESTAMP '2024-01-01'",
+            "FROM t0",
+            TableAt("t0", "/a", timestamp="2024-01-01"),
+        ),
+        ("FROM indextables.`/a` VERSION WHERE x", "FROM t0 VERSION WHERE x", TableAt("t0", "/a")),
+    ],
+)  # fmt: skip
+def test_paths_become_names(text: str, expected: str, table: TableAt) -> None:
+    assert rewritten(text, prefix="t") == Statement(expected, (table,))
+
+
+def test_each_path_has_its_name() -> None:
+    text = "SELECT * FROM indextables.`/a` x JOIN indextables.`/a` VERSION AS OF 1 y ON x.m INDEXQUERY 'a'"
+    found = rewritten(text, prefix="t")
+    assert found.text == "SELECT * FROM t0 x JOIN t1 y ON indexquery(x.m , 'a')"
+    assert found.tables == (TableAt("t0", "/a"), TableAt("t1", "/a", version="1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("SELECT * FROM indextables.`/a` TIMESTAMP AS OF current_date()", 46),
+        ("SELECT * FROM indextables.`/a` VERSION AS OF", 44),
+        ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT * FROM indextables.`/a`", 0),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(text: str, position: int) -> None:
+    with pytest.raises(StatementError) as error:
+        rewritten(text, prefix="t")
+    assert (error.value.statement, error.value.position) == (text, position)
