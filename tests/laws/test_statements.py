@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.statements import Statement, rewritten
+from indextables.statements import Statement, rewrite_statement
 
 TEXTS = st.text(st.sampled_from("ab é'`\"\\-/*;😀\n") | st.characters(codec="utf-8"), max_size=8).map(
     lambda text: f"x INDEXQUERY {text}"
@@ -27,4 +27,4 @@ OPERATORS = st.tuples(
 def test_only_operators_are_replaced(parts: list[str | tuple[str, str, str]]) -> None:
     written = " AND ".join(part if isinstance(part, str) else " ".join(part) for part in parts)
     expected = " AND ".join(part if isinstance(part, str) else f"indexquery({part[0]} , {part[2]})" for part in parts)
-    assert rewritten(written, prefix="t") == Statement(expected)
+    assert rewrite_statement(written, prefix="t") == Statement(expected)

@@ -18,7 +18,7 @@ from indextables.statements import (
     TableName,
     TablePath,
     WidenColumn,
-    recognised,
+    parse_command,
 )
 
 A = TablePath("/a")
@@ -71,7 +71,7 @@ A = TablePath("/a")
     ],
 )  # fmt: skip
 def test_commands(text: str, command: Command) -> None:
-    assert recognised(text) == command
+    assert parse_command(text) == command
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_commands(text: str, command: Command) -> None:
     ],
 )
 def test_tables_have_paths_or_names(written: str, table: Table) -> None:
-    assert recognised(f"CHECKPOINT INDEXTABLE {written};") == Checkpoint(table)
-    assert recognised(f"MERGE SPLITS {written} DRY RUN") == MergeSplits(table=table, dry_run=True)
+    assert parse_command(f"CHECKPOINT INDEXTABLE {written};") == Checkpoint(table)
+    assert parse_command(f"MERGE SPLITS {written} DRY RUN") == MergeSplits(table=table, dry_run=True)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_tables_have_paths_or_names(written: str, table: Table) -> None:
 )
 def test_a_condition_is_what_stands_before_the_next_clause(condition: str) -> None:
     expected = MergeSplits(table=A, where=condition, coalesce=True, dry_run=True)
-    assert recognised(f"MERGE SPLITS '/a' WHERE {condition} DRY RUN COALESCE") == expected
-    assert recognised(f"MERGE SPLITS '/a' COALESCE DRY RUN WHERE {condition}") == expected
+    assert parse_command(f"MERGE SPLITS '/a' WHERE {condition} DRY RUN COALESCE") == expected
+    assert parse_command(f"MERGE SPLITS '/a' COALESCE DRY RUN WHERE {condition}") == expected
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_condition_is_what_stands_before_the_next_clause(condition: str) -> No
     ],
 )
 def test_other_statements_are_sparks(text: str) -> None:
-    assert recognised(text) is None
+    assert parse_command(text) is None
 
 
 @pytest.mark.parametrize(
@@ -170,5 +170,5 @@ def test_other_statements_are_sparks(text: str) -> None:
 )
 def test_a_command_that_cannot_be_read_names_the_place(text: str, position: int, reason: str) -> None:
     with pytest.raises(StatementError, match=reason) as error:
-        recognised(text)
+        parse_command(text)
     assert (error.value.statement, error.value.position) == (text, position)

@@ -3,11 +3,11 @@
 import pytest
 
 from indextables.errors import StatementError
-from indextables.statements import Statement, TableAt, rewritten
+from indextables.statements import Statement, TableAt, rewrite_statement
 
 
 def text_of(text: str) -> str:
-    return rewritten(text, prefix="t").text
+    return rewrite_statement(text, prefix="t").text
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_operators_become_functions(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_not_ours_is_the_same_text(text: str) -> None:
-    assert rewritten(text, prefix="t") == Statement(text)
+    assert rewrite_statement(text, prefix="t") == Statement(text)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_what_is_not_ours_is_the_same_text(text: str) -> None:
     ],
 )  # fmt: skip
 def test_paths_become_names(text: str, expected: str, table: TableAt) -> None:
-    assert rewritten(text, prefix="t") == Statement(expected, (table,))
+    assert rewrite_statement(text, prefix="t") == Statement(expected, (table,))
 
 
 def test_each_path_has_its_name() -> None:
     text = "SELECT * FROM indextables.`/a` x JOIN indextables.`/a` VERSION AS OF 1 y ON x.m INDEXQUERY 'a'"
-    found = rewritten(text, prefix="t")
+    found = rewrite_statement(text, prefix="t")
     assert found.text == "SELECT * FROM t0 x JOIN t1 y ON indexquery(x.m , 'a')"
     assert found.tables == (TableAt("t0", "/a"), TableAt("t1", "/a", version="1"))
 
@@ -98,5 +98,5 @@ def test_each_path_has_its_name() -> None:
 )
 def test_what_cannot_be_is_refused_with_its_place(text: str, position: int) -> None:
     with pytest.raises(StatementError) as error:
-        rewritten(text, prefix="t")
+        rewrite_statement(text, prefix="t")
     assert (error.value.statement, error.value.position) == (text, position)

@@ -28,7 +28,7 @@ _SETTLED = {"path", "versionasof", "timezone"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogTable:
     """A table of ours as the catalog knows it; `name` is quoted where need be."""
 
     name: str
@@ -36,19 +36,21 @@ class Entry:
     comment: str | None = None
 
 
-def parts_of(spark: SparkSession, name: str) -> list[str]:
+def parse_name(spark: SparkSession, name: str) -> list[str]:
     """The parts of a name as Spark reads it: `db.t`, `` `my table` ``."""
     parts = _state(spark).sqlParser().parseMultipartIdentifier(name)
     return [str(parts.apply(i)) for i in range(parts.size())]
 
 
-def entry_of(spark: SparkSession, parts: Sequence[str]) -> Entry | None:
+def lookup_table(spark: SparkSession, parts: Sequence[str]) -> CatalogTable | None:
     """The table that a name means, if it is one of ours; None for views, other formats and other catalogs."""
     found = _metadata(spark, parts)
     if found is None or not is_format(found.provider()):
         return None
     comment = found.comment()
-    return Entry(quoted(parts), uri_text(spark, found.location()), comment.get() if comment.isDefined() else None)
+    return CatalogTable(
+        quote_name(parts), location_text(spark, found.location()), comment.get() if comment.isDefined() else None
+    )
 
 
 def is_format(provider: Java) -> bool:
@@ -56,23 +58,23 @@ def is_format(provider: Java) -> bool:
     return bool(provider.isDefined() and is_our_format(str(provider.get())))
 
 
-def known(spark: SparkSession, parts: Sequence[str]) -> bool:
+def table_exists(spark: SparkSession, parts: Sequence[str]) -> bool:
     """Whether the session's catalog has a table or view of this name, ours or not."""
     return _metadata(spark, parts) is not None
 
 
-def brought_up_to_date(
+def refresh_columns(
     spark: SparkSession, parts: Sequence[str], options: Mapping[str, str] | None = None
-) -> Entry | None:
-    """The same as `entry_of`; the catalog then has the columns that the table has, whoever added them.
+) -> CatalogTable | None:
+    """The same as `lookup_table`; the catalog then has the columns that the table has, whoever added them.
 
     The table is read with the settings of the session and of `options`, those of whoever names it.
     """
-    entry, found = entry_of(spark, parts), _metadata(spark, parts)
+    entry, found = lookup_table(spark, parts), _metadata(spark, parts)
     if entry is None or found is None:
         return None
     try:
-        columns = columns_at(spark, entry.location, options or {})
+        columns = read_columns(spark, entry.location, options or {})
     except TableNotFoundError:
         return entry  # the first write creates it, and a read says that there is nothing
     before = _columns_in(found)
@@ -86,7 +88,7 @@ def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapp
     """Makes the catalog, which keeps comments, say this of columns; None removes a comment."""
     if not comments:
         return
-    brought_up_to_date(spark, parts)
+    refresh_columns(spark, parts)
     found = _metadata(spark, parts)
     if found is None:
         raise ConfigError(
@@ -98,36 +100,38 @@ def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapp
     _learn(spark, found, _commented(columns, {**_comments(columns), **comments}))
 
 
-def columns_at(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
+def read_columns(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
     """The columns that a table has now."""
     asked = Asked.of(in_session(spark, {**options, "path": location}))
     return spark_schema(asked.log().snapshot().metadata.arrow_schema())
 
 
-def register(spark: SparkSession, parts: Sequence[str], location: str | None, columns: StructType) -> Entry:
+def register_table(
+    spark: SparkSession, parts: Sequence[str], location: str | None, columns: StructType
+) -> CatalogTable:
     """Makes the catalog know a table: the one that is at a location, or a new one where the catalog wants it.
 
     Without columns Spark would ask for them in a process that knows nothing of the session, its credentials least of all.
     """
-    whole = with_database(spark, parts)
-    spark.catalog.createTable(quoted(whole), path=location, source=FORMAT, schema=columns)
-    entry = entry_of(spark, whole)
+    whole = qualify(spark, parts)
+    spark.catalog.createTable(quote_name(whole), path=location, source=FORMAT, schema=columns)
+    entry = lookup_table(spark, whole)
     if entry is None:
         raise AssertionError("the catalog has it now")
     return entry
 
 
-def with_database(spark: SparkSession, parts: Sequence[str]) -> list[str]:
+def qualify(spark: SparkSession, parts: Sequence[str]) -> list[str]:
     """A name that can only be a table's: temporary views, which may have the same name, are in no database."""
     return list(parts) if len(parts) > 1 else [spark.catalog.currentDatabase(), *parts]
 
 
-def forget(spark: Any, entry: Entry) -> None:
+def drop_from_catalog(spark: Any, entry: CatalogTable) -> None:
     """Takes a table out of the catalog; its files go with it if the catalog has chosen their place."""
     spark._jsparkSession.sql(f"DROP TABLE IF EXISTS {entry.name}")  # noqa: SLF001
 
 
-def settled(frame: DataFrame) -> DataFrame:
+def resolve_relations(frame: DataFrame) -> DataFrame:
     """The same frame; its relations, in subqueries too, have a path and a version, as those of `spark.read.load` have.
 
     A table that is named several times is seen at one version.
@@ -141,7 +145,7 @@ def settled(frame: DataFrame) -> DataFrame:
     return frame_over(plan.transformWithSubqueries(replacing(pairs, spark)), spark)
 
 
-def view_of_relation(spark: SparkSession, parts: Sequence[str]) -> Java | None:
+def relation_of_view(spark: SparkSession, parts: Sequence[str]) -> Java | None:
     """The relation of ours that a temporary view of this name shows as it is; None for other names and views."""
     catalog = _state(spark).catalog()
     match list(parts):
@@ -155,7 +159,7 @@ def view_of_relation(spark: SparkSession, parts: Sequence[str]) -> Java | None:
     while plan is not None and kind(plan) in {"View", "SubqueryAlias"}:
         plan = plan.child()
     if plan is not None and kind(plan) == "V2TableReference":  # what a view keeps of a table of the catalog
-        return plan if entry_of(spark, _parts_of_identifier(plan.identifier())) is not None else None
+        return plan if lookup_table(spark, _parts_of_identifier(plan.identifier())) is not None else None
     return plan if plan is not None and is_ours(plan) else None
 
 
@@ -163,10 +167,10 @@ def _parts_of_identifier(identifier: Java) -> list[str]:
     return [_SESSION_CATALOG, *identifier.namespace(), identifier.name()]
 
 
-def quoted(parts: Sequence[str]) -> str:
+def quote_name(parts: Sequence[str]) -> str:
     """A name in SQL.
 
-    >>> quoted(["db", "my`table"])
+    >>> quote_name(["db", "my`table"])
     '`db`.`my``table`'
     """
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
@@ -186,7 +190,7 @@ def _keys(options: Mapping[str, str]) -> set[str]:
 
 def _location_of(spark: SparkSession, identifier: Java) -> str:
     parts = _parts_of_identifier(identifier)
-    entry = entry_of(spark, parts)
+    entry = lookup_table(spark, parts)
     if entry is None:
         name = ".".join(parts[1:])
         raise ConfigError(
@@ -209,7 +213,7 @@ def _metadata(spark: SparkSession, parts: Sequence[str]) -> Java | None:
             pass
         case _:
             return None
-    identifier = state.sqlParser().parseTableIdentifier(quoted(parts[-2:] if len(parts) == longest else parts))
+    identifier = state.sqlParser().parseTableIdentifier(quote_name(parts[-2:] if len(parts) == longest else parts))
     return catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
 
 
@@ -240,7 +244,7 @@ def _java_schema(spark: Any, schema: StructType) -> Java:
     return jvm_of(spark).org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
 
-def uri_text(spark: Any, uri: Java) -> str:
+def location_text(spark: Any, uri: Java) -> str:
     """A location as our stores read it: escaped as a URI on local disk, plain elsewhere."""
     if uri.getScheme() == "file":
         return str(uri.toString())

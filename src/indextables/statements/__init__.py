@@ -1,6 +1,6 @@
 """SQL statements as text: what is ours in them, found by tokens; the rest is left to Spark as it was written."""
 
-from indextables.statements.command_parser import recognised, rewritten
+from indextables.statements.command_parser import parse_command, rewrite_statement
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
@@ -39,6 +39,6 @@ __all__ = [
     "TableName",
     "TablePath",
     "WidenColumn",
-    "recognised",
-    "rewritten",
+    "parse_command",
+    "rewrite_statement",
 ]

@@ -17,24 +17,24 @@ _SOURCE = "INDEXTABLES"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a command says of its table: the tokens of each clause, without the words that it begins with."""
+class Clauses:
+    """The table of a command and its clauses: the tokens of each clause, without the words that it begins with."""
 
     text: str
     table: Table
-    clauses: Mapping[str, Tokens]
+    found: Mapping[str, Tokens]
     starts: Mapping[str, int]
 
     def flag(self, clause: str) -> bool:
         """Whether a clause is there that consists of its own words."""
-        tokens = self.clauses.get(clause)
+        tokens = self.found.get(clause)
         if tokens:
             raise self.invalid(f"nothing is expected after {clause} but other clauses", tokens[0].start)
         return tokens is not None
 
     def value(self, clause: str, parse: Callable[[str], _T]) -> _T | None:
         """What a clause says, in quotes or not, as `parse` reads it; a ValueError tells what it expects."""
-        tokens = self.clauses.get(clause)
+        tokens = self.found.get(clause)
         if tokens is None:
             return None
         start = self._first(clause, tokens).start
@@ -45,12 +45,12 @@ class Said:
 
     def condition(self, clause: str) -> str | None:
         """A condition as it is written."""
-        tokens = self.clauses.get(clause)
+        tokens = self.found.get(clause)
         return None if tokens is None else self.written([self._first(clause, tokens), *tokens])
 
     def terms(self, clause: str) -> str | None:
         """What stands between the parentheses after a clause, as it is written."""
-        tokens = self.clauses.get(clause)
+        tokens = self.found.get(clause)
         if tokens is None:
             return None
         kinds = [token.token_type for token in tokens]
@@ -62,7 +62,7 @@ class Said:
         """The columns between the parentheses after a clause; none without it."""
         if self.terms(clause) is None:
             return ()
-        inner = self.clauses[clause][1:-1]
+        inner = self.found[clause][1:-1]
         commas = all((t.token_type == TokenType.COMMA) == (place % 2 == 1) for place, t in enumerate(inner))
         names = inner[::2]
         if len(inner) % 2 == 0 or not commas or not all(is_name(token) for token in names):
@@ -73,7 +73,7 @@ class Said:
 
     def column(self, clause: str, *between: str) -> tuple[str, str]:
         """The name of a column and, after the words between, its type."""
-        tokens = self.clauses[clause]
+        tokens = self.found[clause]
         words, first = [word(token) for token in tokens], 1 + len(between)
         if len(tokens) <= first or not is_name(tokens[0]) or words[1:first] != list(between):
             expected = " ".join(["a column", *between, "type"])
@@ -92,7 +92,7 @@ class Said:
         return tokens[0]
 
 
-def said(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> Said:
+def parse_clauses(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> Clauses:
     """The table that is named at a place, and the clauses after it, which are among those given."""
     table, after = _table(text, tokens, place, clauses)
     found: dict[str, Tokens] = {}
@@ -106,7 +106,7 @@ def said(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> 
             raise invalid(text, f"{clause} is there already", tokens[after].start)
         after = _end(tokens, begin, clauses)
         found[clause], starts[clause] = tokens[begin:after], end_of(tokens[begin - 1])
-    return Said(text, table, found, starts)
+    return Clauses(text, table, found, starts)
 
 
 def invalid(text: str, reason: str, position: int) -> StatementError:

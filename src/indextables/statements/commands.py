@@ -1,12 +1,12 @@
 """Commands of our own, which Spark's parser does not know: docs/sql.md lists them.
 
-A command is known by its first words; from there on it is ours, and what is wrong in it is said here.
+A command is known by its first words; from there on it is ours, and what is wrong in it is reported here.
 """
 
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.config import duration, size
-from indextables.statements.clauses import invalid, said
+from indextables.statements.clauses import invalid, parse_clauses
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
@@ -32,7 +32,7 @@ _MERGE = (
 _ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN")
 
 
-def recognised(text: str) -> Command | None:  # noqa: PLR0911 - one line per command
+def parse_command(text: str) -> Command | None:  # noqa: PLR0911 - one line per command
     tokens = tokens_of(text)
     if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
@@ -46,10 +46,10 @@ def recognised(text: str) -> Command | None:  # noqa: PLR0911 - one line per com
         case ["ALTER", ours, *_] if ours in _OURS:
             return _alter(text, tokens)
         case ["PREWARM", ours, "CACHE", *_] if ours in _OURS:
-            heard = said(text, tokens, 3, ["WHERE"])
-            return Prewarm(table=heard.table, where=heard.condition("WHERE"))
+            clauses = parse_clauses(text, tokens, 3, ["WHERE"])
+            return Prewarm(table=clauses.table, where=clauses.condition("WHERE"))
         case ["CHECKPOINT", ours, *_] if ours in _OURS:
-            return Checkpoint(said(text, tokens, 2).table)
+            return Checkpoint(parse_clauses(text, tokens, 2).table)
         case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS:  # DESCRIBE of a table of this name has no path
             return _describe(text, tokens, words)
         case _:
@@ -61,51 +61,51 @@ def _describe(text: str, tokens: Tokens, words: list[str]) -> Describe:
     if subject is None:
         expected = ", ".join(name for name in _SUBJECTS if name)
         raise invalid(text, f"expected is one of {expected}, or the path", tokens[2].start)
-    return Describe(said(text, tokens, 2 + len(words)).table, subject)
+    return Describe(parse_clauses(text, tokens, 2 + len(words)).table, subject)
 
 
 def _merge(text: str, tokens: Tokens) -> MergeSplits:
-    heard = said(text, tokens, 2, _MERGE)
+    clauses = parse_clauses(text, tokens, 2, _MERGE)
     return MergeSplits(
-        table=heard.table,
-        where=heard.condition("WHERE"),
-        target_size=heard.value("TARGET SIZE", size),
-        max_dest_splits=heard.value("MAX DEST SPLITS", _count),
-        max_source_splits_per_merge=heard.value("MAX SOURCE SPLITS PER MERGE", _count),
-        cluster_by=heard.names("CLUSTER BY"),
-        rewrite_layout=heard.flag("REWRITE LAYOUT"),
-        coalesce=heard.flag("COALESCE"),
-        dry_run=heard.flag("DRY RUN"),
+        table=clauses.table,
+        where=clauses.condition("WHERE"),
+        target_size=clauses.value("TARGET SIZE", size),
+        max_dest_splits=clauses.value("MAX DEST SPLITS", _count),
+        max_source_splits_per_merge=clauses.value("MAX SOURCE SPLITS PER MERGE", _count),
+        cluster_by=clauses.names("CLUSTER BY"),
+        rewrite_layout=clauses.flag("REWRITE LAYOUT"),
+        coalesce=clauses.flag("COALESCE"),
+        dry_run=clauses.flag("DRY RUN"),
     )
 
 
 def _drop(text: str, tokens: Tokens) -> DropPartitions:
-    heard = said(text, tokens, 4, ["WHERE", "DRY RUN"])
-    where = heard.condition("WHERE")
+    clauses = parse_clauses(text, tokens, 4, ["WHERE", "DRY RUN"])
+    where = clauses.condition("WHERE")
     if where is None:
         raise invalid(text, "WHERE, with the partitions that go, is expected; WHERE TRUE is all", end_of(tokens[-1]))
-    return DropPartitions(table=heard.table, where=where, dry_run=heard.flag("DRY RUN"))
+    return DropPartitions(table=clauses.table, where=where, dry_run=clauses.flag("DRY RUN"))
 
 
 def _purge(text: str, tokens: Tokens) -> Purge:
-    heard = said(text, tokens, 2, ["OLDER THAN", "FORCE", "DRY RUN"])
+    clauses = parse_clauses(text, tokens, 2, ["OLDER THAN", "FORCE", "DRY RUN"])
     return Purge(
-        table=heard.table,
-        older_than=heard.value("OLDER THAN", duration),
-        force=heard.flag("FORCE"),
-        dry_run=heard.flag("DRY RUN"),
+        table=clauses.table,
+        older_than=clauses.value("OLDER THAN", duration),
+        force=clauses.flag("FORCE"),
+        dry_run=clauses.flag("DRY RUN"),
     )
 
 
 def _alter(text: str, tokens: Tokens) -> Alteration:
-    heard = said(text, tokens, 2, _ALTER)
-    if len(heard.clauses) != 1:
+    clauses = parse_clauses(text, tokens, 2, _ALTER)
+    if len(clauses.found) != 1:
         raise invalid(text, f"one of {', '.join(_ALTER)} is expected after the table", end_of(tokens[-1]))
-    if (layout := heard.terms("PARTITION BY")) is not None:
-        return EvolveLayout(heard.table, layout)
-    if "ADD COLUMN" in heard.clauses:
-        return AddColumn(heard.table, *heard.column("ADD COLUMN"))
-    return WidenColumn(heard.table, *heard.column("WIDEN COLUMN", "TO"))
+    if (layout := clauses.terms("PARTITION BY")) is not None:
+        return EvolveLayout(clauses.table, layout)
+    if "ADD COLUMN" in clauses.found:
+        return AddColumn(clauses.table, *clauses.column("ADD COLUMN"))
+    return WidenColumn(clauses.table, *clauses.column("WIDEN COLUMN", "TO"))
 
 
 def _count(text: str) -> int:

@@ -27,7 +27,7 @@ _NEVER_A_COLUMN = frozenset(
 )
 
 
-def rewritten(text: str, prefix: str) -> Statement:
+def rewrite_statement(text: str, prefix: str) -> Statement:
     return _Rewriting(text, prefix, tokens_of(text)).statement()
 
 

@@ -13,7 +13,7 @@ from indextables.log import Snapshot
 from indextables.predicate import read, to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import Question
-from indextables.spark.api.registration import make_ready
+from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalyst.java import frame_over
 from indextables.spark.catalyst.relation import made
 from indextables.spark.source.batch_reader import refuse_other_columns
@@ -85,7 +85,7 @@ class TableFrameReader(DataFrameReader):
 
 def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
     """A frame over the table that the options name, in the session's ways."""
-    make_ready(spark)
+    ensure_registered(spark)
     return frame_at(spark, *decided(spark, options), schema)
 
 

@@ -17,17 +17,17 @@ from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError, TableExistsError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
-from indextables.spark.api.registration import make_ready
+from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import (
-    Entry,
-    brought_up_to_date,
-    columns_at,
-    entry_of,
-    forget,
-    known,
-    parts_of,
-    register,
-    with_database,
+    CatalogTable,
+    drop_from_catalog,
+    lookup_table,
+    parse_name,
+    qualify,
+    read_columns,
+    refresh_columns,
+    register_table,
+    table_exists,
 )
 from indextables.spark.source.options import (
     ARRANGED,
@@ -46,7 +46,7 @@ from indextables.spark.source.options import (
     settings_of,
 )
 from indextables.spark.source.spark_types import arrow_schema
-from indextables.spark.statements.insert import insert_of_frame
+from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.repartition import arranged
 from indextables.spark.write.replace_where_copies import copied_by_executors
 from indextables.storage.location import Location
@@ -162,8 +162,8 @@ class TableWriter(DataFrameWriter):
         stays one, whatever the session's default is.
         """
         self._told(format, mode, partitionBy, options)
-        parts = with_database(self._spark, parts_of(self._spark, name))
-        if self._source is None and entry_of(self._spark, parts) is not None:
+        parts = qualify(self._spark, parse_name(self._spark, name))
+        if self._source is None and lookup_table(self._spark, parts) is not None:
             self.format(FORMAT)
         if not self._ours:
             self._forward_layout()
@@ -173,20 +173,20 @@ class TableWriter(DataFrameWriter):
         self._save_named(parts, _mode_named(self._mode))
 
     def _save_named(self, parts: Sequence[str], mode: Mode) -> None:
-        entry = entry_of(self._spark, parts)
-        if entry is None and known(self._spark, parts):
+        entry = lookup_table(self._spark, parts)
+        if entry is None and table_exists(self._spark, parts):
             _refuse_other_format(parts)
         if entry is not None:
             self._save_again(entry, mode)
-            brought_up_to_date(self._spark, parts, self._given)
+            refresh_columns(self._spark, parts, self._given)
         elif "path" in self._given:
             self._write(mode)
             path = path_in(self._given)
-            register(self._spark, parts, path, columns_at(self._spark, path, self._given))
+            register_table(self._spark, parts, path, read_columns(self._spark, path, self._given))
         else:
             self._save_managed(parts, mode)
 
-    def _save_again(self, entry: Entry, mode: Mode) -> None:
+    def _save_again(self, entry: CatalogTable, mode: Mode) -> None:
         """To a table that the catalog knows."""
         if mode is Mode.ERROR:
             raise TableExistsError(
@@ -205,23 +205,23 @@ class TableWriter(DataFrameWriter):
 
     def _save_managed(self, parts: Sequence[str], mode: Mode) -> None:
         """To a new table where the catalog wants it; the catalog wants to know first, and forgets it if the write fails."""
-        entry = register(self._spark, parts, None, self._df.schema)
+        entry = register_table(self._spark, parts, None, self._df.schema)
         try:
             self.option("path", entry.location)
             self._write(mode)
         except BaseException:
-            forget(self._spark, entry)
+            drop_from_catalog(self._spark, entry)
             raise
 
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803, FBT001 - Spark's
         """Writes to a table of the catalog, by the positions of columns."""
-        entry = brought_up_to_date(self._spark, parts_of(self._spark, tableName), self._given)
+        entry = refresh_columns(self._spark, parse_name(self._spark, tableName), self._given)
         if entry is None:
             self._forward_layout()
             super().insertInto(tableName, overwrite)
             return
         replaces = self._mode.lower() == "overwrite" if overwrite is None else overwrite
-        insert = insert_of_frame(self._df, entry, overwrite=replaces)
+        insert = insert_by_position(self._df, entry, overwrite=replaces)
         writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**{**self._given, **insert.options})
         writer.partitionBy(*self._columns).clusterBy(*self._clustered).save()
 
@@ -233,7 +233,7 @@ class TableWriter(DataFrameWriter):
             self.format(source)
 
     def _write(self, mode: Mode) -> None:
-        make_ready(self._spark)
+        ensure_registered(self._spark)
         path = path_in(self._given)
         settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():

@@ -9,10 +9,18 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 
 from indextables.errors import ConfigError
 from indextables.spark.api.dataframe_writer import TableWriter, partition_term
-from indextables.spark.catalog import Entry, brought_up_to_date, entry_of, known, parts_of, quoted, with_database
+from indextables.spark.catalog import (
+    CatalogTable,
+    lookup_table,
+    parse_name,
+    qualify,
+    quote_name,
+    refresh_columns,
+    table_exists,
+)
 from indextables.spark.prepared import prepared
 from indextables.spark.source.options import FORMAT, is_default, is_our_format
-from indextables.spark.statements.insert import condition_text
+from indextables.spark.statements.insert import replace_where_text
 from indextables.table import IndexTable
 
 _EVERYTHING = "TRUE"
@@ -23,7 +31,7 @@ class TableWriterV2(DataFrameWriterV2):
 
     def __init__(self, df: DataFrame, table: str) -> None:
         super().__init__(df, table)
-        self._parts = parts_of(self._spark, table)
+        self._parts = parse_name(self._spark, table)
         self._calls: list[Callable[[], Any]] = []
         self._provider: str | None = None
         self._given: dict[str, Any] = {}
@@ -65,7 +73,7 @@ class TableWriterV2(DataFrameWriterV2):
             super().create()
 
     def createOrReplace(self) -> None:  # noqa: N802
-        if self._creates_ours and not known(self._spark, self._parts):
+        if self._creates_ours and not table_exists(self._spark, self._parts):
             self._save("errorifexists", {})
         elif self._creates_ours or self._entry() is not None:
             raise self._no_replacement("createOrReplace")
@@ -95,7 +103,7 @@ class TableWriterV2(DataFrameWriterV2):
         session: Any = self._spark._jsparkSession  # noqa: SLF001
         column = F.col(condition) if isinstance(condition, str) else condition
         options = {**self._given, "path": entry.location}
-        text = condition_text(self._spark, session.expression(column._jc), options, alias=self._parts[-1])  # noqa: SLF001
+        text = replace_where_text(self._spark, session.expression(column._jc), options, alias=self._parts[-1])  # noqa: SLF001
         is_all = text == _EVERYTHING and not IndexTable.open(entry.location).layout.fields
         self._save("overwrite", {"partitionOverwriteMode": "static"} if is_all else {"replaceWhere": text})
 
@@ -110,16 +118,16 @@ class TableWriterV2(DataFrameWriterV2):
     def _creates_ours(self) -> bool:
         return is_default(self._spark) if self._provider is None else is_our_format(self._provider)
 
-    def _entry(self) -> Entry | None:
+    def _entry(self) -> CatalogTable | None:
         """The table, if it is there and ours."""
-        if entry_of(self._spark, self._parts) is None:
+        if lookup_table(self._spark, self._parts) is None:
             return None
-        return brought_up_to_date(self._spark, self._parts, {key: str(value) for key, value in self._given.items()})
+        return refresh_columns(self._spark, self._parts, {key: str(value) for key, value in self._given.items()})
 
     def _save(self, mode: str, options: dict[str, str]) -> None:
         writer = TableWriter(prepared(self._df)).format(FORMAT).mode(mode).options(**self._given).options(**options)
         writer.partitionBy(*self._terms).clusterBy(*self._clustered).with_properties(self._properties)
-        writer.saveAsTable(quoted(with_database(self._spark, self._parts)))
+        writer.saveAsTable(quote_name(qualify(self._spark, self._parts)))
 
     def _later(self, call: Callable[[], Any]) -> "TableWriterV2":
         self._calls.append(call)

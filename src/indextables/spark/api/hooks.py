@@ -17,8 +17,8 @@ from pyspark.sql.readwriter import DataFrameReader
 from indextables.spark.absorb import absorbed, searched
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.api.dataframe_reader import TableFrameReader
-from indextables.spark.api.registration import make_ready
-from indextables.spark.catalog import brought_up_to_date, parts_of, settled
+from indextables.spark.api.registration import ensure_registered
+from indextables.spark.catalog import parse_name, refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import told_if_gone
 from indextables.spark.prepared import is_over_tables, prepared
 from indextables.spark.source.options import FORMAT
@@ -104,13 +104,13 @@ def _filter(original: Callable[..., DataFrame], frame: DataFrame, condition: Any
 def _table(original: Callable[..., DataFrame], asked: Any, *args: Any, **options: Any) -> DataFrame:
     """`spark.table` and `spark.read.table`."""
     spark = asked if isinstance(asked, SparkSession) else asked._spark  # noqa: SLF001 - the reader's session
-    make_ready(spark)
+    ensure_registered(spark)
     name = str(next(iter((*args, *options.values())), ""))
-    parts = parts_of(spark, name)
-    entry = brought_up_to_date(spark, parts, asked.given if isinstance(asked, TableFrameReader) else None)
+    parts = parse_name(spark, name)
+    entry = refresh_columns(spark, parts, asked.given if isinstance(asked, TableFrameReader) else None)
     if entry is not None and isinstance(asked, TableFrameReader) and asked.is_of_the_past:
         return asked.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
-    return searched(settled(original(asked, *args, **options)))
+    return searched(resolve_relations(original(asked, *args, **options)))
 
 
 def _searched(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, **options: Any) -> DataFrame:

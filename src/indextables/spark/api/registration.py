@@ -19,7 +19,7 @@ _ACCOUNT_KEYS = "(?i)account[._-]?key"
 _CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
 
 
-def make_ready(spark: Any) -> None:
+def ensure_registered(spark: Any) -> None:
     """Registers what this session does not know yet. Safe from any thread, and cheap where there is nothing to do.
 
     Spark's own `spark.dataSource.register` looks a name up in the session that is active, which may be another one.
@@ -33,11 +33,11 @@ def make_ready(spark: Any) -> None:
         if not known.dataSourceExists(FORMAT):
             known.registerDataSource(FORMAT, _source(spark, IndexTablesDataSource))
         register_functions(spark)
-        configure(spark)
+        configure_session(spark)
         known.registerDataSource(PROVIDER, _source(spark, ProviderDataSource))  # the last: from here on all is known
 
 
-def configure(spark: Any) -> None:
+def configure_session(spark: Any) -> None:
     """Sets what a session needs of Spark's own settings, also where somebody has taken it back."""
     _hide_account_keys(spark)
     _check_shuffles(spark)

@@ -9,7 +9,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from indextables.spark.api.dataframe_writer import TableWriter
 from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
 from indextables.spark.api.hooks import install
-from indextables.spark.api.registration import LOCK, configure, make_ready
+from indextables.spark.api.registration import LOCK, configure_session, ensure_registered
 from indextables.spark.prepared import prepared
 from indextables.spark.source.data_source import IndexTablesDataSource
 
@@ -22,8 +22,8 @@ def enable(spark: SparkSession) -> SparkSession:
     modes append and overwrite, and settings as options.
     """
     if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
-        make_ready(spark)
-        configure(spark)
+        ensure_registered(spark)
+        configure_session(spark)
         with LOCK:
             install()
             setattr(ClassicDataFrame, "write", property(_writer))  # noqa: B010 - a property of Spark's own class

@@ -14,13 +14,13 @@ from pyspark.sql.types import StructField, StructType
 from indextables.config import property_key
 from indextables.errors import SchemaError, UnsupportedStatementError
 from indextables.schema import column_named, normalize
-from indextables.spark.catalog import Entry, brought_up_to_date, comment_on_columns
+from indextables.spark.catalog import CatalogTable, comment_on_columns, refresh_columns
 from indextables.spark.catalyst.java import Java, frame_over, kind, name_parts, pairs, plan_of, sequence
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.relation import options_of, relations_in
 from indextables.spark.source.options import FORMAT, VIEW, settings_of
 from indextables.spark.source.spark_types import arrow_schema, data_type
-from indextables.spark.statements.insert import literal
+from indextables.spark.statements.insert import quote_string
 from indextables.table import IndexTable
 
 _ROWS = (
@@ -78,7 +78,7 @@ _OF_THE_CATALOG = {"CommentOnTable"}
 _PLAIN = re.compile(r"\w+(\.\w+)*")
 
 
-def about_a_table(spark: Any, plan: Java) -> DataFrame | None:
+def run_table_statement(spark: Any, plan: Java) -> DataFrame | None:
     """The answer to a parsed statement that changes or describes a table of ours; None for every other statement."""
     plan = plan.child() if kind(plan) == "UnresolvedWith" else plan
     target = _target(plan)
@@ -109,16 +109,16 @@ def _target(plan: Java) -> Java | None:
     return first if by_name or (kind(plan) in _OF_RELATIONS and kind(first) == "UnresolvedRelation") else None
 
 
-def _named(spark: Any, parts: list[str]) -> Entry | None:
+def _named(spark: Any, parts: list[str]) -> CatalogTable | None:
     """The table of ours that a name means: one of the catalog, or a path that stands as a view in the statement."""
     if len(parts) == 1 and parts[0].startswith(VIEW):
         (relation,) = relations_in(plan_of(spark.table(parts[0])))
         path = next(value for key, value in options_of(relation).items() if key.lower() == "path")
-        return Entry(f"indextables.`{path}`", path)
-    return brought_up_to_date(spark, parts)
+        return CatalogTable(f"indextables.`{path}`", path)
+    return refresh_columns(spark, parts)
 
 
-def _add_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> None:
+def _add_columns(spark: Any, plan: Java, table: IndexTable, entry: CatalogTable) -> None:
     columns = sequence(plan.columnsToAdd())
     for column in columns:
         _refuse_attributes_of_new(column, entry)
@@ -130,7 +130,7 @@ def _add_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> Non
     )
 
 
-def _refuse_attributes_of_new(column: Java, entry: Entry) -> None:
+def _refuse_attributes_of_new(column: Java, entry: CatalogTable) -> None:
     statement = "ALTER TABLE ... ADD COLUMN with"
     if column.path().isDefined():
         _refuse_nested([*sequence(column.path().get().name()), column.colName()])
@@ -142,7 +142,7 @@ def _refuse_attributes_of_new(column: Java, entry: Entry) -> None:
         raise _unsupported(f"{statement} DEFAULT", entry, "a new column is null in the rows that are there")
 
 
-def _alter_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> None:
+def _alter_columns(spark: Any, plan: Java, table: IndexTable, entry: CatalogTable) -> None:
     specs: dict[str, Java] = {}
     for spec in sequence(plan.specs()):
         first, *rest = sequence(spec.column().name())
@@ -162,7 +162,7 @@ def _alter_columns(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> N
     comment_on_columns(spark, name_parts(plan.table()), said)
 
 
-def _refuse_attributes(spec: Java, entry: Entry, *, nullable: bool) -> None:
+def _refuse_attributes(spec: Java, entry: CatalogTable, *, nullable: bool) -> None:
     statement = "ALTER TABLE ... ALTER COLUMN with"
     if spec.newPosition().isDefined():
         raise _unsupported(
@@ -183,7 +183,7 @@ def _text(option: Java) -> str | None:
     return str(option.get()) if option.isDefined() else None
 
 
-def _set_properties(_: Any, plan: Java, table: IndexTable, entry: Entry) -> None:
+def _set_properties(_: Any, plan: Java, table: IndexTable, entry: CatalogTable) -> None:
     properties = {str(key): str(value) for key, value in pairs(plan.properties())}
     if "comment" in properties:
         raise _unsupported(
@@ -192,11 +192,11 @@ def _set_properties(_: Any, plan: Java, table: IndexTable, entry: Entry) -> None
     table.set_properties(properties)
 
 
-def _unset_properties(_: Any, plan: Java, table: IndexTable, __: Entry) -> None:
+def _unset_properties(_: Any, plan: Java, table: IndexTable, __: CatalogTable) -> None:
     table.unset_properties(*map(str, sequence(plan.propertyKeys())), missing_ok=bool(plan.ifExists()))
 
 
-def _show_properties(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> DataFrame:
+def _show_properties(spark: Any, plan: Java, table: IndexTable, entry: CatalogTable) -> DataFrame:
     found, key = table.properties, _text(plan.propertyKey())
     if key is not None:
         absent = f"Table {entry.name} does not have property: {key}"
@@ -210,7 +210,7 @@ def _show_properties(spark: Any, plan: Java, table: IndexTable, entry: Entry) ->
     )
 
 
-def _describe(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> DataFrame:
+def _describe(spark: Any, plan: Java, table: IndexTable, entry: CatalogTable) -> DataFrame:
     """DESCRIBE EXTENDED: what Spark says of a table, and what a Python data source cannot tell it."""
     described = frame_over(plan, spark)
     properties = ",".join(f"{key}={value}" for key, value in sorted(table.properties.items()))
@@ -225,15 +225,15 @@ def _describe(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> DataFr
     return described.sparkSession.createDataFrame([*rows, *told], described.schema)
 
 
-def _show_create(spark: Any, plan: Java, table: IndexTable, entry: Entry) -> DataFrame:
+def _show_create(spark: Any, plan: Java, table: IndexTable, entry: CatalogTable) -> DataFrame:
     """SHOW CREATE TABLE: Spark's columns, and the clauses that it leaves out for a Python data source."""
     shown = frame_over(plan, spark)
     layout = f"PARTITIONED BY ({table.layout})\n" if table.layout.fields else ""
-    statement = f"{shown.collect()[0][0]}USING {FORMAT}\n{layout}LOCATION {literal(entry.location)}\n"
+    statement = f"{shown.collect()[0][0]}USING {FORMAT}\n{layout}LOCATION {quote_string(entry.location)}\n"
     return shown.sparkSession.createDataFrame([(statement,)], shown.schema)
 
 
-def _unsupported(statement: str, entry: Entry, instead: str) -> UnsupportedStatementError:
+def _unsupported(statement: str, entry: CatalogTable, instead: str) -> UnsupportedStatementError:
     plain = entry.name.replace("`", "")  # in backquotes, a name alone is a path to our own commands
     hint = instead.format(name=plain if _PLAIN.fullmatch(plain) else entry.name, location=entry.location)
     return UnsupportedStatementError(
@@ -243,7 +243,7 @@ def _unsupported(statement: str, entry: Entry, instead: str) -> UnsupportedState
     )
 
 
-_Doing: TypeAlias = Callable[[Any, Java, IndexTable, Entry], DataFrame | None]
+_Doing: TypeAlias = Callable[[Any, Java, IndexTable, CatalogTable], DataFrame | None]
 _DONE_HERE: dict[str, _Doing] = {
     "AddColumns": _add_columns,
     "AlterColumns": _alter_columns,

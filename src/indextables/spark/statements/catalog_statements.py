@@ -18,24 +18,24 @@ from indextables.layout import Layout
 from indextables.log import TransactionLog
 from indextables.spark.api.dataframe_writer import TableWriter, partition_term
 from indextables.spark.catalog import (
-    Entry,
-    brought_up_to_date,
-    entry_of,
-    forget,
+    CatalogTable,
+    drop_from_catalog,
     is_format,
-    known,
-    quoted,
-    register,
-    uri_text,
-    view_of_relation,
-    with_database,
+    location_text,
+    lookup_table,
+    qualify,
+    quote_name,
+    refresh_columns,
+    register_table,
+    relation_of_view,
+    table_exists,
 )
 from indextables.spark.catalyst.java import Java, frame_over, kind, name_parts, pairs, sequence
 from indextables.spark.catalyst.relation import options_of
 from indextables.spark.source.options import FORMAT, is_default, settings_in, settings_of
 from indextables.spark.source.spark_types import arrow_schema, data_type, refuse_collation, spark_schema
-from indextables.spark.statements.alter_table import about_a_table
-from indextables.spark.statements.insert import analyzed_insert, literal
+from indextables.spark.statements.alter_table import run_table_statement
+from indextables.spark.statements.insert import analyze_insert, quote_string
 from indextables.spark.statements.insert_query import over_tables, rows_of, with_inside
 from indextables.spark.statements.parameters import bound, formatted
 from indextables.table import IndexTable
@@ -63,7 +63,7 @@ def run(
             return original(spark, text, args)
         if kind(plan) == _SCRIPT:
             _refuse_searches(whole)
-        answered = about_a_table(spark, plan)
+        answered = run_table_statement(spark, plan)
         if answered is not None:
             return answered
         located = _located(spark, whole, plan)
@@ -143,7 +143,9 @@ def _is_into_ours(spark: SparkSession, plan: Java) -> bool:
     target = plan.table()
     if kind(target) != "UnresolvedRelation":
         return False
-    return entry_of(spark, name_parts(target)) is not None or view_of_relation(spark, name_parts(target)) is not None
+    return (
+        lookup_table(spark, name_parts(target)) is not None or relation_of_view(spark, name_parts(target)) is not None
+    )
 
 
 def _is_for_us(spark: SparkSession, plan: Java) -> bool:
@@ -189,14 +191,14 @@ def _settings_of_script(spark: SparkSession) -> dict[str, str]:
 
 def _with_options(text: str, end: int, given: Mapping[str, str]) -> str:
     """The text with options for the table whose name ends there."""
-    written = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in given.items())
+    written = ", ".join(f"{quote_string(key)} = {quote_string(value)}" for key, value in given.items())
     options = _OPTIONS.match(text, end)
     if options:
         return f"{text[: options.end()]}{written}, {text[options.end() :]}"
     return f"{text[:end]} WITH ({written}){text[end:]}"
 
 
-def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
+def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, CatalogTable]]:
     """Where the name of a table of ours ends, and which one it is."""
     for reference in _references(plan):
         if kind(reference) == "RelationTimeTravel":
@@ -207,14 +209,14 @@ def _places(spark: SparkSession, plan: Java) -> Iterator[tuple[int, Entry]]:
         if not options.isdisjoint({"versionasof", "timestampasof"}):
             _refuse_time_travel(spark, reference)
         if "path" not in options and not reference.isStreaming() and reference.origin().stopIndex().isDefined():
-            entry = brought_up_to_date(spark, name_parts(reference), given)
+            entry = refresh_columns(spark, name_parts(reference), given)
             if entry is not None:
                 yield reference.origin().stopIndex().get() + 1, entry
 
 
 def _refuse_time_travel(spark: SparkSession, reference: Java) -> None:
     parts = name_parts(reference)
-    if entry_of(spark, parts) is not None:
+    if lookup_table(spark, parts) is not None:
         name = ".".join(parts)
         raise ConfigError(
             f"Spark's SQL knows no past of tables of Python data sources; make a view of it: "
@@ -243,7 +245,7 @@ def _references(plan: Java) -> Iterator[Java]:
 
 
 def _insert(spark: SparkSession, plan: Java) -> None:
-    insert = analyzed_insert(spark, plan)
+    insert = analyze_insert(spark, plan)
     TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**insert.options).save()
 
 
@@ -253,7 +255,7 @@ def _export(spark: SparkSession, plan: Java) -> None:
     location = storage.locationUri()
     given = {str(key): str(value) for key, value in pairs(storage.properties())}
     if location.isDefined():
-        given["path"] = uri_text(spark, location.get())
+        given["path"] = location_text(spark, location.get())
     TableWriter(rows_of(plan.child(), spark)).format(FORMAT).mode("overwrite").options(**given).save()
 
 
@@ -268,25 +270,25 @@ def _create(spark: SparkSession, plan: Java) -> None:
         raise _refused("a constraint", "check the rows in the query that writes them")
     if plan.tableSpec().external() and not plan.tableSpec().location().isDefined():
         raise _refused("EXTERNAL and no LOCATION", "leave EXTERNAL out, or say where the table is")
-    if plan.ignoreIfExists() and known(spark, parts):
+    if plan.ignoreIfExists() and table_exists(spark, parts):
         return
     if kind(plan) == "CreateTable":
         _declared(spark, plan, parts)
     else:
         writer = TableWriter(rows_of(plan.query(), spark)).format(FORMAT)
         writer.options(**_given(plan)).partitionBy(*_terms(plan)).with_properties(_properties(plan))
-        writer.saveAsTable(quoted(parts))
+        writer.saveAsTable(quote_name(parts))
     _comment_on_table(spark, parts, plan.tableSpec().comment())
 
 
 def _comment_on_table(spark: Any, parts: list[str], comment: Java) -> None:
     if comment.isDefined():
-        name = quoted(with_database(spark, parts))
-        spark._jsparkSession.sql(f"COMMENT ON TABLE {name} IS {literal(comment.get())}")  # noqa: SLF001
+        name = quote_name(qualify(spark, parts))
+        spark._jsparkSession.sql(f"COMMENT ON TABLE {name} IS {quote_string(comment.get())}")  # noqa: SLF001
 
 
 def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
-    """A table with these columns, new or known to be so; or the one that is at the location."""
+    """A table with these columns, new or said to be so; or the one that is at the location."""
     given, columns, session = _given(plan), _columns(plan), canonical(settings_of(spark))
     location = given.pop("path", None)
     if not columns.fields and location is None:
@@ -294,10 +296,10 @@ def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
     if location is not None and (not columns.fields or TransactionLog.open(location, Config.resolve(session)).exists()):
         table = IndexTable.open(location, options=session)
         _refuse_differences(table, columns, _layout(plan), given)
-        register(spark, parts, location, spark_schema(table.schema))
+        register_table(spark, parts, location, spark_schema(table.schema))
         return
     schema = StructType([StructField(c.name, c.dataType, True, c.metadata) for c in columns])
-    entry = register(spark, parts, location, schema)
+    entry = register_table(spark, parts, location, schema)
     try:
         settings = canonical(settings_in(given))
         IndexTable.create(
@@ -308,7 +310,7 @@ def _declared(spark: SparkSession, plan: Java, parts: list[str]) -> None:
             properties={**_properties(plan), **settings},
         )
     except BaseException:
-        forget(spark, entry)
+        drop_from_catalog(spark, entry)
         raise
 
 
@@ -373,7 +375,7 @@ def _terms(plan: Java) -> list[str]:
 def _term(transform: Java) -> str:
     name = str(transform.name())
     if name == "identity":
-        return quoted(transform.references()[0].fieldNames())
+        return quote_name(transform.references()[0].fieldNames())
     return partition_term(str(transform.toString()))
 
 

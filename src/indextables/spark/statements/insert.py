@@ -11,7 +11,7 @@ from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
 from indextables.predicate import CastMode, casts, to_sql
 from indextables.spark.api.dataframe_reader import load
-from indextables.spark.catalog import Entry, quoted, view_of_relation
+from indextables.spark.catalog import CatalogTable, quote_name, relation_of_view
 from indextables.spark.catalyst.expressions import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, name_parts, pairs, plan_of, seq, strings
 from indextables.spark.catalyst.relation import options_of
@@ -29,7 +29,7 @@ class Insert:
     options: Mapping[str, str]
 
 
-def analyzed_insert(spark: Any, plan: Java) -> Insert:
+def analyze_insert(spark: Any, plan: Java) -> Insert:
     """What a parsed INSERT means; its target has a path. Nothing is run."""
     if plan.partitionSpec().size():
         raise _unsupported("PARTITION (...)", "give the partition columns as columns of the query")
@@ -53,18 +53,18 @@ def analyzed_insert(spark: Any, plan: Java) -> Insert:
 
 def _as_strings(rows: DataFrame) -> DataFrame:
     """The rows for the columns of a table, which are STRING even where the query has CHAR(n)."""
-    chars = {field.name: F.col(quoted([field.name])).cast("string") for field in rows.schema if is_char(field)}
+    chars = {field.name: F.col(quote_name([field.name])).cast("string") for field in rows.schema if is_char(field)}
     return rows.withColumns(chars) if chars else rows
 
 
-def insert_of_frame(frame: DataFrame, entry: Entry, *, overwrite: bool) -> Insert:
+def insert_by_position(frame: DataFrame, entry: CatalogTable, *, overwrite: bool) -> Insert:
     """The rows of a frame, by the positions of its columns, as `insertInto` takes them."""
     spark: Any = frame.sparkSession
     verb = "OVERWRITE" if overwrite else "INTO"
-    text = f"INSERT {verb} {entry.name} WITH ('path' = {literal(entry.location)}) SELECT 1"
+    text = f"INSERT {verb} {entry.name} WITH ('path' = {quote_string(entry.location)}) SELECT 1"
     parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
     rows = seq([frame._jdf.queryExecution().analyzed()], spark)  # noqa: SLF001
-    return analyzed_insert(spark, parsed.withNewChildren(rows))
+    return analyze_insert(spark, parsed.withNewChildren(rows))
 
 
 def _options_of_path(spark: Any, target: Java) -> dict[str, str] | None:
@@ -73,7 +73,7 @@ def _options_of_path(spark: Any, target: Java) -> dict[str, str] | None:
     A view that a user made shows one version of a table, maybe an old one, and is no place to write to.
     """
     name = name_parts(target)
-    shown = view_of_relation(spark, name)
+    shown = relation_of_view(spark, name)
     if shown is None:
         return None
     path = path_in(options_of(shown))
@@ -90,10 +90,10 @@ def _replaced(spark: Any, plan: Java, options: Mapping[str, str]) -> str | None:
     if kind(criteria) != "InsertReplaceWhere":
         raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
     name = name_parts(target)[-1]
-    return condition_text(spark, criteria.cond(), options, alias=name)
+    return replace_where_text(spark, criteria.cond(), options, alias=name)
 
 
-def condition_text(spark: Any, condition: Java, options: Mapping[str, str], *, alias: str) -> str:
+def replace_where_text(spark: Any, condition: Java, options: Mapping[str, str], *, alias: str) -> str:
     """A condition on the table that the options name, as Spark resolves it on the table's columns."""
     rows = load(spark, options).alias(alias)
     filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
@@ -126,10 +126,10 @@ def _refuse_two_conditions(options: Mapping[str, str]) -> None:
         )
 
 
-def literal(text: str) -> str:
+def quote_string(text: str) -> str:
     r"""A text in Spark's SQL.
 
-    >>> print(literal("it's"))
+    >>> print(quote_string("it's"))
     'it\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

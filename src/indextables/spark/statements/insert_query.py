@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from indextables.spark.absorb import absorbed
-from indextables.spark.catalog import settled
+from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.java import Java, frame_over, kind, plan_of, seq, sequence
 from indextables.spark.prepared import is_over_tables, prepared
 
@@ -20,7 +20,7 @@ _WITH_A_QUERY = {"InsertIntoStatement", "InsertIntoDir", "CreateTableAsSelect", 
 
 def rows_of(query: Java, spark: Any) -> DataFrame:
     """The rows that a query of a command asks for, with its searches answered, read as those of a frame."""
-    return _ready(settled(frame_over(query, spark)))
+    return _ready(resolve_relations(frame_over(query, spark)))
 
 
 def with_inside(command: Java, spark: Any) -> Java:
@@ -43,7 +43,7 @@ def over_tables(command: Java, spark: Any) -> Java | None:
         return None
     *target, query = sequence(command.children())
     try:
-        asked = settled(frame_over(query, spark))
+        asked = resolve_relations(frame_over(query, spark))
         if not is_over_tables(asked):
             return None
     except (Py4JError, PySparkException):

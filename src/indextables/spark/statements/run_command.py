@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from indextables.errors import TableNotFoundError
 from indextables.predicate import read
 from indextables.schema import type_name
-from indextables.spark.catalog import entry_of, quoted
+from indextables.spark.catalog import lookup_table, quote_name
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.source.options import settings_of
 from indextables.statements import (
@@ -42,7 +42,7 @@ def _path(table: Table, spark: SparkSession) -> str:
         case TablePath(path):
             return path
         case TableName(parts):
-            entry, name = entry_of(spark, parts), quoted(parts)
+            entry, name = lookup_table(spark, parts), quote_name(parts)
             if entry is None:
                 raise TableNotFoundError(
                     f"the session's catalog has no table {name} of indextables; name it as the catalog does, or give its "

@@ -17,13 +17,13 @@ from indextables.errors import UnsupportedOperatorError
 from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_groups
 from indextables.spark.api.dataframe_reader import decided, frame_at
-from indextables.spark.api.registration import make_ready
-from indextables.spark.catalog import settled
+from indextables.spark.api.registration import ensure_registered
+from indextables.spark.catalog import resolve_relations
 from indextables.spark.source.options import VIEW
 from indextables.spark.statements.catalog_statements import immediate
 from indextables.spark.statements.catalog_statements import run as run_statement
 from indextables.spark.statements.run_command import run
-from indextables.statements import TableAt, recognised, rewritten
+from indextables.statements import TableAt, parse_command, rewrite_statement
 
 Asking: TypeAlias = Callable[..., DataFrame]
 
@@ -46,17 +46,17 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
 
 def answer(ask_spark: Asking, spark: SparkSession, sqlQuery: str, *args: Any, **options: Any) -> DataFrame:  # noqa: N803
     """What a text asks for; `ask_spark` is Spark's own `SparkSession.sql`, whose names these are."""
-    make_ready(spark)
+    ensure_registered(spark)
     inner = immediate(spark, sqlQuery)
     if inner is not None:
         return answer(ask_spark, spark, inner, *args, **options)
-    command = recognised(sqlQuery)
+    command = parse_command(sqlQuery)
     if command is not None:
         return run(command, spark)
-    statement = rewritten(sqlQuery, prefix=f"{VIEW}{uuid4().hex}_")
+    statement = rewrite_statement(sqlQuery, prefix=f"{VIEW}{uuid4().hex}_")
     with _views(spark, statement.tables):
         frame = run_statement(ask_spark, spark, statement.text, *args, **options)
-    return known_groups(absorbed(settled(frame)))
+    return known_groups(absorbed(resolve_relations(frame)))
 
 
 @contextmanager
