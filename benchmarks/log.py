@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.config import Config
+from indextables.config import Config, MaintenanceConfig
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata, PartitionSpec, Protocol, SpecField
 from indextables.log.snapshot import TOMBSTONES, Rows
@@ -181,7 +181,7 @@ def _make_delta(table: Path, size: int) -> None:
 def _measure_ours(table: Path, size: int) -> dict[str, float]:
     before = peak_memory()
     start = time.perf_counter()
-    log = TransactionLog.open(table, Config(checkpoint_interval=10**9))
+    log = TransactionLog.open(table, Config(maintenance=MaintenanceConfig(checkpoint_interval=10**9)))
     snapshot = log.snapshot()
     assert len(snapshot.splits) == size
     opened, memory = time.perf_counter() - start, peak_memory() - before

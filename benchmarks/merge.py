@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from benchmarks.split import log_lines
 from indextables import IndexTable
-from indextables.config import Config
+from indextables.config import Config, WriteConfig
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.write.pipeline import write_rows
 from indextables.write.write_plan import plan_write
@@ -32,7 +32,7 @@ def tiny_splits(path: Path, splits: int) -> IndexTable:
     lines = lines.append_column("part", pc.bit_wise_and(number, 3)).append_column("number", number)
     table = IndexTable.create(path, lines.schema, partition_by="part", fields={"message": "text"})
     log = TransactionLog.open(path)
-    plan = plan_write(log.snapshot().metadata, Config(target_records=ROWS))
+    plan = plan_write(log.snapshot().metadata, Config(write=WriteConfig(target_records=ROWS)))
     adds = write_rows(plan, lines.to_batches(), log.store)
     log.commit(Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=adds))
     return table.refresh()

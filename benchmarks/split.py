@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tantivy
 
-from indextables.config import Config
+from indextables.config import Config, ReadConfig
 from indextables.search import documents, parse, resolve, tantivy_schema
 from indextables.split import SplitCache, SplitOptions, SplitReader, write_split
 from indextables.storage import open_store
@@ -119,7 +119,7 @@ def _searching(split: SplitReader) -> dict[str, float]:
 
 
 def _split(scratch: Path) -> SplitReader:
-    cache = SplitCache.configured(Config(cache_directory=str(scratch / "cache")))
+    cache = SplitCache.configured(Config(read=ReadConfig(cache_directory=str(scratch / "cache"))))
     return SplitReader(open_store(scratch), "a.split", size=(scratch / "a.split").stat().st_size, cache=cache)
 
 

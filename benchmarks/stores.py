@@ -35,7 +35,7 @@ before, cpu = time.perf_counter(), time.process_time()
 if how == "ours":
     store.put_file("large", Path(source))
 else:
-    obstore.put(store._backend, store._path("large"), Path(source), chunk_size=config.s3_part_size, max_concurrency=4)
+    obstore.put(store._backend, store._path("large"), Path(source), chunk_size=config.store.s3_part_size, max_concurrency=4)
 spent, cpu = time.perf_counter() - before, time.process_time() - cpu
 store.delete(["large"])
 print(spent, cpu, peak_memory())

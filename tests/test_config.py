@@ -3,26 +3,28 @@ from pathlib import Path
 
 import pytest
 
-from indextables.config import Config, duration, markdown, size
+from indextables.config import Config, MaintenanceConfig, WriteConfig, duration, markdown, size
 from indextables.errors import ConfigError
 
 KEY = "spark.indextables.checkpoint.interval"
 
 
 def test_defaults() -> None:
-    assert Config.resolve() == Config(checkpoint_interval=10)
+    assert Config.resolve() == Config(maintenance=MaintenanceConfig(checkpoint_interval=10))
 
 
 @pytest.mark.parametrize("key", [KEY, KEY.upper(), "checkpoint.interval", "Checkpoint.INTERVAL"])
 def test_a_key_is_known_with_and_without_prefix_in_any_case(key: str) -> None:
-    assert Config.resolve({key: "7"}).checkpoint_interval == 7
+    assert Config.resolve({key: "7"}).maintenance.checkpoint_interval == 7
 
 
 def test_the_first_source_decides() -> None:
     option, session, table = {"checkpoint.interval": "1"}, {KEY: "2"}, {KEY: "3", "commit.maxRetries": "4"}
-    assert Config.resolve(option, session, table) == Config(checkpoint_interval=1, commit_max_retries=4)
-    assert Config.resolve({}, session, table).checkpoint_interval == 2
-    assert Config.resolve({}, {}, table).checkpoint_interval == 3
+    assert Config.resolve(option, session, table) == Config(
+        maintenance=MaintenanceConfig(checkpoint_interval=1), write=WriteConfig(commit_max_retries=4)
+    )
+    assert Config.resolve({}, session, table).maintenance.checkpoint_interval == 2
+    assert Config.resolve({}, {}, table).maintenance.checkpoint_interval == 3
 
 
 @pytest.mark.parametrize("value", ["", "0", "-1", "ten", "1.5", "٣"])
@@ -90,7 +92,7 @@ def test_what_is_no_size(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("true", True), ("FALSE", False), (" True ", True)])
 def test_booleans(text: str, *, expected: bool) -> None:
-    assert Config.resolve({"MERGESCHEMA": text}).merge_schema is expected
+    assert Config.resolve({"MERGESCHEMA": text}).write.merge_schema is expected
 
 
 def test_a_boolean_is_not_maybe() -> None:
@@ -99,19 +101,19 @@ def test_a_boolean_is_not_maybe() -> None:
 
 
 def test_a_bare_name_is_known_where_it_is_usual() -> None:
-    assert Config.resolve({"targetRecordsPerSplit": "5"}).target_records == 5
+    assert Config.resolve({"targetRecordsPerSplit": "5"}).write.target_records == 5
 
 
 def test_the_typemap_is_gathered_by_column() -> None:
     table = {"spark.indextables.indexing.typemap.message": "text", "indexing.typemap.Id": "string"}
-    assert Config.resolve({"indexing.typemap.Id": "none"}, properties=table).typemap == {
+    assert Config.resolve({"indexing.typemap.Id": "none"}, properties=table).write.typemap == {
         "message": "text",
         "Id": "none",
     }
 
 
 def test_properties_may_hold_a_users_own_keys() -> None:
-    assert Config.resolve(properties={"owner": "me", "checkpoint.interval": "3"}).checkpoint_interval == 3
+    assert Config.resolve(properties={"owner": "me", "checkpoint.interval": "3"}).maintenance.checkpoint_interval == 3
     with pytest.raises(ConfigError, match="there is no setting 'spark.indextables.owner'"):
         Config.resolve(properties={"spark.indextables.owner": "me"})
 

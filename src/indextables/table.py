@@ -83,7 +83,7 @@ class IndexTable:
 
         config = Config.resolve(options or {}, properties=properties)
         log = TransactionLog.open(path, config)
-        rules = {**config.typemap, **(fields or {})}
+        rules = {**config.write.typemap, **(fields or {})}
         layout = parsed_layout(partition_by or "")
         snapshot = create(log, given_schema(schema), layout=layout, fields=rules, properties=properties or {})
         return cls(log, snapshot, options=options)
@@ -216,7 +216,7 @@ class IndexTable:
         from indextables.read.scan_spec import ask
 
         question = ask(self._snapshot, self._rules, where=where, query=query, columns=columns)
-        parallelism = self._config(None).read_parallelism
+        parallelism = self._config(None).read.parallelism
         return Scan(self._snapshot, question, self._opener, limit=limit, parallelism=parallelism, options=self._options)
 
     def count(self, where: str | Predicate | None = None, *, query: str | None = None) -> int:

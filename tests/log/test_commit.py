@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indextables.config import Config
+from indextables.config import Config, WriteConfig
 from indextables.errors import CommitRetriesExhaustedError, ConflictError, StorageError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, CommitInfo, Metadata, Protocol, Txn
@@ -83,7 +83,7 @@ def test_giving_up_names_the_winner(log: TransactionLog) -> None:
             append(log, add())
             super().put_if_absent(key, data)
 
-    late = TransactionLog(AlwaysLate(log.store.location), Config(commit_max_retries=2))
+    late = TransactionLog(AlwaysLate(log.store.location), Config(write=WriteConfig(commit_max_retries=2)))
     with pytest.raises(CommitRetriesExhaustedError, match=r"3 attempts .*version 3") as caught:
         append(late, add("mine"))
     assert (caught.value.attempts, caught.value.version, caught.value.operation) == (3, 3, "APPEND")
@@ -127,7 +127,7 @@ def test_a_store_that_keeps_failing_is_reported(tmp_path: Path) -> None:
     store = LosesRequest(Location.parse(tmp_path))
     store.failures = 100
     with pytest.raises(StorageError, match="connection reset"):
-        append(TransactionLog(store, Config(commit_max_retries=2)), add())
+        append(TransactionLog(store, Config(write=WriteConfig(commit_max_retries=2))), add())
     assert TransactionLog.open(tmp_path).snapshot().version == 0
 
 

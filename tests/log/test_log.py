@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from indextables.config import Config
+from indextables.config import Config, MaintenanceConfig
 from indextables.errors import (
     CorruptLogError,
     TableNotFoundError,
@@ -298,7 +298,7 @@ class TestProtocol:
 
 class TestCheckpoints:
     def test_they_come_every_so_many_versions(self, tmp_path: Path) -> None:
-        log = TransactionLog.open(tmp_path, Config(checkpoint_interval=4))
+        log = TransactionLog.open(tmp_path, Config(maintenance=MaintenanceConfig(checkpoint_interval=4)))
         grown(log, 10)
         assert sorted(path.name for path in file_of(log, "_transaction_log").glob("*.parquet")) == [
             "000000000000000004.checkpoint.parquet",
@@ -331,7 +331,9 @@ class TestCheckpoints:
         assert "tenth" in paths(fresh(log).snapshot())
 
     def test_old_tombstones_are_forgotten(self, tmp_path: Path) -> None:
-        log = TransactionLog.open(tmp_path, Config(tombstone_retention=timedelta(hours=1)))
+        log = TransactionLog.open(
+            tmp_path, Config(maintenance=MaintenanceConfig(tombstone_retention=timedelta(hours=1)))
+        )
         snapshot = created(log, add("old"), add("new"))
         now = int(datetime.now(UTC).timestamp() * 1000)
         removes = overwriting(snapshot).removes

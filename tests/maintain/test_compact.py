@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.config import Config
+from indextables.config import Config, MaintenanceConfig
 from indextables.errors import ConfigError, InvalidPredicateError, NonPartitionedTableError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Transaction, TransactionLog
@@ -295,7 +295,7 @@ def merge_until_killed(path: str) -> None:
         work(groups[2])
         os.kill(os.getpid(), signal.SIGKILL)
 
-    log, config = TransactionLog.open(path), Config(merge_max_groups_per_commit=2)
+    log, config = TransactionLog.open(path), Config(maintenance=MaintenanceConfig(merge_max_groups_per_commit=2))
     merge(log, log.snapshot(), MergeRequest(limits=Limits(target_size=1 << 20)), config, run=run)
 
 

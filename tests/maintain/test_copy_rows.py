@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.config import Config
+from indextables.config import Config, WriteConfig
 from indextables.errors import ConfigError
 from indextables.log import Snapshot, TransactionLog
 from indextables.maintain.copy_rows import plan_copy, refs_to, rows_of
@@ -66,6 +66,6 @@ def test_a_copy_has_the_layout_of_the_table_and_the_rows() -> None:
 
 def test_splits_get_as_many_rows_as_the_settings_say() -> None:
     _, snapshot = table_of({"day": ["a", "b"], "n": [1, 2]})
-    assert plan_copy(snapshot, Config(target_records=7)).config.target_records == 7
+    assert plan_copy(snapshot, Config(write=WriteConfig(target_records=7))).config.write.target_records == 7
     with pytest.raises(ConfigError, match="targetSplitSize"):
-        plan_copy(snapshot, Config(auto_size=True))
+        plan_copy(snapshot, Config(write=WriteConfig(auto_size=True)))

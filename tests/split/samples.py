@@ -7,7 +7,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from indextables.config import Config
+from indextables.config import Config, ReadConfig
 from indextables.search import Query, parse, resolve
 from indextables.split import SplitCache, SplitFacts, SplitOptions, SplitReader, write_split
 from indextables.storage import Store, open_store
@@ -67,7 +67,7 @@ def reader(path: Path, facts: SplitFacts | None, *, cache: SplitCache | None = N
 
 
 def private_cache(directory: Path) -> SplitCache:
-    return SplitCache.configured(Config(cache_directory=str(directory / f"cache-{uuid4().hex}")))
+    return SplitCache.configured(Config(read=ReadConfig(cache_directory=str(directory / f"cache-{uuid4().hex}"))))
 
 
 def split_of(table: pa.Table, directory: Path, *, rows_per_group: int = 8192) -> SplitReader:

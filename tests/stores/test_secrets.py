@@ -50,7 +50,7 @@ def test_a_misspelt_key_does_not_tell_its_value() -> None:
 def test_a_job_does_not_show_them(s3: Server) -> None:
     job = plan_job(s3.new_table(), SCHEMA, mode=Mode.APPEND, sources=[s3.options])
     assert SECRET not in repr(job)
-    assert pickle.loads(pickle.dumps(job)).plan.config.s3_secret_key == SECRET
+    assert pickle.loads(pickle.dumps(job)).plan.config.store.s3_secret_key == SECRET
 
 
 def test_errors_and_logs_do_not_tell_them(s3: Server, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 import indextables
-from indextables.config import Config
+from indextables.config import Config, MaintenanceConfig
 from indextables.log import TransactionLog
 from indextables.log.files import list_log
 from indextables.log.snapshot import initial
@@ -23,7 +23,7 @@ from tests.torture.race import processes
 
 COMMITS = 5
 _OURS = [str(Path(next(iter(indextables.__path__)), part)) for part in ("storage", "log")]
-_CONFIG = Config(checkpoint_interval=2)
+_CONFIG = Config(maintenance=MaintenanceConfig(checkpoint_interval=2))
 
 
 class _Countdown:

@@ -251,7 +251,7 @@ def test_auto_size_learns_from_the_table(path: Path) -> None:
     commit_job(first, written(first, rows(*range(100))))
     size = TransactionLog.open(path).snapshot().splits["size"][0].as_py()
     job = planned(path, **{"autoSize.enabled": "true", "autoSize.targetSplitSize": str(size)})
-    assert job.plan.config.target_records == 100
+    assert job.plan.config.write.target_records == 100
     table = IndexTable.open(path)
     table.append(
         pa.Table.from_batches([rows(*range(250))]),

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from indextables.config import Config
+from indextables.config import Config, WriteConfig
 from indextables.errors import ConfigError
 from indextables.write.sizing import rows_for, sized
 
@@ -57,18 +57,19 @@ def test_without_a_size_it_is_an_error() -> None:
 
 @pytest.mark.parametrize("history", [None, table_with(), table_with((0, 10))])
 def test_without_history_the_given_number_of_rows_counts(history: Any, caplog: pytest.LogCaptureFixture) -> None:
-    config = Config(auto_size=True, target_split_size=1000, target_records=77)
-    assert sized(config, history).target_records == 77
+    config = Config(write=WriteConfig(auto_size=True, target_split_size=1000, target_records=77))
+    assert sized(config, history).write.target_records == 77
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "no splits to learn sizes from; splits get 77 rows" in caplog.text
 
 
 def test_history_beats_an_explicit_number_of_rows_aloud(caplog: pytest.LogCaptureFixture) -> None:
-    config = Config(auto_size=True, target_split_size=1000, target_records=77)
-    assert sized(config, table_with((1000, 10))).target_records == 10
+    config = Config(write=WriteConfig(auto_size=True, target_split_size=1000, target_records=77))
+    assert sized(config, table_with((1000, 10))).write.target_records == 10
     assert "autoSize gives splits 10 rows; targetRecordsPerSplit=77 is not used" in caplog.text
 
 
 def test_history_is_quietly_used_where_no_number_was_given(caplog: pytest.LogCaptureFixture) -> None:
-    assert sized(Config(auto_size=True, target_split_size=1000), table_with((1000, 10))).target_records == 10
+    config = Config(write=WriteConfig(auto_size=True, target_split_size=1000))
+    assert sized(config, table_with((1000, 10))).write.target_records == 10
     assert caplog.text == ""

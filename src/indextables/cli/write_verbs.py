@@ -95,7 +95,7 @@ def import_(
     layout = ", ".join(partition_by or ())
     if table is not None and (layout or fields):
         raise _not_new(table, "--partition-by" if layout else "--text")
-    merged = Config.resolve(given, properties={} if table is None else table.properties).merge_schema
+    merged = Config.resolve(given, properties={} if table is None else table.properties).write.merge_schema
     rows = rows_in(
         files,
         names(columns),

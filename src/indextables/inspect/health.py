@@ -182,18 +182,17 @@ def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
 def _long_log(seen: _Seen) -> Iterator[Finding]:
     newest = max(seen.files.checkpoints, default=-1)
     behind = seen.figures.version - newest
-    if behind > max(2 * seen.config.checkpoint_interval, _MANY_SPLITS):
+    if behind > max(2 * seen.config.maintenance.checkpoint_interval, _MANY_SPLITS):
         what = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
         yield Finding(Area.LOG, Severity.WARNING, what, Step("checkpoint"))
     if seen.figures.log_files > _LONG_LOG:
-        what = (
-            f"the log has {seen.figures.log_files:,} files; those older than {seen.config.log_retention.days} days go"
-        )
+        retention = seen.config.maintenance.log_retention.days
+        what = f"the log has {seen.figures.log_files:,} files; those older than {retention} days go"
         yield Finding(Area.LOG, Severity.ADVICE, what, Step("purge"), "or a shorter log.retention")
 
 
 def _past(seen: _Seen) -> Iterator[Finding]:
-    cutoff = milliseconds(datetime.now(UTC) - max(seen.config.purge_min_retention, timedelta(0)))
+    cutoff = milliseconds(datetime.now(UTC) - max(seen.config.maintenance.purge_min_retention, timedelta(0)))
     expired = seen.past.filter(pc.field("deletion_timestamp") < cutoff)
     if len(expired):
         what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"

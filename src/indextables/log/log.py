@@ -99,8 +99,8 @@ class TransactionLog:
         """
         if transaction.snapshot is not None:
             self._refuse_writing(transaction.snapshot)
-        done = commit(self.store, transaction, max_retries=self.config.commit_max_retries, replan=replan)
-        if done.written and done.version > 0 and done.version % self.config.checkpoint_interval == 0:
+        done = commit(self.store, transaction, max_retries=self.config.write.commit_max_retries, replan=replan)
+        if done.written and done.version > 0 and done.version % self.config.maintenance.checkpoint_interval == 0:
             self._maintain(done.snapshot)
         return done
 
@@ -112,13 +112,13 @@ class TransactionLog:
         """Writes a checkpoint of the newest version, or of the given snapshot."""
         snapshot = snapshot or self.snapshot()
         confirm(self.store, snapshot)
-        forgotten = milliseconds(datetime.now(UTC) - self.config.tombstone_retention)
+        forgotten = milliseconds(datetime.now(UTC) - self.config.maintenance.tombstone_retention)
         size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
         return CheckpointResult(snapshot.version, len(snapshot.splits), size)
 
     def clean_up(self, *, retention: timedelta | None = None, dry_run: bool = False) -> list[str]:
         """Deletes log files that no version younger than `retention` needs; gives their names."""
-        retention = self.config.log_retention if retention is None else retention
+        retention = self.config.maintenance.log_retention if retention is None else retention
         files, now = self._files(), datetime.now(UTC)
         old_enough = any(entry.modified <= now - retention for entry in files.commits.values())
         moments = self._moments(files) if old_enough else []
@@ -151,7 +151,10 @@ class TransactionLog:
 
     def _latest(self, files: LogFiles) -> Snapshot:
         seen = self._still_valid(files)
-        if seen is None or max(files.checkpoints, default=-1) > seen.version + self.config.checkpoint_interval:
+        if (
+            seen is None
+            or max(files.checkpoints, default=-1) > seen.version + self.config.maintenance.checkpoint_interval
+        ):
             snapshot = self._build(files, files.latest)
         else:
             snapshot = self._advanced(seen, read_versions(self.store, files, seen.version + 1, files.latest))

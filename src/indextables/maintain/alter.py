@@ -151,14 +151,14 @@ def _refuse_unusable_settings(metadata: Metadata) -> None:
     """Settings that every later write would refuse: unknown ones, and those that contradict what the table is."""
     config, schema = Config.resolve(properties=metadata.properties), metadata.arrow_schema()
     plan_write(metadata, config)
-    for column in config.cluster_by:
+    for column in config.write.cluster_by:
         column_named(schema, column)
     own = metadata.layouts[metadata.current_spec_id]
-    if config.partition_by is not None and Layout.parse(config.partition_by).bind(schema) != own:
+    if config.write.partition_by is not None and Layout.parse(config.write.partition_by).bind(schema) != own:
         raise LayoutError(
             f"the table is partitioned by {str(own) or 'nothing'}; a property does not change that, "
             "but evolve_layout or ALTER INDEXTABLES ... PARTITION BY does",
-            field=config.partition_by,
+            field=config.write.partition_by,
         )
 
 

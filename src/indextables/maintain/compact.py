@@ -163,8 +163,8 @@ class _Merging:
         else:
             self.aside.update(written.group.paths)
         waited = time.monotonic() - self.committed_at
-        full = len(self.bundle) >= self.config.merge_max_groups_per_commit
-        if last or full or waited >= self.config.merge_commit_interval.total_seconds():
+        full = len(self.bundle) >= self.config.maintenance.merge_max_groups_per_commit
+        if last or full or waited >= self.config.maintenance.merge_commit_interval.total_seconds():
             self.commit()
 
     def commit(self) -> None:
@@ -241,7 +241,7 @@ def _transaction(bundle: Sequence[Written], snapshot: Snapshot) -> Transaction:
         removes=removes,
         rewritten=frozenset(remove.path for remove in removes),
         parameters={
-            "clusterBy": ", ".join(bundle[0].group.plan.config.cluster_by),
+            "clusterBy": ", ".join(bundle[0].group.plan.config.write.cluster_by),
             "partitionBy": "; ".join(layouts),
         },
         metrics=_metrics(bundle),

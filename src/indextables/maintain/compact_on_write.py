@@ -19,13 +19,13 @@ def merge_after_write(log: TransactionLog, snapshot: Snapshot, config: Config) -
     Only partitions are looked at that the newest version of the snapshot added to, and only those with as many small splits
     as `mergeOnWrite.minSplits`. A failure is logged.
     """
-    if not config.merge_on_write:
+    if not config.maintenance.merge_on_write:
         return snapshot
     try:
         [version] = read_versions(log.store, list_log(log.store), snapshot.version, snapshot.version)
         request = MergeRequest(
-            limits=replace(limits_of(config), min_sources=config.merge_on_write_min_splits),
-            cluster_by=config.cluster_by,
+            limits=replace(limits_of(config), min_sources=config.maintenance.merge_on_write_min_splits),
+            cluster_by=config.write.cluster_by,
             touching=frozenset(add.path for add in version.adds),
         )
         after, result = merge(log, snapshot, request, config)

@@ -114,18 +114,18 @@ def _plans(
     snapshot: Snapshot, splits: pa.Table, request: MergeRequest, config: Config, *, job: str
 ) -> dict[int, WritePlan]:
     """How rows are written again under each layout: as one split, since what goes together fits into one."""
-    settings = replace(
-        config, auto_size=False, cluster_by=request.cluster_by, target_records=request.limits.max_records
-    )
+    target = request.limits.max_records
+    write = replace(config.write, auto_size=False, cluster_by=request.cluster_by, target_records=target)
+    config = replace(config, write=write)
     specs = {*splits["spec_id"].unique().to_pylist(), snapshot.metadata.current_spec_id}
-    return {spec: replace(plan_copy(snapshot, settings, spec_id=spec), job=job) for spec in specs}
+    return {spec: replace(plan_copy(snapshot, config, spec_id=spec), job=job) for spec in specs}
 
 
 def _to_share(
     snapshot: Snapshot, splits: pa.Table, plan: WritePlan, limits: Limits
 ) -> tuple[list[tuple[pa.Table, WritePlan]], pa.Table]:
     """Plain splits that are to become shared ones, each bin with its plan, and the splits that are left."""
-    config = replace(plan.config, coalesce=True)
+    config = replace(plan.config, write=replace(plan.config.write, coalesce=True))
     coalescing = coalescing_for(plan.layout, config, beside=snapshot)
     if coalescing is None:
         return [], splits
@@ -165,7 +165,7 @@ def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     target = limits.max_records
     if told:
         target = min(max(1, rows * limits.target_size // max(1, size)), target)
-    config = replace(plan.config, target_records=target)
+    config = replace(plan.config, write=replace(plan.config.write, target_records=target))
     plan = sharing_as(splits, replace(plan, config=config))
     return MergeGroup(splits=refs, plan=plan, merges=_merges(splits))
 

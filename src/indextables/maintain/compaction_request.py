@@ -27,9 +27,9 @@ class MergeRequest:
 
 def limits_of(config: Config) -> Limits:
     return Limits(
-        target_size=config.merge_target_size,
-        max_records=config.merge_max_records,
-        max_sources=config.merge_max_sources,
+        target_size=config.maintenance.merge_target_size,
+        max_records=config.maintenance.merge_max_records,
+        max_sources=config.maintenance.merge_max_sources,
     )
 
 
@@ -58,7 +58,9 @@ def merge_request(
         condition = read_condition(
             where, snapshot.metadata, table=table, time_zone=time_zone, case_sensitive=case_sensitive
         )
-    columns = config.cluster_by if cluster_by is None else [cluster_by] if isinstance(cluster_by, str) else cluster_by
+    columns = (
+        config.write.cluster_by if cluster_by is None else [cluster_by] if isinstance(cluster_by, str) else cluster_by
+    )
     schema = snapshot.metadata.arrow_schema()
     return MergeRequest(
         limits=limits_of(config),

@@ -60,7 +60,8 @@ def rows_of(
 
 def plan_copy(snapshot: Snapshot, config: Config, *, spec_id: int | None = None) -> WritePlan:
     """How rows of the table are written to it again: by its layout, or by that of another spec of it."""
-    plan = plan_write(snapshot.metadata, sized(replace(config, typemap={}), snapshot))
+    config = replace(config, write=replace(config.write, typemap={}))
+    plan = plan_write(snapshot.metadata, sized(config, snapshot))
     if spec_id in (None, plan.spec_id):
         return plan
     plan = replace(plan, coalescing=None)  # what it says is of the current layout

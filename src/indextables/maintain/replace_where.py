@@ -117,14 +117,14 @@ def scope_of(
     copies: Copies | None = None,
 ) -> Replacing:
     """What an overwrite replaces, as the settings say: some rows, some partitions or everything."""
-    if config.replace_where is not None:
+    if config.write.replace_where is not None:
         conditions = tuple(
             read_condition(text, metadata, table=table, time_zone=time_zone, case_sensitive=case_sensitive)
-            for text in conditions_in(config.replace_where)
+            for text in conditions_in(config.write.replace_where)
         )
         refuse_overlaps(conditions)
         return ReplacingWhere(conditions, copies)
-    return ReplacingPartitions() if config.partition_overwrite_mode == "dynamic" else Everything()
+    return ReplacingPartitions() if config.write.partition_overwrite_mode == "dynamic" else Everything()
 
 
 def replace_where(

@@ -62,8 +62,8 @@ def purge(
     force: bool = False,
 ) -> PurgeResult:
     """Deletes what has not been needed for `older_than`, at least `purge.minRetention` unless forced."""
-    retention = config.purge_min_retention if older_than is None else older_than
-    _refuse_short(retention, config.purge_min_retention, force=force)
+    retention = config.maintenance.purge_min_retention if older_than is None else older_than
+    _refuse_short(retention, config.maintenance.purge_min_retention, force=force)
     before = datetime.now(UTC) - retention
     entries = files_of_table(log.store)
     snapshot = log.snapshot()  # after the listing: what is committed in between is in no danger

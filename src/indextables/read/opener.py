@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from indextables.config import Config
+from indextables.config import Config, ReadConfig
 from indextables.split import SplitCache, SplitReader
 from indextables.storage import Store
 
@@ -25,7 +25,7 @@ class SplitOpener:
 
     @classmethod
     def of(cls, store: Store, config: Config) -> "SplitOpener":
-        return cls(store, _cache(config.cache_directory, config.cache_max_size))
+        return cls(store, _cache(config.read.cache_directory, config.read.cache_max_size))
 
     def open(self, split: SplitRef) -> SplitReader:
         """The reader of a split; nothing is read yet."""
@@ -35,4 +35,4 @@ class SplitOpener:
 @lru_cache(maxsize=8)
 def _cache(directory: str | None, max_size: int) -> SplitCache:
     """One per process and place, so that indexes stay open from one scan to the next."""
-    return SplitCache.configured(Config(cache_directory=directory, cache_max_size=max_size))
+    return SplitCache.configured(Config(read=ReadConfig(cache_directory=directory, cache_max_size=max_size)))

@@ -68,7 +68,7 @@ class TableScan:
     @cached_property
     def is_at_hand(self) -> bool:
         """Whether the driver reads the rows itself."""
-        most = self.relation.asked.config(self.plan.snapshot.metadata.properties).read_driver_rows
+        most = self.relation.asked.config(self.plan.snapshot.metadata.properties).read.driver_rows
         return not self.is_native and has_few_rows(self._here, most)
 
     @property

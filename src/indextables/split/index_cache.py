@@ -59,8 +59,10 @@ class SplitCache:
 
     @classmethod
     def configured(cls, config: Config) -> "SplitCache":
-        directory = Path(config.cache_directory, "indextables") if config.cache_directory else default_directory()
-        return cls(DirectoryCache(directory, max_bytes=config.cache_max_size))
+        directory = (
+            Path(config.read.cache_directory, "indextables") if config.read.cache_directory else default_directory()
+        )
+        return cls(DirectoryCache(directory, max_bytes=config.read.cache_max_size))
 
     @property
     def misses(self) -> int:

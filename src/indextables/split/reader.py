@@ -29,12 +29,12 @@ class SplitReader:
     """The rows and the index of one split.
 
     >>> import tempfile
-    >>> from indextables.config import Config
+    >>> from indextables.config import Config, ReadConfig
     >>> from indextables.search import parse, resolve
     >>> from indextables.split.writer import write_split
     >>> from indextables.storage import open_store
     >>> rows = pa.record_batch({"level": ["INFO", "ERROR", "INFO"], "n": [1, 2, 3]})
-    >>> table, cache = tempfile.mkdtemp(), SplitCache.configured(Config(cache_directory=tempfile.mkdtemp()))
+    >>> table, cache = tempfile.mkdtemp(), SplitCache.configured(Config(read=ReadConfig(cache_directory=tempfile.mkdtemp())))
     >>> facts = write_split([rows], Path(table, "a.split"), schema=rows.schema, rules=resolve(rows.schema))
     >>> split = SplitReader(open_store(table), "a.split", size=facts.size, footer=facts.footer, cache=cache)
     >>> hits = split.search(parse("level:INFO", schema=split.schema, rules=split.rules))

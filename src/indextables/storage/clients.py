@@ -31,8 +31,8 @@ def client_for(location: Location, config: Config) -> Any:
         scheme=location.scheme,
         container=location.container.partition("@")[0],
         own=tuple((key, value) for key, value in own.items() if value is not None),
-        timeout=config.store_timeout,
-        max_retries=config.store_max_retries,
+        timeout=config.store.request_timeout,
+        max_retries=config.store.max_retries,
         environment=tuple(sorted(_environment())),
         process=os.getpid(),
         keys=_keys(config) if _KINDS[location.scheme] is S3Store else None,
@@ -91,16 +91,18 @@ def _environment() -> Iterator[tuple[str, str]]:
 
 
 def _s3(location: Location, config: Config) -> Mapping[str, Any]:
-    endpoint = config.s3_endpoint and config.s3_endpoint.rstrip("/")
+    endpoint = config.store.s3_endpoint and config.store.s3_endpoint.rstrip("/")
     return {
-        "endpoint": endpoint if config.s3_path_style or not endpoint else _with_bucket(endpoint, location.container),
-        "region": config.s3_region,
-        "virtual_hosted_style_request": None if config.s3_path_style else True,
+        "endpoint": endpoint
+        if config.store.s3_path_style or not endpoint
+        else _with_bucket(endpoint, location.container),
+        "region": config.store.s3_region,
+        "virtual_hosted_style_request": None if config.store.s3_path_style else True,
     }
 
 
 def _keys(config: Config) -> _Keys | None:
-    given = (config.s3_access_key, config.s3_secret_key)
+    given = (config.store.s3_access_key, config.store.s3_secret_key)
     if given == (None, None):
         return None
     if None in given:
@@ -108,7 +110,7 @@ def _keys(config: Config) -> _Keys | None:
         raise ConfigError(
             f"s3.accessKey and s3.secretKey go together, and {missing} is missing", key=missing, value=None
         )
-    return _Keys(str(config.s3_access_key), str(config.s3_secret_key), config.s3_session_token)
+    return _Keys(str(config.store.s3_access_key), str(config.store.s3_secret_key), config.store.s3_session_token)
 
 
 def _with_bucket(endpoint: str, bucket: str) -> str:
@@ -126,13 +128,13 @@ def _azure(location: Location, config: Config) -> Mapping[str, Any]:
         return {}
     account, _, domain = location.container.partition("@")[2].partition(".")
     return {
-        "account_name": account or config.azure_account_name,
-        "account_key": config.azure_account_key,
-        "tenant_id": config.azure_tenant_id,
-        "client_id": config.azure_client_id,
-        "client_secret": config.azure_client_secret,
-        "sas_key": config.azure_sas_token,
-        "endpoint": config.azure_endpoint or _azure_endpoint(account, domain),
+        "account_name": account or config.store.azure_account_name,
+        "account_key": config.store.azure_account_key,
+        "tenant_id": config.store.azure_tenant_id,
+        "client_id": config.store.azure_client_id,
+        "client_secret": config.store.azure_client_secret,
+        "sas_key": config.store.azure_sas_token,
+        "endpoint": config.store.azure_endpoint or _azure_endpoint(account, domain),
     }
 
 

@@ -41,8 +41,8 @@ class UploadPolicy:
 
     @classmethod
     def configured(cls, config: Config) -> "UploadPolicy":
-        threshold = min(config.s3_streaming_threshold, config.s3_multipart_threshold)
-        return cls(threshold, config.s3_part_size, config.s3_max_concurrency)
+        threshold = min(config.store.s3_streaming_threshold, config.store.s3_multipart_threshold)
+        return cls(threshold, config.store.s3_part_size, config.store.s3_max_concurrency)
 
     def part_of(self, size: int) -> int | None:
         """The size of the parts; None for a file that is sent at once."""
@@ -55,9 +55,9 @@ class CloudStore(Store):
         with translated(str(location), secrets=secrets):
             super().__init__(location, client_for(location, config), secrets=secrets, meter=meter)
         self._uploads = UploadPolicy.configured(config)
-        self._single_writer = config.single_writer
-        self._retries = config.store_max_retries
-        self._place = (str(location), config.s3_endpoint, config.azure_endpoint)
+        self._single_writer = config.store.single_writer
+        self._retries = config.store.max_retries
+        self._place = (str(location), config.store.s3_endpoint, config.store.azure_endpoint)
 
     def configured(self, config: Config) -> "CloudStore":
         return CloudStore(self.location, config, meter=self.meter)

@@ -16,17 +16,17 @@ def coalescing_for(layout: Layout, config: Config, *, beside: Snapshot | None) -
 
     A partition that fills a split is not small, whatever `minRows` says.
     """
-    if not config.coalesce:
+    if not config.write.coalesce:
         return None
-    columns = coalesced_columns(layout, config.coalesce_columns)
+    columns = coalesced_columns(layout, config.write.coalesce_columns)
     if not columns:
         return None
-    small_below = min(config.coalesce_min_rows, config.target_records)
+    small_below = min(config.write.coalesce_min_rows, config.write.target_records)
     return Coalescing(
         columns,
         small_below,
-        max_tuples=config.coalesce_max_tuples,
-        rules={value.lower(): group for value, group in config.coalesce_rules.items()},
+        max_tuples=config.write.coalesce_max_tuples,
+        rules={value.lower(): group for value, group in config.write.coalesce_rules.items()},
         large=frozenset() if beside is None else large_partitions(beside, layout, at_least=small_below),
     )
 

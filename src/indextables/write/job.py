@@ -126,7 +126,7 @@ def plan_job(
         refuse_nested(log.store)
     plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
     conformer(schema, plan.schema, layout=plan.layout)
-    _refuse_unknown_columns(config.cluster_by, plan.schema)
+    _refuse_unknown_columns(config.write.cluster_by, plan.schema)
     return WriteJob(
         table=log.table,
         mode=mode,
@@ -194,16 +194,16 @@ def _current(log: TransactionLog) -> Snapshot | None:
 
 def _described(snapshot: Snapshot | None, schema: pa.Schema, config: Config, properties: Mapping[str, str]) -> Metadata:
     """What the table is after the write."""
-    layout = None if config.partition_by is None else Layout.parse(config.partition_by)
+    layout = None if config.write.partition_by is None else Layout.parse(config.write.partition_by)
     if snapshot is None:
         return new_metadata(
-            schema, layout=layout or Layout(), fields=config.typemap, properties=properties, created_time=now()
+            schema, layout=layout or Layout(), fields=config.write.typemap, properties=properties, created_time=now()
         )
     metadata = snapshot.metadata
     if layout is not None:
         _refuse_other_layout(layout.bind(metadata.arrow_schema()), metadata.layouts[metadata.current_spec_id])
-    if config.merge_schema:
-        return with_columns_of(metadata, schema, config.typemap)
+    if config.write.merge_schema:
+        return with_columns_of(metadata, schema, config.write.typemap)
     return metadata
 
 

@@ -105,9 +105,9 @@ def overwrite(log: TransactionLog, snapshot: Snapshot, data: Batches, config: Co
 
 def _merged(snapshot: Snapshot, schema: pa.Schema | None, config: Config) -> Metadata:
     """The table's description, with the columns that only the data has where mergeSchema asks for them."""
-    if not config.merge_schema or schema is None:
+    if not config.write.merge_schema or schema is None:
         return snapshot.metadata
-    return with_columns_of(snapshot.metadata, schema, config.typemap)
+    return with_columns_of(snapshot.metadata, schema, config.write.typemap)
 
 
 def _changed(snapshot: Snapshot, metadata: Metadata) -> Metadata | None:
@@ -167,15 +167,15 @@ def peeked(data: Batches) -> Batches:
 
 def already_written(snapshot: Snapshot, config: Config) -> bool:
     """Whether this batch of the application is in the table."""
-    done = snapshot.txns.get(config.txn_app_id) if config.txn_app_id is not None else None
-    return done is not None and config.txn_version is not None and done.version >= config.txn_version
+    done = snapshot.txns.get(config.write.txn_app_id) if config.write.txn_app_id is not None else None
+    return done is not None and config.write.txn_version is not None and done.version >= config.write.txn_version
 
 
 def progress(config: Config) -> Txn | None:
     """The application's progress that is committed with its batch."""
-    if config.txn_app_id is None or config.txn_version is None:
+    if config.write.txn_app_id is None or config.write.txn_version is None:
         return None
-    return Txn(app_id=config.txn_app_id, version=config.txn_version, last_updated=now())
+    return Txn(app_id=config.write.txn_app_id, version=config.write.txn_version, last_updated=now())
 
 
 def figures(adds: Sequence[Add]) -> dict[str, int]:

@@ -47,13 +47,13 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
 
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
-    buffer = PartitionBuffer(scratch, limit=plan.config.write_buffer)
+    buffer = PartitionBuffer(scratch, limit=plan.config.write.buffer_size)
     own = conformed(batches, plan.schema, layout=plan.layout)
-    for rows in _gathered(own, at_least=plan.config.write_buffer // _SHARE):
+    for rows in _gathered(own, at_least=plan.config.write.buffer_size // _SHARE):
         buffer.expect(rows)
         for part in group(rows, plan.layout):
             waiting = buffer.add(part)
-            while waiting.rows >= plan.config.target_records:
+            while waiting.rows >= plan.config.write.target_records:
                 yield full_split(plan, buffer, waiting)
         with _building_in(scratch):
             buffer.spill_if_full()
@@ -77,7 +77,7 @@ def _gathered(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[p
 @contextmanager
 def _scratch(plan: WritePlan) -> Iterator[Path]:
     """A directory of the task's own, gone afterwards."""
-    parent = plan.config.temp_directory
+    parent = plan.config.write.temp_directory
     with _building_in(parent or tempfile.gettempdir()):
         if parent is not None:
             Path(parent).mkdir(parents=True, exist_ok=True)

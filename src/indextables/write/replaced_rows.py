@@ -72,11 +72,11 @@ class Scope(Protocol):
 
 def whole_table(config: Config, metadata: Metadata, *, table: str) -> Replacing:  # noqa: ARG001 - a Scope
     """Everything; settings that ask for less are refused, because an overwrite must never replace more than it was told."""
-    if config.replace_where is not None or config.partition_overwrite_mode == "dynamic":
+    if config.write.replace_where is not None or config.write.partition_overwrite_mode == "dynamic":
         raise ConfigError(
             "this way of writing replaces whole tables only; leave replaceWhere and partitionOverwriteMode out",
-            key="replaceWhere" if config.replace_where is not None else "partitionOverwriteMode",
-            value=config.replace_where or "dynamic",
+            key="replaceWhere" if config.write.replace_where is not None else "partitionOverwriteMode",
+            value=config.write.replace_where or "dynamic",
         )
     return Everything()
 

@@ -6,19 +6,19 @@
 """
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.config import Config
+from indextables.config import Config, WriteConfig
 from indextables.errors import ConfigError
 from indextables.log import Snapshot
 
 logger = logging.getLogger(__name__)
 
 _NEWEST = 10
-_DEFAULT_TARGET = next(setting.default for setting in fields(Config) if setting.name == "target_records")
+_DEFAULT_TARGET = WriteConfig().target_records
 
 
 def sized(config: Config, snapshot: Snapshot | None) -> Config:
@@ -27,32 +27,34 @@ def sized(config: Config, snapshot: Snapshot | None) -> Config:
 
 
 def _with_small_rows(config: Config, snapshot: Snapshot | None) -> Config:
-    if not config.coalesce or config.coalesce_min_size is None or snapshot is None:
+    if not config.write.coalesce or config.write.coalesce_min_size is None or snapshot is None:
         return config
-    rows = rows_for(config.coalesce_min_size, snapshot.splits)
-    return config if rows is None else replace(config, coalesce_min_rows=rows)
+    rows = rows_for(config.write.coalesce_min_size, snapshot.splits)
+    return config if rows is None else replace(config, write=replace(config.write, coalesce_min_rows=rows))
 
 
 def _with_target(config: Config, snapshot: Snapshot | None) -> Config:
     """With auto-sizing, the rows that fill a split, unless the table is new."""
-    if not config.auto_size:
+    if not config.write.auto_size:
         return config
-    if config.target_split_size is None:
+    if config.write.target_split_size is None:
         raise ConfigError(
             "autoSize is enabled, but the size that a split should have is not given; "
             "set spark.indextables.autoSize.targetSplitSize, for example to 100M",
             key="spark.indextables.autoSize.targetSplitSize",
             value=None,
         )
-    rows = None if snapshot is None else rows_for(config.target_split_size, snapshot.splits)
+    rows = None if snapshot is None else rows_for(config.write.target_split_size, snapshot.splits)
     if rows is None:
-        logger.warning("the table has no splits to learn sizes from; splits get %d rows instead", config.target_records)
-        return config
-    if config.target_records not in (_DEFAULT_TARGET, rows):
         logger.warning(
-            "autoSize gives splits %d rows; targetRecordsPerSplit=%d is not used", rows, config.target_records
+            "the table has no splits to learn sizes from; splits get %d rows instead", config.write.target_records
         )
-    return replace(config, target_records=rows)
+        return config
+    if config.write.target_records not in (_DEFAULT_TARGET, rows):
+        logger.warning(
+            "autoSize gives splits %d rows; targetRecordsPerSplit=%d is not used", rows, config.write.target_records
+        )
+    return replace(config, write=replace(config.write, target_records=rows))
 
 
 def rows_for(size: int, splits: pa.Table) -> int | None:

@@ -36,10 +36,10 @@ class Contents:
 
     def sorting(self, plan: WritePlan) -> tuple[str, ...]:
         """The columns to sort the rows by, if any: where partitions share the split, they stay together."""
-        if self.logical is None or not plan.config.cluster_by:
-            return plan.config.cluster_by
+        if self.logical is None or not plan.config.write.cluster_by:
+            return plan.config.write.cluster_by
         shared = [field.source for field in plan.layout.fields if field.name in self.logical.columns]
-        return (*shared, *plan.config.cluster_by)
+        return (*shared, *plan.config.write.cluster_by)
 
 
 def full_split(plan: WritePlan, buffer: PartitionBuffer, waiting: Waiting) -> Contents:
@@ -47,7 +47,7 @@ def full_split(plan: WritePlan, buffer: PartitionBuffer, waiting: Waiting) -> Co
     group = plan.coalescing.group_of(waiting.texts, rows=waiting.seen) if plan.coalescing else None
     if plan.coalescing and group is not None:
         return _shared(plan, plan.coalescing, buffer, [waiting], group)
-    return Contents(buffer.take(waiting, plan.config.target_records), waiting.texts, waiting.texts)
+    return Contents(buffer.take(waiting, plan.config.write.target_records), waiting.texts, waiting.texts)
 
 
 def last_splits(plan: WritePlan, buffer: PartitionBuffer) -> Iterator[Contents]:
@@ -63,7 +63,7 @@ def last_splits(plan: WritePlan, buffer: PartitionBuffer) -> Iterator[Contents]:
             groups[*plan.coalescing.common(waiting.texts).values(), group].append(waiting)
     for (*_, group), members in groups.items():
         if plan.coalescing and group is not None:
-            for together in _packed(_in_order(members, plan, plan.coalescing), plan.config.target_records):
+            for together in _packed(_in_order(members, plan, plan.coalescing), plan.config.write.target_records):
                 yield _shared(plan, plan.coalescing, buffer, together, group)
 
 
@@ -95,7 +95,7 @@ def _packed(members: Sequence[Waiting], target: int) -> Iterator[list[Waiting]]:
 def _shared(
     plan: WritePlan, coalescing: Coalescing, buffer: PartitionBuffer, members: Sequence[Waiting], group: str
 ) -> Contents:
-    taken = [buffer.take(member, plan.config.target_records) for member in members]
+    taken = [buffer.take(member, plan.config.write.target_records) for member in members]
     texts = members[0].texts
     counts = [sum(batch.num_rows for batch in rows) for rows in taken]
     return Contents(

@@ -106,7 +106,7 @@ def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[st
 
 def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = None) -> WritePlan:
     """How rows are written to a table with this description, `beside` the rows that it has and keeps."""
-    _refuse_other_field_types(metadata, config.typemap)
+    _refuse_other_field_types(metadata, config.write.typemap)
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
         table=metadata.id,
@@ -129,9 +129,9 @@ def sharing_as(splits: pa.Table, plan: WritePlan, *, beside: Snapshot | None = N
     columns = columns_shared_in(splits, plan.layout)
     if plan.coalescing is not None or not columns:
         return plan
-    config = replace(
-        plan.config, coalesce=True, coalesce_columns=plan.layout.names[plan.layout.names.index(columns[0]) :]
-    )
+    from_first = plan.layout.names[plan.layout.names.index(columns[0]) :]
+    write = replace(plan.config.write, coalesce=True, coalesce_columns=from_first)
+    config = replace(plan.config, write=write)
     return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=beside))
 
 

@@ -346,7 +346,7 @@ def _mode_named(name: str) -> Mode:
 
 def _decided(job: WriteJob) -> dict[str, str]:
     """What the tasks need not decide again."""
-    config = job.plan.config
+    config = job.plan.config.write
     rows = roomy(config.target_records) if config.optimize_write else config.target_records
     decided = {_TARGET: str(rows), f"{PREFIX}autoSize.enabled": "false"}
     if config.coalesce and config.optimize_write:  # a part of a large partition must not be taken for a small one

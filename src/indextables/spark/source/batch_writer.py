@@ -39,7 +39,7 @@ class SplitSink(DataSourceArrowWriter):
         done = [message.content for message in messages if isinstance(message, TaskDone)]
         version = commit_job(self._job, [TaskResult.decode(content) for content in done])
         config = self._job.plan.config
-        if config.merge_on_write:
+        if config.maintenance.merge_on_write:
             log = TransactionLog.open(self._job.table, config)
             merge_after_write(log, log.snapshot(version), config)
 

@@ -45,7 +45,7 @@ def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:
     """A scan of the driver's own, as it is without Spark."""
     config = asked.config(plan.snapshot.metadata.properties)
     opener = SplitOpener.of(open_store(asked.path, config), config)
-    return Scan.of(plan, opener, limit=limit, parallelism=config.read_parallelism)
+    return Scan.of(plan, opener, limit=limit, parallelism=config.read.parallelism)
 
 
 def _place(asked: Asked) -> _Place:

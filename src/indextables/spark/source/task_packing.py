@@ -10,6 +10,7 @@ from indextables.read.scan_plan import SplitTask
 def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
     """Splits of which all rows match, and which have so many of them; all splits if there are none such.
 
+    >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef
     >>> tasks = [SplitTask(SplitRef(f"{n}.split", 1, n, None), wholly=n != 7) for n in (7, 5, 6, 8)]
     >>> [task.split.path for task in enough(tasks, 10)]
@@ -26,17 +27,18 @@ def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
 def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTask]]:
     """The splits in groups of about equal size, the largest first; opening one counts as so many bytes.
 
+    >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef
     >>> sizes = [10, 90, 20, 30]
     >>> tasks = [SplitTask(SplitRef(f"{size}.split", size, None, None), wholly=False) for size in sizes]
-    >>> config = Config(read_partition_bytes=64, read_open_cost=1, read_min_partitions=1)
+    >>> config = Config(read=ReadConfig(max_partition_bytes=64, open_cost=1, min_partitions=1))
     >>> [[task.split.size for task in group] for group in packed(tasks, config)]
     [[90], [30, 20, 10]]
     """
     largest_first = sorted(tasks, key=lambda task: (-task.split.size, task.split.path))
-    cost = config.read_open_cost
+    cost = config.read.open_cost
     total = sum(task.split.size + cost for task in largest_first)
-    room = min(config.read_partition_bytes, max(cost, total // config.read_min_partitions))
+    room = min(config.read.max_partition_bytes, max(cost, total // config.read.min_partitions))
     group: list[SplitTask] = []
     filled = 0
     for task in largest_first:

@@ -31,13 +31,13 @@ _MOST_PARTITIONS = 100_000  # the larger ones are placed one by one; the others,
 
 def arranged(frame: DataFrame, plan: WritePlan) -> DataFrame:
     """The same rows, in as many tasks as there are full splits, those of a partition together and in order."""
-    if not plan.config.optimize_write:
+    if not plan.config.write.optimize_write:
         return frame
     return _by_partition(frame, plan) if plan.layout.fields else _in_equal_shares(frame, plan)
 
 
 def _in_equal_shares(frame: DataFrame, plan: WritePlan) -> DataFrame:
-    given, target = plan.config.input_row_count, plan.config.target_records
+    given, target = plan.config.write.input_row_count, plan.config.write.target_records
     if given is not None:
         return _sorted(frame.repartition(task_count(given, target=target)), plan)
     counts = _counts(frame.select(F.spark_partition_id().alias(_KEY)))
@@ -96,7 +96,7 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     key = _unused("__indextables_key", frame)
     keyed = frame.withColumn(key, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
     counts = _partitions(keyed, key, plan)
-    rows, target = counts[_ROWS].to_pylist(), plan.config.target_records
+    rows, target = counts[_ROWS].to_pylist(), plan.config.write.target_records
     others = keyed.count() - sum(rows) if len(rows) == _MOST_PARTITIONS else 0
     small_below = plan.coalescing.small_below if plan.coalescing else 0
     parcels = together(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
@@ -135,7 +135,7 @@ def _placed(keyed: DataFrame, key: str, keys: pa.ChunkedArray, placement: Placem
 
 
 def _sorted(frame: DataFrame, plan: WritePlan, first: list[str] | None = None) -> DataFrame:
-    columns = [*map(F.col, first or ()), *map(_column, plan.config.cluster_by)]
+    columns = [*map(F.col, first or ()), *map(_column, plan.config.write.cluster_by)]
     return frame.sortWithinPartitions(*columns) if columns else frame
 
 

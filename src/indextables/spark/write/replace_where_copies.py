@@ -63,7 +63,7 @@ def _many_rows_to_copy(job: WriteJob) -> TakeOut | None:
     snapshot = log.snapshot(job.read_version)
     verdicts = Satisfying(replacing.predicate).verdicts(snapshot.splits, snapshot.metadata)
     unsure = snapshot.splits.filter(pc.equal(verdicts, int(Verdict.SOMETIMES)))
-    if (pc.sum(unsure["num_records"]).as_py() or 0) <= job.plan.config.driver_copy_rows:
+    if (pc.sum(unsure["num_records"]).as_py() or 0) <= job.plan.config.write.driver_copy_rows:
         return None
     taken = take_out_where(log, snapshot, replacing.predicate, job.plan.config)
     return taken if len(taken.shared) else None

@@ -1,0 +1,114 @@
+"""Parsers of the text of settings; each raises ValueError with what it expected."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+from indextables.errors import ConfigError
+
+_DURATION = re.compile(r"\s*([0-9]+)\s*(d|days?|h|hours?|min|minutes?|s|seconds?)\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)\s*", re.IGNORECASE)
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+
+
+def positive_integer(text: str) -> int:
+    if not re.fullmatch(r"\s*[0-9]+\s*", text) or int(text) == 0:
+        raise ValueError("a whole number above zero")
+    return int(text)
+
+
+def natural_number(text: str) -> int:
+    if not re.fullmatch(r"\s*[0-9]+\s*", text):
+        raise ValueError("a whole number, zero or more")
+    return int(text)
+
+
+def whole_number(text: str) -> int:
+    if not re.fullmatch(r"\s*-?[0-9]+\s*", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
+def boolean(text: str) -> bool:
+    """True or false, in any letter case.
+
+    >>> boolean("TRUE"), boolean(" false ")
+    (True, False)
+    """
+    try:
+        return {"true": True, "false": False}[text.strip().lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+def size(text: str) -> int:
+    """A number of bytes: K, M, G and T are powers of 1024.
+
+    >>> size("512K"), size("1.5g"), size(" 104857600 ")
+    (524288, 1610612736, 104857600)
+    """
+    match = _SIZE.fullmatch(text)
+    number = Decimal(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ") if match else Decimal(0)
+    if match is None or (not match[2] and "." in match[1]) or not 1 <= number < 2**63:
+        raise ValueError("a size from 1 byte up, such as 104857600, 512K, 100M or 1.5G")
+    return int(number)
+
+
+def text(given: str) -> str:
+    return given
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Columns, separated by commas.
+
+    >>> names("tenant, level")
+    ('tenant', 'level')
+    """
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts):
+        raise ValueError("the names of columns, separated by commas")
+    return parts
+
+
+def row_count(text: str) -> int:
+    if not re.fullmatch(r"\s*[0-9]+\s*", text):
+        raise ValueError("a number of rows")
+    return int(text)
+
+
+def overwrite_mode(text: str) -> str:
+    if text.strip().lower() not in {"static", "dynamic"}:
+        raise ValueError("static or dynamic")
+    return text.strip().lower()
+
+
+def duration(text: str) -> timedelta:
+    """A span of time.
+
+    >>> duration("7 days"), duration("36h")
+    (datetime.timedelta(days=7), datetime.timedelta(days=1, seconds=43200))
+    """
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise ValueError("a number of days, hours, minutes or seconds, such as '7 days' or '12h'")
+    return timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
+
+
+def span(given: timedelta | str | None, *, of: str) -> timedelta | None:
+    """A span of time, or the text of one, that a user gave as `of`.
+
+    >>> span("12h", of="older_than"), span(None, of="older_than")
+    (datetime.timedelta(seconds=43200), None)
+    """
+    if given is None or isinstance(given, timedelta):
+        return given
+    try:
+        return duration(str(given))
+    except ValueError as error:
+        raise ConfigError(f"{of} is {given!r}, but must be {error}", key=of, value=str(given)) from None
+
+
+def part_size(text: str) -> int:
+    if size(text) < 5 * 1024**2:
+        raise ValueError("a size from 5M up, the least that S3 accepts")
+    return size(text)

@@ -1,0 +1,53 @@
+"""Settings: one typed object with its defaults in place.
+
+Every setting has a key under `spark.indextables.`, which may be left out, in any letter case. It is looked for in the
+options of the call, then in the session, then in the table's properties; the first that has it decides.
+
+>>> config = Config.resolve({"CHECKPOINT.interval": "25"}, {"spark.indextables.checkpoint.interval": "50"})
+>>> config.maintenance.checkpoint_interval
+25
+>>> Config.resolve({"checkpoint.intervall": "25"})
+Traceback (most recent call last):
+indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did you mean 'spark.indextables...interval'?
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from indextables.config.maintenance_config import MaintenanceConfig
+from indextables.config.read_config import ReadConfig
+from indextables.config.setting_keys import GROUPS, settings_in
+from indextables.config.store_config import StoreConfig
+from indextables.config.write_config import WriteConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    store: StoreConfig = field(default_factory=StoreConfig)
+    write: WriteConfig = field(default_factory=WriteConfig)
+    read: ReadConfig = field(default_factory=ReadConfig)
+    maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that must not be shown to anybody."""
+        groups = (getattr(self, name) for name in GROUPS)
+        values = (getattr(group, of.name) for group in groups for of in fields(group) if of.metadata.get("secret"))
+        return tuple(value for value in values if value)
+
+    @classmethod
+    def resolve(cls, *sources: Mapping[str, str], properties: Mapping[str, str] | None = None) -> Self:
+        """The settings that the sources give, the first source first, then the table's properties, then the defaults.
+
+        Properties may also hold a user's own keys, which are left alone if they do not start with `spark.indextables.`.
+        """
+        values: dict[str, dict[str, Any]] = {name: {} for name in GROUPS}
+        found = [*settings_in(properties or {}, lenient=True)]
+        found += [setting for source in reversed(sources) for setting in settings_in(source)]
+        for setting in found:
+            if "family" in setting.field.metadata:
+                values[setting.group].setdefault(setting.field.name, {})[setting.suffix] = setting.value
+            else:
+                values[setting.group][setting.field.name] = setting.value
+        return cls(**{name: group(**values[name]) for name, group in GROUPS.items()})

@@ -1,0 +1,62 @@
+"""The page `docs/configuration.md`."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from indextables.config.setting import PREFIX
+from indextables.config.setting_keys import SETTINGS
+
+
+def markdown() -> str:
+    """The page `docs/configuration.md`.
+
+    >>> print(markdown().splitlines()[0])
+    # Configuration
+    """
+    rows = [_row(setting.metadata, setting.default) for setting in SETTINGS]
+    return "\n".join([*_INTRODUCTION, *sorted(rows, key=str.lower), ""])
+
+
+_INTRODUCTION = [
+    "# Configuration",
+    "",
+    "<!-- written by `make docs` from src/indextables/config/ -->",
+    "",
+    "A setting is looked for in the options of the call, then in the Spark session, then in the table's properties; the",
+    "first that has it decides. Keys may be written in any letter case, and `spark.indextables.` may be left out (except in",
+    "the session). A key that does not exist is refused.",
+    "",
+    "```python",
+    "import pyarrow as pa",
+    "from indextables import IndexTable",
+    "",
+    'df = spark.createDataFrame([("mon", "disk full")], "day string, message string")',
+    'df.write.format("indextables").option("targetRecordsPerSplit", "500000").save("logs")  # one write',
+    'spark.conf.set("spark.indextables.optimizeWrite.enabled", "false")  # the session',
+    'schema = pa.schema({"day": pa.string()})',
+    'IndexTable.create("days", schema, properties={"spark.indextables.checkpoint.interval": "50"})  # the table',
+    "```",
+    "",
+    "| key | default | meaning |",
+    "|---|---|---|",
+    f"| `{PREFIX}indexing.typemap.<column>` | `string` | How a column of strings is indexed: `text`, `string` or `none`. |",
+    f"| `{PREFIX}coalesce.rule.<value>` | | The group, such as `small`, whose splits a partition shares, however large. |",
+]
+
+
+def _row(metadata: Mapping[str, Any], default: Any) -> str:
+    key = f"`{metadata['key']}`" + (f" or `{metadata['short']}`" if metadata["short"] else "")
+    return f"| {key} | {_shown(default)} | {metadata['doc']} |"
+
+
+def _shown(default: Any) -> str:
+    match default:
+        case None | ():
+            return ""
+        case bool():
+            return f"`{str(default).lower()}`"
+        case timedelta():
+            return f"`{default.days} days`" if default.days else f"`{default.seconds} s`"
+        case _:
+            return f"`{default}`"
