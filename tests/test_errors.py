@@ -1,4 +1,5 @@
 import pickle
+from inspect import signature
 
 import pytest
 
@@ -25,8 +26,22 @@ def test_facts_are_attributes_and_survive_pickling() -> None:
 
 
 def test_a_fact_that_the_class_does_not_declare_is_a_mistake() -> None:
-    with pytest.raises(TypeError, match="ConflictError has no fact named winner"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'winner'"):
         ConflictError("x", winner=3)
+
+
+@pytest.mark.parametrize("kind", EVERY_ERROR, ids=lambda kind: kind.__name__)
+def test_the_facts_of_an_error_are_required(kind: type[IndexTablesError]) -> None:
+    parameters = signature(kind).parameters.values()
+    facts = {
+        one.name: f"a {one.name}" for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty
+    }
+    error = pickle.loads(pickle.dumps(kind("what happened", **facts)))
+    assert str(error) == "what happened"
+    assert {name: getattr(error, name) for name in facts} == facts
+    for name in facts:
+        with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{name}'"):
+            kind("what happened", **{other: fact for other, fact in facts.items() if other != name})
 
 
 def test_what_python_calls_a_value_error_is_one() -> None:

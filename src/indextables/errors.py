@@ -39,46 +39,63 @@ IndexTablesError
     └── CommitRetriesExhaustedError another writer was first, again and again
 ```
 
-The message says what happened, to what, and what to do about it. The facts in it are attributes too, named in the
-annotations of each class, so that a program need not read prose:
+The message says what happened, to what, and what to do about it. The facts in it are attributes too, required by the
+constructor, so that a program need not parse the message:
 
->>> error = VersionNotFoundError("version 9 does not exist", version=9, earliest=0, latest=4)
+>>> error = VersionNotFoundError("version 9 does not exist", table="logs", version=9, earliest=0, latest=4)
 >>> error.latest
 4
 """
 
-from collections.abc import Mapping, Sequence
-from inspect import get_annotations
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+_Error = TypeVar("_Error")
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def _error(cls: type[_Error]) -> type[_Error]:
+    """A class of errors whose annotations are its facts: keyword arguments, required where they have no default."""
+    return dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+
+@dataclass(eq=False, repr=False)
 class IndexTablesError(Exception):
     """The root: catch this to catch everything that the package raises on purpose."""
 
-    def __init__(self, message: str, **facts: object) -> None:
-        super().__init__(message)
-        unknown = facts.keys() - _declared_facts(type(self))
-        if unknown:
-            raise TypeError(f"{type(self).__name__} has no fact named {', '.join(sorted(unknown))}")
-        self.__dict__.update(facts)
+    message: str
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _unpickle, (type(self), self.args, self.__dict__)
 
 
-def _declared_facts(error: type) -> set[str]:
-    return {name for base in error.__mro__ for name in get_annotations(base)}
+def _unpickle(cls: type[IndexTablesError], args: tuple[Any, ...], state: dict[str, Any]) -> IndexTablesError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
 
 
+@_error
 class ConfigError(IndexTablesError, ValueError):
     key: str
     value: str | None
 
 
+@_error
 class SchemaError(IndexTablesError, ValueError):
     column: str | None
 
 
+@_error
 class LayoutError(IndexTablesError, ValueError):
     field: str | None
 
 
+@_error
 class PredicateError(IndexTablesError):
     """`position` counts characters of `predicate` from zero; `columns` are the names that exist."""
 
@@ -92,34 +109,41 @@ class InvalidPredicateError(PredicateError):
     pass
 
 
+@_error
 class UnsupportedOperatorError(PredicateError):
     operator: str
 
 
+@_error
 class PartitionColumnNotFoundError(PredicateError):
     column: str
     available_columns: Sequence[str]
 
 
+@_error
 class TypeMismatchError(PredicateError):
     column: str
     expected_type: str
     actual_type: str
 
 
+@_error
 class CastInvalidInputError(PredicateError):
     value: str
     expected_type: str
 
 
+@_error
 class NonPartitionedTableError(PredicateError):
     table: str
 
 
+@_error
 class OverlappingPredicatesError(PredicateError):
     other: str
 
 
+@_error
 class RowsOutsideError(PredicateError):
     """`rows` is how many there were; `examples` are the values of the first few in the columns of the predicate."""
 
@@ -127,6 +151,7 @@ class RowsOutsideError(PredicateError):
     examples: Sequence[Mapping[str, object]]
 
 
+@_error
 class StatementError(IndexTablesError):
     """`position` counts characters of `statement` from zero."""
 
@@ -135,6 +160,7 @@ class StatementError(IndexTablesError):
     position: int
 
 
+@_error
 class UnsupportedStatementError(IndexTablesError):
     """`statement` is what it is called, such as `ALTER TABLE ... DROP COLUMN`."""
 
@@ -142,6 +168,7 @@ class UnsupportedStatementError(IndexTablesError):
     statement: str
 
 
+@_error
 class SearchQueryError(IndexTablesError):
     """`position` counts characters of `query` from zero; `fields` are the columns that can be searched."""
 
@@ -152,6 +179,7 @@ class SearchQueryError(IndexTablesError):
     fields: Sequence[str] = ()
 
 
+@_error
 class StorageError(IndexTablesError):
     path: str
 
@@ -160,6 +188,7 @@ class NotFoundError(StorageError):
     pass
 
 
+@_error
 class SplitGoneError(NotFoundError):
     """`version` is the version of the table that needs it, if it is known."""
 
@@ -182,25 +211,30 @@ class UnsafeStoreError(StorageError):
     pass
 
 
+@_error
 class DamagedSplitError(StorageError):
     """`reason` is what was wrong with it."""
 
     reason: str
 
 
+@_error
 class UnsupportedSplitError(StorageError):
     required: int
     supported: int
 
 
+@_error
 class OversizedSplitError(StorageError):
     rows: int
 
 
+@_error
 class TableNotFoundError(IndexTablesError):
     table: str
 
 
+@_error
 class TableReplacedError(TableNotFoundError):
     """`table_id` is that of the table that was opened; `found_id` is that of the one that is there, where it is known."""
 
@@ -208,37 +242,45 @@ class TableReplacedError(TableNotFoundError):
     found_id: str | None
 
 
+@_error
 class TableExistsError(IndexTablesError):
     table: str
 
 
+@_error
 class NestedTableError(TableExistsError):
     """`other` is the table that is there."""
 
     other: str
 
 
+@_error
 class LogError(IndexTablesError):
     table: str
-    version: int | None
 
 
+@_error
 class CorruptLogError(LogError):
-    pass
+    version: int
 
 
+@_error
 class UnsupportedProtocolError(LogError):
+    version: int
     required: int
     supported: int
 
 
+@_error
 class VersionNotFoundError(LogError):
-    """`earliest` and `latest` are the versions that can be read."""
+    """`version` is None where a timestamp did not lead to one; `earliest` and `latest` are the versions that can be read."""
 
+    version: int | None
     earliest: int
     latest: int
 
 
+@_error
 class ConflictError(IndexTablesError):
     """`version` and `operation` name the commit that was there first; `paths` the splits that both touched."""
 
@@ -249,5 +291,6 @@ class ConflictError(IndexTablesError):
     paths: Sequence[str]
 
 
+@_error
 class CommitRetriesExhaustedError(ConflictError):
     attempts: int
