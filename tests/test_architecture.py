@@ -1,14 +1,19 @@
-"""Imports flow one way: no module knows of a layer above its own."""
+"""Imports flow one way: no module knows of a layer above its own, and no module imports itself by way of others."""
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import indextables
 
 ROOT = Path(next(iter(indextables.__path__)))
 LAYERS = [  # from the bottom up; names on one line do not know each other
-    ("errors", "nearest", "release", "words"),
+    ("engine", "errors", "nearest", "release", "words"),
     ("schema",),
     ("kernels",),
     ("civil",),
@@ -32,37 +37,84 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("cli",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
+MODULES = {
+    ".".join(["indextables", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """Every module, with the name of the part that it belongs to."""
-    for path in sorted(ROOT.rglob("*.py")):
-        part = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        if part != "__init__":
-            yield part, path
+def part_of(module: str) -> str:
+    """The file or folder of the package that a module belongs to."""
+    return module.split(".")[1] if "." in module else "__init__"
 
 
-def imported_parts(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "indextables":
-            _, *inner = node.module.split(".")
-            yield from [inner[0]] if inner else [alias.name for alias in node.names]
-        elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("indextables."))
+def imported_by(path: Path) -> set[str]:
+    """The modules of the package that a file imports: at its top, in functions, for type checks, and by name in a string."""
+    return {module for node in ast.walk(ast.parse(path.read_text())) for module in imports_of(node)}
+
+
+def imports_of(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.ImportFrom(module=str(module), names=names):
+            inner = {f"{module}.{alias.name}" for alias in names} & MODULES.keys()
+            yield from inner | ({module} & MODULES.keys() if len(inner) < len(names) else set())
+        case ast.Import(names=names):
+            yield from {alias.name for alias in names} & MODULES.keys()
+        case ast.Constant(value=str(text)) if text.startswith("indextables."):  # import_module("indextables.spark")
+            yield from {text} & MODULES.keys()
+        case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]) if re.fullmatch(r"indextables\.(\w+\.)+", text):
+            yield from {module for module in MODULES if module.startswith(text)}  # any module of the folder
 
 
 def test_every_part_has_a_layer() -> None:
-    assert {part for part, _ in modules()} == LEVEL.keys()
+    assert {part_of(module) for module in MODULES} - {"__init__"} == LEVEL.keys()
 
 
 def test_no_part_knows_of_a_higher_one() -> None:
     upwards = [
-        f"{path.relative_to(ROOT)} imports {other}"
-        for part, path in modules()
-        for other in imported_parts(path)
-        if other != part and LEVEL[other] >= LEVEL[part]
+        f"{module} imports {other}"
+        for module, path in MODULES.items()
+        for other in imported_by(path)
+        if module != "indextables"
+        if part_of(other) != part_of(module)
+        if other == "indextables" or LEVEL[part_of(other)] >= LEVEL[part_of(module)]
     ]
     assert upwards == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {module: imported_by(path) - {module} for module, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_no_name_of_a_module_is_used_twice() -> None:
+    names = Counter(path.stem for path in MODULES.values() if path.stem != "__init__")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "imported"),
+    [
+        ("from indextables.log.log import TransactionLog", {"indextables.log.log"}),
+        ("from indextables.log import log", {"indextables.log.log"}),
+        ("from indextables.log import TransactionLog, log", {"indextables.log", "indextables.log.log"}),
+        ("def f():\n    import indextables.log.log", {"indextables.log.log"}),
+        ('import_module("indextables.log.log")', {"indextables.log.log"}),
+        ('HOMES = {"x": "indextables.log.log"}', {"indextables.log.log"}),
+        (
+            'import_module(f"indextables.config.{name}")',
+            {name for name in MODULES if name.startswith("indextables.config.")},
+        ),
+        ('KEY = "indextables.no.module"', set()),
+    ],
+)
+def test_imports_are_seen_wherever_they_are(tmp_path: Path, code: str, imported: set[str]) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(code)
+    assert imported_by(path) == imported
 
 
 def test_packages_hold_names_only() -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib import import_module
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -116,8 +115,11 @@ def _replacing(spark: Any, path: str) -> Iterator[str]:
 
 
 def _spark() -> Any:
-    sql = import_module("pyspark.sql")
-    builder = sql.SparkSession.builder.master("local[2]").appName("indextables demo")
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - PySpark need not be installed
+
+    from indextables.spark import enable  # noqa: PLC0415
+
+    builder = SparkSession.builder.master("local[2]").appName("indextables demo")
     for key, value in {
         "ui.enabled": "false",
         "ui.showConsoleProgress": "false",
@@ -125,7 +127,7 @@ def _spark() -> Any:
         "sql.session.timeZone": "UTC",
     }.items():
         builder = builder.config(f"spark.{key}", value)
-    return import_module("indextables.spark").enable(builder.getOrCreate())
+    return enable(builder.getOrCreate())
 
 
 def _asking(logs: IndexTable) -> Iterator[str]:

@@ -1,12 +1,23 @@
-"""Names of the package that are loaded when they are asked for: they need PySpark, or time that others need not wait."""
+"""Parts of the package that are loaded on first use: they need PySpark, or are slow to import."""
 
 from importlib import import_module
 from typing import Any
+
+from indextables.engine import Engine, register
 
 _HOMES = {
     **dict.fromkeys(("IndexTablesDataSource", "enable", "explain", "sql"), "indextables.spark"),
     "col": "indextables.predicate",
 }
+
+
+def _spark() -> Engine:
+    from indextables.spark.api import spark_engine  # noqa: PLC0415 - PySpark need not be installed
+
+    return spark_engine
+
+
+register("spark", _spark)
 
 
 def __getattr__(name: str) -> Any:

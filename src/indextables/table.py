@@ -16,10 +16,10 @@ Each method loads what it needs when it is first called, so that opening a table
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from indextables.config import Config, span
+from indextables.engine import engine
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, TransactionLog
 
@@ -377,11 +377,7 @@ class IndexTable:
         )
         if dry_run:
             return plan_only(snapshot, request, config)
-        run = (
-            run_here
-            if spark is None
-            else import_module("indextables.spark.write.distributed_compaction").on_executors(spark)
-        )
+        run = run_here if spark is None else engine("spark").compaction_runner(spark)
         after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
         self._moved(after)
         return result

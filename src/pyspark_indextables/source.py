@@ -1,6 +1,5 @@
 """The data source as PySpark finds it. PySpark imports this in every session, so that the rest is loaded when it is used."""
 
-from importlib import import_module
 from typing import Any
 
 from pyspark.sql.datasource import DataSource
@@ -24,5 +23,6 @@ class DefaultSource(DataSource):
 
     def _loaded(self) -> DataSource:
         """Shares the options, in which `schema` notes the version that it has shown."""
-        source: DataSource = import_module("indextables.spark.source.data_source").IndexTablesDataSource(self.options)
-        return source
+        from indextables.spark.source.data_source import IndexTablesDataSource  # noqa: PLC0415 - see above
+
+        return IndexTablesDataSource(self.options)

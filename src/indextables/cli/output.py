@@ -6,18 +6,19 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 import typer
 
+from indextables.cli.plain_rows import plain_rows
 from indextables.inspect.steps import Saying, Step
 from indextables.layout import Layout
-from indextables.values import encode
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from indextables.cli.drawing import Style
 
 
-def show_rows(rows: pa.Table, *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
+def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
     """Rows, and below them for people how many there are, or what a note says of it."""
     if as_json:
         show_json(plain_rows(rows))
@@ -25,26 +26,6 @@ def show_rows(rows: pa.Table, *, as_json: bool, style: "Style | None" = None, no
     from indextables.cli.drawing import draw_rows
 
     draw_rows(rows, style, note)
-
-
-def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python has them, and as text the days and moments that it has no values for.
-
-    >>> plain_rows(pa.table({"n": [1], "on": pa.array([2**31 - 1], pa.int32()).view(pa.date32())}))
-    [{'n': 1, 'on': '+5881580-07-11'}]
-    """
-    columns = [_plain_values(column.combine_chunks()) for column in rows.columns]
-    return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _plain_values(values: pa.Array) -> list[Any]:
-    if pa.types.is_struct(values.type) and values.type.num_fields and not values.null_count:
-        fields = [_plain_values(field) for field in values.flatten()]
-        return [dict(zip(values.type.names, row, strict=True)) for row in zip(*fields, strict=True)]
-    try:
-        return list(values.to_pylist())
-    except (OverflowError, ValueError):
-        return list(encode(values).to_pylist())
 
 
 def show_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:

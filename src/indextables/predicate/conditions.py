@@ -1,6 +1,4 @@
-"""The door to the SQL reader, which is loaded when the first text is read and not before: it takes 0.2 s."""
-
-from importlib import import_module
+"""Conditions as users give them, SQL text or Python, become predicates; the SQL parser is imported on first use."""
 
 import pyarrow as pa
 
@@ -17,8 +15,9 @@ def parse(text: str, *, time_zone: str = "UTC") -> Predicate:
 
     `TIMESTAMP '2024-01-01 00:00:00'` is a time of day in `time_zone`, as it is in the Spark session that speaks so.
     """
-    predicate: Predicate = import_module("indextables.predicate.parser").parse(text, time_zone=time_zone)
-    return predicate
+    from indextables.predicate import parser  # noqa: PLC0415 - sqlglot takes 0.2 s to import
+
+    return parser.parse(text, time_zone=time_zone)
 
 
 def read(

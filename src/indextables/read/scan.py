@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from indextables.engine import engine
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
 from indextables.read.metadata_counts import ROWS, count_from_log, groups_from_log, key_names, summed
@@ -77,9 +77,7 @@ class Scan:
 
     def to_spark(self, spark: Any) -> Any:
         """The rows as a DataFrame of a Spark session; splits are read by its executors."""
-        return import_module("indextables.spark.api.dataframe_reader").frame_of(
-            self, spark
-        )  # PySpark need not be there otherwise
+        return engine("spark").dataframe(self, spark)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split; splits are read ahead in parallel."""

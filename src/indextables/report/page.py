@@ -19,7 +19,7 @@ from indextables.words import counted
 def html(report: Report, say: Saying = str) -> str:
     """The page of a report, which says in Python what mends what is out of shape, or as `say` does."""
     figures = report.health
-    template = files("indextables.report").joinpath("page.html").read_text(encoding="utf-8")
+    template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         title=_text(report.table.rstrip("/").rpartition("/")[2] or report.table),
         table=_text(report.table),

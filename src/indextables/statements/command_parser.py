@@ -1,8 +1,6 @@
 """The door to the readers of statements, which are loaded when a text has a word of ours and not before."""
 
 import re
-from importlib import import_module
-from typing import Any
 
 from indextables.statements.command_values import Command, Statement
 
@@ -17,8 +15,11 @@ def parse_command(text: str) -> Command | None:
     Describe(table=TablePath(path='/data/logs'), subject=<Subject.SPLITS: 'SPLITS'>)
     >>> parse_command("SELECT 1")
     """
-    command: Command | None = _reader("commands").parse_command(text) if _COMMANDS.search(text) else None
-    return command
+    if not _COMMANDS.search(text):
+        return None
+    from indextables.statements import commands  # noqa: PLC0415 - the tokenizer is slow to import
+
+    return commands.parse_command(text)
 
 
 def rewrite_statement(text: str, *, prefix: str) -> Statement:
@@ -31,11 +32,8 @@ def rewrite_statement(text: str, *, prefix: str) -> Statement:
 
     A text without any of these is the same text.
     """
-    statement: Statement = (
-        _reader("rewriting").rewrite_statement(text, prefix) if _WORDS.search(text) else Statement(text)
-    )
-    return statement
+    if not _WORDS.search(text):
+        return Statement(text)
+    from indextables.statements import rewriting  # noqa: PLC0415 - the tokenizer is slow to import
 
-
-def _reader(name: str) -> Any:
-    return import_module(f"indextables.statements.{name}")
+    return rewriting.rewrite_statement(text, prefix)
