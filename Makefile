@@ -30,6 +30,9 @@ laws: $(READY) ## the laws with 20,000 examples each
 torture: $(READY) ## many processes, hundreds of SIGKILLs and faults, the final state checked each time
 	@$(BIN)/python -m tests.torture
 
+matrix: $(READY) ## a smoke suite on every supported version of PySpark; VERSIONS="4.1 4.3" for some of them
+	@$(JAVA) $(BIN)/python scripts/matrix.py $(VERSIONS)
+
 check: $(READY) ## ruff, ruff format, mypy strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -51,7 +54,7 @@ bench: $(READY) ## the benchmarks, with the peers beside them
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
+	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test unit laws torture check format docs bench clean
+.PHONY: help setup demo test unit laws torture matrix check format docs bench clean

@@ -16,6 +16,7 @@ IndexTablesError
 │   └── RowsOutsideError            new rows that a replacement would not replace
 ├── StatementError                  SQL text that cannot be read
 ├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
+├── UnsupportedSparkError (ImportError)  a PySpark that is too old, or none
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -158,6 +159,14 @@ class StatementError(IndexTablesError):
     statement: str
     reason: str
     position: int
+
+
+@_error
+class UnsupportedSparkError(IndexTablesError, ImportError):
+    """`found` is None where PySpark is not installed."""
+
+    found: str | None
+    needed: str
 
 
 @_error

@@ -1,5 +1,8 @@
 """Functions for Spark's columns: `from indextables.functions import indexquery`."""
 
+import indextables.spark.catalyst.versions  # noqa: F401 - says what to install before PySpark is imported
+
+# isort: split
 from pyspark.sql import Column
 from pyspark.sql.functions import col, lit
 

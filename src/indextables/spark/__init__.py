@@ -1,5 +1,8 @@
 """Spark: the same functions, distributed."""
 
+import indextables.spark.catalyst.versions  # noqa: F401 - refuses an older PySpark before what it lacks is imported
+
+# isort: split
 from indextables.spark.api.explain import explain
 from indextables.spark.api.session import enable
 from indextables.spark.source.data_source import IndexTablesDataSource

@@ -10,6 +10,7 @@ from indextables.spark.api.dataframe_writer import TableWriter
 from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
 from indextables.spark.api.hooks import install
 from indextables.spark.api.registration import LOCK, configure_session, ensure_registered
+from indextables.spark.catalyst.versions import refuse_unsupported
 from indextables.spark.prepared import prepared
 from indextables.spark.source.data_source import IndexTablesDataSource
 
@@ -21,6 +22,7 @@ def enable(spark: SparkSession) -> SparkSession:
     thread; other formats are as before. Over Spark Connect, `spark.read` and `df.write` stay Spark's own: they know the
     modes append and overwrite, and settings as options.
     """
+    refuse_unsupported(spark.version, "Spark")
     if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
         ensure_registered(spark)
         configure_session(spark)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
@@ -13,7 +12,7 @@ from indextables.spark.catalyst.java import Java, jvm_of, named_as, seq, sequenc
 from indextables.spark.catalyst.relation import Relation
 from indextables.spark.source.options import FORMAT
 from indextables.spark.source.read_options import Asked
-from indextables.spark.source.spark_types import spark_schema
+from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
 
 _SMALL = 2 * 1024 * 1024  # bytes of splits
@@ -24,7 +23,7 @@ def planned_read(
 ) -> PlannedRead:
     """What workers do to read some splits of a plan."""
     config = asked.config(plan.snapshot.metadata.properties)
-    schema = to_arrow_schema(spark_schema(plan.question.answer_schema), timezone="UTC")
+    schema = to_arrow_utc(spark_schema(plan.question.answer_schema))
     work = ScanWork(asked.path, config, plan.question, schema, plan.snapshot.version)
     groups = [tasks] if one_task else packed(tasks, config)
     return PlannedRead(work, tuple(tuple(group) for group in groups if group), limit)

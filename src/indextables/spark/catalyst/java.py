@@ -13,6 +13,8 @@ from py4j.java_gateway import JavaClass, JavaPackage
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
+from indextables.spark.catalyst.versions import CURRENT
+
 Java: TypeAlias = Any
 _ID = re.compile(r"#(\d+)[A-Za-z]?(?:-T\d+ms)?$")
 _SEPARATOR = "\0"
@@ -135,9 +137,8 @@ def inlined(plan: Java, spark: Any) -> Java:
     """The plan with common table expressions in their places, except those that Spark evaluates once for several places."""
     if not has(plan, "CTE", spark):
         return plan
-    rule = jvm_of(spark).java.lang.Class.forName("org.apache.spark.sql.catalyst.optimizer.InlineCTE")
-    flags = rule.getConstructors()[0].getParameterCount()  # one more with each release
-    return jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.InlineCTE(*[False] * flags).apply(plan)
+    flags = [False] * CURRENT.inline_cte_flags
+    return jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.InlineCTE(*flags).apply(plan)
 
 
 def plan_of(frame: DataFrame) -> Java:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from indextables.errors import SchemaError
@@ -14,7 +13,7 @@ from indextables.read.read_task import ScanWork
 from indextables.read.scan_plan import SplitTask, plan_scan
 from indextables.schema import column_named, type_name
 from indextables.spark.source.read_options import Asked
-from indextables.spark.source.spark_types import arrow_schema
+from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
 
 
@@ -43,7 +42,7 @@ class TableReader(DataSourceReader):
             location=asked.path,
             config=asked.config(snapshot.metadata.properties),
             question=asked.question(snapshot, columns.names),
-            schema=to_arrow_schema(schema, timezone="UTC"),
+            schema=to_arrow_utc(schema),
             version=snapshot.version,
         )
         self._snapshot: Snapshot | None = snapshot

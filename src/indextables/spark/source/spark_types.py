@@ -15,6 +15,7 @@ from pyspark.sql.types import (
 from indextables.errors import SchemaError
 from indextables.schema import to_json
 from indextables.spark.catalyst.java import Java
+from indextables.spark.catalyst.versions import CURRENT
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
 
@@ -47,9 +48,14 @@ def _arrow_field(field: StructField) -> pa.Field:
     if isinstance(kind, UserDefinedType):
         raise _unstorable(field, kind.simpleString(), f"its values would come back as {kind.sqlType().simpleString()}")
     try:
-        return to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+        return to_arrow_utc(StructType([field])).field(0)
     except PySparkTypeError as error:
         raise _unstorable(field, kind.simpleString(), "cast it, to STRING for example, or leave it out") from error
+
+
+def to_arrow_utc(schema: StructType) -> pa.Schema:
+    """The schema in which Spark exchanges rows with Python, timestamps in UTC."""
+    return to_arrow_schema(schema, **CURRENT.utc)
 
 
 def _unstorable(field: StructField, kind: str, why: str) -> SchemaError:
