@@ -22,13 +22,13 @@ from indextables.spark.catalog import (
     CatalogTable,
     drop_from_catalog,
     lookup_table,
-    parse_name,
     qualify,
     read_columns,
     refresh_columns,
     register_table,
     table_exists,
 )
+from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.source.options import (
     ARRANGED,
     CASE_SENSITIVE,

@@ -12,14 +12,15 @@ from indextables.spark.api.dataframe_writer import TableWriter, partition_term
 from indextables.spark.catalog import (
     CatalogTable,
     lookup_table,
-    parse_name,
     qualify,
-    quote_name,
     refresh_columns,
     table_exists,
 )
+from indextables.spark.catalyst.handles import Expression
+from indextables.spark.catalyst.session_state import column_expression, expression_sql, parse_name
 from indextables.spark.prepared import prepared
 from indextables.spark.source.options import FORMAT, is_default, is_our_format
+from indextables.spark.source.quoting import quote_name
 from indextables.spark.statements.insert import replace_where_text
 from indextables.table import IndexTable
 
@@ -27,7 +28,7 @@ _EVERYTHING = "TRUE"
 
 
 class TableWriterV2(DataFrameWriterV2):
-    """Keeps what it is told until it is known whose table it is about."""
+    """Records its calls until the verb, which decides whose table it is."""
 
     def __init__(self, df: DataFrame, table: str) -> None:
         super().__init__(df, table)
@@ -41,35 +42,33 @@ class TableWriterV2(DataFrameWriterV2):
 
     def using(self, provider: str) -> "TableWriterV2":
         self._provider = provider
-        return self._later(lambda: DataFrameWriterV2.using(self, provider))
+        return self._record(lambda: DataFrameWriterV2.using(self, provider))
 
     def option(self, key: str, value: Any) -> "TableWriterV2":
         self._given[key] = value
-        return self._later(lambda: DataFrameWriterV2.option(self, key, value))
+        return self._record(lambda: DataFrameWriterV2.option(self, key, value))
 
     def options(self, **options: Any) -> "TableWriterV2":
         self._given |= options
-        return self._later(lambda: DataFrameWriterV2.options(self, **options))
+        return self._record(lambda: DataFrameWriterV2.options(self, **options))
 
     def tableProperty(self, property: str, value: str) -> "TableWriterV2":  # noqa: A002, N802 - Spark's names
         self._properties[property] = value
-        return self._later(lambda: DataFrameWriterV2.tableProperty(self, property, value))
+        return self._record(lambda: DataFrameWriterV2.tableProperty(self, property, value))
 
     def partitionedBy(self, col: Column | str, *cols: Column | str) -> "TableWriterV2":  # noqa: N802
-        session: Any = self._spark._jsparkSession  # noqa: SLF001 - Spark's expressions are in its JVM
-        columns = [F.col(one) if isinstance(one, str) else one for one in (col, *cols)]
-        self._terms = tuple(partition_term(session.expression(one._jc).sql()) for one in columns)  # noqa: SLF001
-        return self._later(lambda: DataFrameWriterV2.partitionedBy(self, col, *cols))
+        self._terms = tuple(partition_term(expression_sql(self._expression(one))) for one in (col, *cols))
+        return self._record(lambda: DataFrameWriterV2.partitionedBy(self, col, *cols))
 
     def clusterBy(self, col: str, *cols: str) -> "TableWriterV2":  # noqa: N802
         self._clustered = (col, *cols)
-        return self._later(lambda: DataFrameWriterV2.clusterBy(self, col, *cols))
+        return self._record(lambda: DataFrameWriterV2.clusterBy(self, col, *cols))
 
     def create(self) -> None:
         if self._creates_ours:
             self._save("errorifexists", {})
         else:
-            self._told()
+            self._forward()
             super().create()
 
     def createOrReplace(self) -> None:  # noqa: N802
@@ -78,32 +77,30 @@ class TableWriterV2(DataFrameWriterV2):
         elif self._creates_ours or self._entry() is not None:
             raise self._no_replacement("createOrReplace")
         else:
-            self._told()
+            self._forward()
             super().createOrReplace()
 
     def replace(self) -> None:
         if self._creates_ours or self._entry() is not None:
             raise self._no_replacement("replace")
-        self._told()
+        self._forward()
         super().replace()
 
     def append(self) -> None:
         if self._entry() is not None:
             self._save("append", {})
         else:
-            self._told()
+            self._forward()
             super().append()
 
     def overwrite(self, condition: Column | str) -> None:
         entry = self._entry()
         if entry is None:
-            self._told()
+            self._forward()
             super().overwrite(condition)
             return
-        session: Any = self._spark._jsparkSession  # noqa: SLF001
-        column = F.col(condition) if isinstance(condition, str) else condition
         options = {**self._given, "path": entry.location}
-        text = replace_where_text(self._spark, session.expression(column._jc), options, alias=self._parts[-1])  # noqa: SLF001
+        text = replace_where_text(self._spark, self._expression(condition), options, alias=self._parts[-1])
         is_all = text == _EVERYTHING and not IndexTable.open(entry.location).layout.fields
         self._save("overwrite", {"partitionOverwriteMode": "static"} if is_all else {"replaceWhere": text})
 
@@ -111,12 +108,15 @@ class TableWriterV2(DataFrameWriterV2):
         if self._entry() is not None:
             self._save("overwrite", {"partitionOverwriteMode": "dynamic"})
         else:
-            self._told()
+            self._forward()
             super().overwritePartitions()
 
     @property
     def _creates_ours(self) -> bool:
         return is_default(self._spark) if self._provider is None else is_our_format(self._provider)
+
+    def _expression(self, column: Column | str) -> Expression:
+        return column_expression(self._spark, F.col(column) if isinstance(column, str) else column)
 
     def _entry(self) -> CatalogTable | None:
         """The table, if it is there and ours."""
@@ -129,12 +129,12 @@ class TableWriterV2(DataFrameWriterV2):
         writer.partitionBy(*self._terms).clusterBy(*self._clustered).with_properties(self._properties)
         writer.saveAsTable(quote_name(qualify(self._spark, self._parts)))
 
-    def _later(self, call: Callable[[], Any]) -> "TableWriterV2":
+    def _record(self, call: Callable[[], Any]) -> "TableWriterV2":
         self._calls.append(call)
         return self
 
-    def _told(self) -> None:
-        """Tells Spark's own writer what this one was told."""
+    def _forward(self) -> None:
+        """Makes the recorded calls on Spark's own writer."""
         for call in self._calls:
             call()
         self._calls.clear()

@@ -18,11 +18,12 @@ from indextables.spark.absorb import absorbed, searched
 from indextables.spark.answers import known_count, known_groups
 from indextables.spark.api.dataframe_reader import TableFrameReader
 from indextables.spark.api.registration import ensure_registered
-from indextables.spark.catalog import parse_name, refresh_columns, resolve_relations
+from indextables.spark.catalog import refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import told_if_gone
+from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.prepared import is_over_tables, prepared
 from indextables.spark.source.options import FORMAT
-from indextables.spark.statements.spark_sql import answer
+from indextables.spark.statements.spark_sql import run_sql
 
 _MARK = "_of_indextables"
 _MOST_ROWS = 2**31 - 1  # that a limit of Spark's can have
@@ -32,7 +33,7 @@ _ACTIONS = ("collect", "toArrow", "toPandas", "tail", "checkpoint", "localCheckp
 def install() -> None:
     """Puts the hooks in place, once."""
     SparkSession.read = property(TableFrameReader)  # type: ignore[method-assign,assignment]
-    _hook(SparkSession, "sql", answer)
+    _hook(SparkSession, "sql", run_sql)
     _hook(SparkSession, "table", _table)
     _hook(DataFrameReader, "table", _table)
     _hook(ClassicDataFrame, "count", _count)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
 from indextables.maintain.replace_where import Copies, scope_of
-from indextables.spark.catalyst.java import strings
+from indextables.spark.catalyst.session_state import session_settings
 from indextables.spark.source.hadoop import CREDENTIALS, from_hadoop
 from indextables.storage import Location
 from indextables.write.replaced_rows import Scope
@@ -69,7 +69,7 @@ def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, s
     Credentials for S3 go together: none of the session's, where one of them is among the keys that are `given` beside it.
     `indextables.s3.secretKey` will do: Spark writes all settings of a session that begin with `spark` to its event log.
     """
-    everything = strings(session.conf._jconf.getAllAsJava())  # noqa: SLF001
+    everything = session_settings(session)
     quiet = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_QUIET)}
     ours = {**quiet, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
     found = {**from_hadoop(everything, ours), **ours}

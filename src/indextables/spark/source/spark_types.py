@@ -3,18 +3,10 @@
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    DataType,
-    StringType,
-    StructField,
-    StructType,
-    UserDefinedType,
-    _parse_datatype_json_string,
-)
+from pyspark.sql.types import StringType, StructField, StructType, UserDefinedType
 
 from indextables.errors import SchemaError
 from indextables.schema import to_json
-from indextables.spark.catalyst.java import Java
 from indextables.spark.catalyst.versions import CURRENT
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
@@ -83,8 +75,3 @@ def spark_schema(schema: pa.Schema) -> StructType:
     'struct<id:bigint>'
     """
     return StructType.fromJson(to_json(pa.schema([field.with_nullable(True) for field in schema])))
-
-
-def data_type(java: Java) -> DataType:
-    """A type of a parsed statement."""
-    return _parse_datatype_json_string(java.json())

@@ -1,138 +1,117 @@
-"""Rows for a table of the catalog, in its columns: Spark's own rules of INSERT decide which value goes where."""
+"""INSERT INTO tables of ours. Spark's own rules decide which value goes to which column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
-from indextables.predicate import CastMode, casts, to_sql
+from indextables.predicate import to_sql
 from indextables.spark.api.dataframe_reader import load
-from indextables.spark.catalog import CatalogTable, quote_name, relation_of_view
-from indextables.spark.catalyst.expressions import Conditions, NotUnderstoodError, simplified, understood
-from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, name_parts, pairs, plan_of, seq, strings
-from indextables.spark.catalyst.relation import options_of
+from indextables.spark.catalog import CatalogTable, relation_of_view
+from indextables.spark.catalyst.handles import Expression
+from indextables.spark.catalyst.insert_analysis import (
+    InsertClauses,
+    NotAnAppendError,
+    Replaces,
+    analyze_insert,
+    insert_clauses,
+    insert_of_frame,
+    resolve_condition,
+)
+from indextables.spark.catalyst.parsed_statement import InsertInto
+from indextables.spark.catalyst.session_state import expression_sql
 from indextables.spark.source.options import VIEW, path_in, settings_in
+from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import is_char
-from indextables.spark.statements.insert_query import rows_of
+from indextables.spark.statements.insert_query import query_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """What an INSERT writes: rows that fit the table, after the casts that Spark's rules ask for."""
+    """The write that an INSERT means: rows with the columns of the table, and the mode and options of the writer."""
 
     frame: DataFrame
     mode: str
     options: Mapping[str, str]
 
 
-def analyze_insert(spark: Any, plan: Java) -> Insert:
-    """What a parsed INSERT means; its target has a path. Nothing is run."""
-    if plan.partitionSpec().size():
+def resolve_insert(spark: SparkSession, insert: InsertInto) -> Insert:
+    """Analyzes a parsed INSERT whose target has a path. Nothing is run."""
+    clauses = insert_clauses(insert)
+    if clauses.has_partition_spec:
         raise _unsupported("PARTITION (...)", "give the partition columns as columns of the query")
-    target = plan.table()
-    named = _options_of_path(spark, target)
-    where = _replaced(spark, plan, options_of(target) if named is None else named)
-    overwrites = where is not None or bool(plan.overwrite())
-    jvm, state = jvm_of(spark), spark._jsparkSession.sessionState()  # noqa: SLF001 - Spark's plans are in its JVM
-    skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-    command = state.executePlan(_as_append(spark, plan), skip).analyzed()
-    if kind(command) != "AppendData":
-        raise _unsupported(kind(command), "use df.write.format('indextables').save(path)")
-    given = strings(command.table().options().asCaseSensitiveMap()) if named is None else named
-    given |= {str(key): str(value) for key, value in pairs(command.writeOptions())}
+    by_path = None if insert.target is None else _options_of_path(spark, insert.target, clauses.options)
+    where = _replace_where(spark, insert, clauses, clauses.options if by_path is None else by_path)
+    try:
+        analyzed = analyze_insert(spark, insert)
+    except NotAnAppendError as error:
+        raise _unsupported(str(error), "use df.write.format('indextables').save(path)") from None
+    options = {**(analyzed.table_options if by_path is None else by_path), **analyzed.write_options}
     if where is not None:
-        _refuse_two_conditions(given)
-        given["replaceWhere"] = where
-    rows = _as_strings(rows_of(command.query(), spark))
-    return Insert(rows, "overwrite" if overwrites else "append", given)
-
-
-def _as_strings(rows: DataFrame) -> DataFrame:
-    """The rows for the columns of a table, which are STRING even where the query has CHAR(n)."""
-    chars = {field.name: F.col(quote_name([field.name])).cast("string") for field in rows.schema if is_char(field)}
-    return rows.withColumns(chars) if chars else rows
+        _refuse_two_conditions(options)
+        options["replaceWhere"] = where
+    rows = _char_as_string(query_rows(spark, analyzed.query))
+    return Insert(rows, "append" if clauses.replaces is Replaces.NOTHING else "overwrite", options)
 
 
 def insert_by_position(frame: DataFrame, entry: CatalogTable, *, overwrite: bool) -> Insert:
     """The rows of a frame, by the positions of its columns, as `insertInto` takes them."""
-    spark: Any = frame.sparkSession
     verb = "OVERWRITE" if overwrite else "INTO"
     text = f"INSERT {verb} {entry.name} WITH ('path' = {quote_string(entry.location)}) SELECT 1"
-    parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
-    rows = seq([frame._jdf.queryExecution().analyzed()], spark)  # noqa: SLF001
-    return analyze_insert(spark, parsed.withNewChildren(rows))
+    return resolve_insert(frame.sparkSession, insert_of_frame(frame, text))
 
 
-def _options_of_path(spark: Any, target: Java) -> dict[str, str] | None:
-    """The options of a target that is named by its path, which is a view while the statement runs; None for other names.
-
-    A view that a user made shows one version of a table, maybe an old one, and is no place to write to.
-    """
-    name = name_parts(target)
-    shown = relation_of_view(spark, name)
-    if shown is None:
-        return None
-    path = path_in(options_of(shown))
-    if not name[-1].startswith(VIEW):
-        raise _unsupported("a view as its target", f"insert into the table that it shows: indextables.`{path}`")
-    return {**options_of(target), "path": path}
-
-
-def _replaced(spark: Any, plan: Java, options: Mapping[str, str]) -> str | None:
-    """The condition of REPLACE WHERE, if there is one, as Spark resolves it on the table's columns."""
-    if not plan.replaceCriteriaOpt().isDefined():
-        return None
-    criteria, target = plan.replaceCriteriaOpt().get(), plan.table()
-    if kind(criteria) != "InsertReplaceWhere":
-        raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
-    name = name_parts(target)[-1]
-    return replace_where_text(spark, criteria.cond(), options, alias=name)
-
-
-def replace_where_text(spark: Any, condition: Java, options: Mapping[str, str], *, alias: str) -> str:
+def replace_where_text(spark: SparkSession, condition: Expression, options: Mapping[str, str], *, alias: str) -> str:
     """A condition on the table that the options name, as Spark resolves it on the table's columns."""
-    rows = load(spark, options).alias(alias)
-    filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
-    chosen = simplified(plan_of(frame_over(filters(condition, plan_of(rows)), spark)), spark)
-    instead = "compare partition columns with values of their types that do not depend on the time"
-    refusal = _unsupported(f"REPLACE WHERE {condition.sql()}", instead)
-    try:
-        predicate = Conditions(understood(chosen.child())).predicate(chosen.condition())
-    except NotUnderstoodError:
-        raise refusal from None
-    if any(cast.mode is CastMode.LEGACY for cast in casts(predicate)):
-        raise refusal  # a text that is no number is null to Spark, and an error to us
+    predicate = resolve_condition(load(spark, options).alias(alias), condition)
+    if predicate is None:
+        instead = "compare partition columns with values of their types that do not depend on the time"
+        raise _unsupported(f"REPLACE WHERE {expression_sql(condition)}", instead)
     return to_sql(predicate)
 
 
-def _as_append(spark: Any, plan: Java) -> Java:
-    """The same rows as a plain append: of a Python data source, Spark refuses to analyze overwrites of a part."""
-    other = {"replaceCriteriaOpt": jvm_of(spark).scala.Option.empty(), "overwrite": False}
-    names = [str(plan.productElementName(i)) for i in range(plan.productArity())]
-    return plan.copy(*(other.get(name, plan.productElement(i)) for i, name in enumerate(names)))
+def _char_as_string(rows: DataFrame) -> DataFrame:
+    """The rows for a table, whose columns are STRING even if the query has CHAR(n)."""
+    chars = {field.name: F.col(quote_name([field.name])).cast("string") for field in rows.schema if is_char(field)}
+    return rows.withColumns(chars) if chars else rows
+
+
+def _options_of_path(spark: SparkSession, target: tuple[str, ...], options: Mapping[str, str]) -> dict[str, str] | None:
+    """The options of a target named by its path, which is a view while the statement runs; None for other names.
+
+    A view of a user shows one version of a table, perhaps an old one, and cannot be written to.
+    """
+    source = relation_of_view(spark, target)
+    if source is None:
+        return None
+    path = path_in(source.options)
+    if not target[-1].startswith(VIEW):
+        raise _unsupported("a view as its target", f"insert into the table that it shows: indextables.`{path}`")
+    return {**options, "path": path}
+
+
+def _replace_where(
+    spark: SparkSession, insert: InsertInto, clauses: InsertClauses, options: Mapping[str, str]
+) -> str | None:
+    """The condition of REPLACE WHERE, if there is one."""
+    if clauses.replaces is Replaces.ON_OR_USING:
+        raise _unsupported("REPLACE ON or USING", "use REPLACE WHERE, with a condition on partition columns")
+    if clauses.condition is None or insert.target is None:
+        return None
+    return replace_where_text(spark, clauses.condition, options, alias=insert.target[-1])
 
 
 def _refuse_two_conditions(options: Mapping[str, str]) -> None:
     where = canonical(settings_in(options)).get(f"{PREFIX}replaceWhere")
     if where is not None:
         raise ConfigError(
-            "REPLACE WHERE says what is replaced, and so does the option replaceWhere; give one of them",
+            "the statement has both REPLACE WHERE and the option replaceWhere; give one of them",
             key="replaceWhere",
             value=where,
         )
-
-
-def quote_string(text: str) -> str:
-    r"""A text in Spark's SQL.
-
-    >>> print(quote_string("it's"))
-    'it\'s'
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _unsupported(clause: str, instead: str) -> ConfigError:

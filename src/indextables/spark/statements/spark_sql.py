@@ -1,9 +1,11 @@
-"""SQL text: `indextables.sql(spark, text)`, and `spark.sql(text)` after `enable(spark)`.
+"""`indextables.sql(spark, text)`, and `spark.sql(text)` after `enable(spark)`.
 
-Our words in the text become functions and names that Spark's parser knows (`indextables.sql`), Spark analyzes the
-text, and what its plan asks of our tables goes to their scans (`absorb`). A text without our words reaches Spark as it is.
+A text is one of our commands, or a statement of Spark's. In a statement, our operators become functions and paths become
+views (`indextables.statements`), and tables of ours in the catalog get their paths (`locate_tables`). Spark parses it, and
+`dispatch` tells who runs it: a handler of ours, or Spark.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -12,24 +14,38 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from indextables.errors import UnsupportedOperatorError
+from indextables.errors import ConfigError, UnsupportedOperatorError
 from indextables.spark.absorb import absorbed
 from indextables.spark.answers import known_groups
 from indextables.spark.api.dataframe_reader import decided, frame_at
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import resolve_relations
+from indextables.spark.catalyst.parsed_statement import (
+    ExecuteImmediate,
+    Script,
+    TableStatement,
+    WriteStatement,
+    parse_statement,
+)
+from indextables.spark.catalyst.query_parameters import bind_parameters
+from indextables.spark.catalyst.session_state import run_plan
 from indextables.spark.source.options import VIEW
-from indextables.spark.statements.catalog_statements import immediate
-from indextables.spark.statements.catalog_statements import run as run_statement
-from indextables.spark.statements.run_command import run
+from indextables.spark.statements.dispatch import run_command, run_table_statement, run_write
+from indextables.spark.statements.insert_query import plan_query
+from indextables.spark.statements.locate_tables import locate_tables
+from indextables.spark.statements.parameters import format_text
+from indextables.spark.statements.write_statements import writes_to_ours
 from indextables.statements import TableAt, parse_command, rewrite_statement
 
-Asking: TypeAlias = Callable[..., DataFrame]
+SparkSql: TypeAlias = Callable[..., DataFrame]
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
+_SEARCH = re.compile(r"\b(?:indexquery(?:all)?|textsearch)\b", re.IGNORECASE)
 
 
 def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> DataFrame:
-    """The answer to a SQL text, as `spark.sql` gives it after `indextables.enable(spark)`, in a session without that.
+    """The result of a SQL text, as `spark.sql` gives it after `indextables.enable(spark)`, in a session without that.
 
     `indextables.sql(spark, "SELECT count(*) FROM indextables.`/data/logs` WHERE message INDEXQUERY :q", {"q": "disk"})`
     """
@@ -41,38 +57,107 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
             reason=reason,
             operator="sql",
         )
-    return answer(unwrap(SparkSession.sql), spark, text, args, **frames)
+    return run_sql(unwrap(SparkSession.sql), spark, text, args, **frames)
 
 
-def answer(ask_spark: Asking, spark: SparkSession, sqlQuery: str, *args: Any, **options: Any) -> DataFrame:  # noqa: N803
-    """What a text asks for; `ask_spark` is Spark's own `SparkSession.sql`, whose names these are."""
+def run_sql(spark_sql: SparkSql, spark: SparkSession, sqlQuery: str, *args: Any, **options: Any) -> DataFrame:  # noqa: N803
+    """Runs a text; `spark_sql` is Spark's own `SparkSession.sql`, whose parameters these are."""
     ensure_registered(spark)
-    inner = immediate(spark, sqlQuery)
+    inner = _immediate_text(spark, sqlQuery)
     if inner is not None:
-        return answer(ask_spark, spark, inner, *args, **options)
+        return run_sql(spark_sql, spark, inner, *args, **options)
     command = parse_command(sqlQuery)
     if command is not None:
-        return run(command, spark)
+        return run_command(spark, command)
     statement = rewrite_statement(sqlQuery, prefix=f"{VIEW}{uuid4().hex}_")
     with _views(spark, statement.tables):
-        frame = run_statement(ask_spark, spark, statement.text, *args, **options)
+        frame = _run_statement(spark_sql, spark, statement.text, *args, **options)
     return known_groups(absorbed(resolve_relations(frame)))
+
+
+def _run_statement(
+    spark_sql: SparkSql,
+    spark: SparkSession,
+    sqlQuery: str,  # noqa: N803 - Spark's name
+    args: Any = None,
+    **names: Any,
+) -> DataFrame:
+    with format_text(spark, sqlQuery, names) as text:
+        bound = bind_parameters(spark, text, args)
+        parsed = parse_statement(spark, bound)
+        if parsed is None:
+            return spark_sql(spark, text, args)
+        if isinstance(parsed.statement, Script):
+            _refuse_searches(bound)
+        if isinstance(parsed.statement, TableStatement):
+            result = run_table_statement(spark, parsed.statement)
+            if result is not None:
+                return result
+        located = locate_tables(spark, bound, parsed)
+        parsed = parsed if located == bound else parse_statement(spark, located)
+        if parsed is not None and isinstance(parsed.statement, WriteStatement):
+            if writes_to_ours(spark, parsed.statement):
+                run_write(spark, parsed.statement)
+                return spark.createDataFrame([], StructType())
+            planned = plan_query(spark, parsed.statement)
+            if planned is not None:
+                return run_plan(spark, planned)
+        return spark_sql(spark, text, args) if located == bound else spark_sql(spark, located)
+
+
+def _immediate_text(spark: SparkSession, text: str) -> str | None:
+    """The text of `EXECUTE IMMEDIATE 'text'`, which is run like any other; None for other statements.
+
+    Spark runs the statement of a variable, and one with USING or INTO.
+    """
+    parsed = parse_statement(spark, text) if _IMMEDIATE.match(text) else None
+    if parsed is None or not isinstance(parsed.statement, ExecuteImmediate) or parsed.statement.text is None:
+        return None
+    inner = parsed.statement.text
+    if not parsed.statement.has_parameters:
+        return inner
+    if _SEARCH.search(inner) or _writes(spark, inner):
+        what = "a search or a write to a table of indextables"
+        raise ConfigError(
+            f"EXECUTE IMMEDIATE with USING or INTO cannot do {what}; use spark.sql(text, args=[...])",
+            key="EXECUTE IMMEDIATE",
+            value=inner,
+        )
+    return None
+
+
+def _writes(spark: SparkSession, text: str) -> bool:
+    parsed = parse_statement(spark, text)
+    return (
+        parsed is not None and isinstance(parsed.statement, WriteStatement) and writes_to_ours(spark, parsed.statement)
+    )
+
+
+def _refuse_searches(script: str) -> None:
+    if _SEARCH.search(script):
+        reason = "Spark runs the statements of a script one after the other, out of reach"
+        raise UnsupportedOperatorError(
+            f"INDEXQUERY cannot be used in a script (BEGIN ... END): {reason}; run the query on its own",
+            predicate=script,
+            reason=reason,
+            operator="INDEXQUERY",
+        )
 
 
 @contextmanager
 def _views(spark: SparkSession, tables: Sequence[TableAt]) -> Iterator[None]:
-    """The tables as views, while Spark looks up what a text names; its plan holds what it found.
+    """The tables as views, while Spark analyzes a text that names them.
 
-    A path that is named several times is seen at one version.
+    A path that is named several times is read at one version.
     """
-    made, decide = [], cache(lambda given: decided(spark, dict(given)))
+    created, decide = [], cache(lambda given: decided(spark, dict(given)))
     try:
         for table in tables:
             given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
-            said = frozenset((key, value) for key, value in given.items() if value is not None)
-            frame_at(spark, *decide(said)).createTempView(table.name)
-            made.append(table.name)
+            options = frozenset((key, value) for key, value in given.items() if value is not None)
+            frame_at(spark, *decide(options)).createTempView(table.name)
+            created.append(table.name)
         yield
     finally:
-        for name in made:
+        for name in created:
             spark.catalog.dropTempView(name)

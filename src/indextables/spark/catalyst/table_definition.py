@@ -1,0 +1,72 @@
+"""The columns and clauses of a parsed CREATE TABLE."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructField, StructType
+
+from indextables.spark.catalyst.catalog_tables import text_of
+from indextables.spark.catalyst.java import Java, kind, pairs, sequence
+from indextables.spark.catalyst.parsed_statement import CreateTable, data_type
+from indextables.spark.source.quoting import quote_name
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """`partitioning` holds terms as Spark writes them: `` `app` ``, `days(ts)`.
+
+    `computed_columns` have DEFAULT, GENERATED or IDENTITY; `computed_options` are expressions that are not literals.
+    """
+
+    columns: StructType
+    computed_columns: tuple[str, ...]
+    partitioning: tuple[str, ...]
+    options: Mapping[str, str]
+    computed_options: tuple[str, ...]
+    properties: Mapping[str, str]
+    location: str | None
+    comment: str | None
+    collation: str | None
+    has_constraints: bool
+    is_external: bool
+
+
+def table_definition(statement: CreateTable) -> TableDefinition:
+    plan: Java = statement.plan
+    spec = plan.tableSpec()
+    columns = sequence(plan.columns()) if statement.query is None else []
+    options = [(str(key), value) for key, value in pairs(spec.optionExpression().options())]
+    return TableDefinition(
+        columns=StructType([_column(column) for column in columns]),
+        computed_columns=tuple(str(column.name()) for column in columns if _is_computed(column)),
+        partitioning=tuple(_term(transform) for transform in sequence(plan.partitioning())),
+        options={key: _literal_text(value) for key, value in options if kind(value) == "Literal"},
+        computed_options=tuple(str(value.sql()) for _, value in options if kind(value) != "Literal"),
+        properties={str(key): str(value) for key, value in pairs(spec.properties())},
+        location=text_of(spec.location()),
+        comment=text_of(spec.comment()),
+        collation=text_of(spec.collation()),
+        has_constraints=spec.constraints().size() > 0,
+        is_external=bool(spec.external()),
+    )
+
+
+def _column(column: Java) -> StructField:
+    comment = text_of(column.comment())
+    metadata = {} if comment is None else {"comment": comment}
+    return StructField(str(column.name()), data_type(column.dataType()), bool(column.nullable()), metadata)
+
+
+def _is_computed(column: Java) -> bool:
+    parts = (column.defaultValue(), column.generationExpression(), column.identityColumnSpec())
+    return any(part.isDefined() for part in parts)
+
+
+def _literal_text(literal: Java) -> str:
+    value = literal.value()
+    return str(value.toString() if hasattr(value, "toString") else value)
+
+
+def _term(transform: Java) -> str:
+    is_column = str(transform.name()) == "identity"
+    return quote_name(transform.references()[0].fieldNames()) if is_column else str(transform.toString())

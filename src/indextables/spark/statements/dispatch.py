@@ -1,0 +1,113 @@
+"""Which function runs which statement: the one place to look at, and to add to.
+
+A statement of Spark's is a class of `catalyst/parsed_statement`, a command of our own one of `statements/command_values`.
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from indextables.spark.catalog import CatalogTable, refresh_columns
+from indextables.spark.catalyst.catalog_tables import options_of_frame
+from indextables.spark.catalyst.local_relation import local_frame
+from indextables.spark.catalyst.parsed_statement import (
+    AddColumns,
+    AlterColumns,
+    CreateTable,
+    DescribeExtended,
+    InsertDirectory,
+    InsertInto,
+    MultiInsert,
+    RunBySpark,
+    SetProperties,
+    ShowCreateTable,
+    ShowProperties,
+    TableStatement,
+    UnsetProperties,
+    Unsupported,
+    WriteStatement,
+)
+from indextables.spark.catalyst.session_state import run_plan
+from indextables.spark.source.options import VIEW, path_in, settings_of
+from indextables.spark.statements import alter_table, table_commands
+from indextables.spark.statements.create_table import create_table
+from indextables.spark.statements.insert_query import plan_query
+from indextables.spark.statements.write_statements import insert_directory, insert_into, writes_to_ours
+from indextables.statements import (
+    AddColumn,
+    Checkpoint,
+    Command,
+    Describe,
+    DropPartitions,
+    EvolveLayout,
+    MergeSplits,
+    Prewarm,
+    Purge,
+    WidenColumn,
+)
+from indextables.table import IndexTable
+
+TABLE_STATEMENTS: dict[type, Callable[..., DataFrame | None]] = {  # (spark, statement, table, entry)
+    AddColumns: alter_table.add_columns,
+    AlterColumns: alter_table.alter_columns,
+    DescribeExtended: alter_table.describe_extended,
+    SetProperties: alter_table.set_properties,
+    ShowCreateTable: alter_table.show_create_table,
+    ShowProperties: alter_table.show_properties,
+    UnsetProperties: alter_table.unset_properties,
+    Unsupported: alter_table.refuse,
+}
+WRITE_STATEMENTS: dict[type, Callable[..., None]] = {  # (spark, statement)
+    CreateTable: create_table,
+    InsertDirectory: insert_directory,
+    InsertInto: insert_into,
+}
+COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
+    AddColumn: table_commands.add_column,
+    Checkpoint: table_commands.checkpoint,
+    Describe: table_commands.describe,
+    DropPartitions: table_commands.drop_partitions,
+    EvolveLayout: table_commands.evolve_layout,
+    MergeSplits: table_commands.merge_splits,
+    Prewarm: table_commands.prewarm,
+    Purge: table_commands.purge,
+    WidenColumn: table_commands.widen_column,
+}
+
+
+def run_command(spark: SparkSession, command: Command) -> DataFrame:
+    table = IndexTable.open(table_commands.path_of(spark, command.table), options=settings_of(spark))
+    return local_frame(spark, COMMANDS[type(command)](spark, command, table))
+
+
+def run_table_statement(spark: SparkSession, statement: TableStatement) -> DataFrame | None:
+    """The result of a statement about one table; None if Spark has to run it, which then finds the table's columns."""
+    entry = _entry(spark, statement.table)
+    if entry is None or isinstance(statement, RunBySpark):
+        return None
+    handler = TABLE_STATEMENTS[type(statement)]
+    if isinstance(statement, Unsupported):
+        return handler(spark, statement, None, entry)
+    table = IndexTable.open(entry.location, options=settings_of(spark))
+    return handler(spark, statement, table, entry) or local_frame(spark, pa.table({}), StructType())
+
+
+def _entry(spark: SparkSession, name: tuple[str, ...]) -> CatalogTable | None:
+    """The table of ours that a name means: one of the catalog, or a path that stands as a view in the statement."""
+    if len(name) == 1 and name[0].startswith(VIEW):
+        path = path_in(options_of_frame(spark.table(name[0])))
+        return CatalogTable(f"indextables.`{path}`", path)
+    return refresh_columns(spark, name)
+
+
+def run_write(spark: SparkSession, statement: WriteStatement) -> None:
+    """Runs a statement that writes to a table of ours; inserts into other tables beside it are Spark's."""
+    if isinstance(statement, MultiInsert):
+        for insert in statement.inserts:
+            run_write(spark, insert)
+    elif writes_to_ours(spark, statement):
+        WRITE_STATEMENTS[type(statement)](spark, statement)
+    else:
+        run_plan(spark, plan_query(spark, statement) or statement.plan)

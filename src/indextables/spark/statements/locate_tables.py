@@ -1,0 +1,73 @@
+"""Statements that name tables of ours in the catalog, with the path of each table in the text.
+
+Spark has a notation for options of one table, `FROM t WITH ('path' = '...')`, and reads the table with them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import SparkSession
+
+from indextables.config import PREFIX, canonical
+from indextables.errors import ConfigError
+from indextables.spark.catalog import CatalogTable, lookup_table, refresh_columns
+from indextables.spark.catalyst.parsed_statement import Parsed, Script
+from indextables.spark.catalyst.session_state import parse_plan
+from indextables.spark.catalyst.table_references import TableReference, table_references
+from indextables.spark.source.options import settings_of
+from indextables.spark.source.quoting import quote_string
+
+_OPTIONS = re.compile(r"\s*WITH\s*\(", re.IGNORECASE)
+
+
+def locate_tables(spark: SparkSession, text: str, parsed: Parsed) -> str:
+    """The statement with a path for every table of ours, except where Spark takes none: `INSERT INTO t TABLE u`."""
+    places = sorted(_places(spark, parsed), key=lambda place: -place[0])
+    session = _script_settings(spark) if isinstance(parsed.statement, Script) else {}
+    located = text
+    for end, entry in places:
+        located = _with_options(located, end, {**session, "path": entry.location})
+    if located == text or parse_plan(spark, located) is not None:
+        return located
+    located = text
+    for end, entry in places:
+        one_more = _with_options(located, end, {**session, "path": entry.location})
+        located = located if parse_plan(spark, one_more) is None else one_more
+    return located
+
+
+def _places(spark: SparkSession, parsed: Parsed) -> Iterator[tuple[int, CatalogTable]]:
+    """Where the name of each table of ours ends."""
+    for reference in table_references(parsed.plan):
+        keys = {key.lower() for key in reference.options}
+        if reference.is_time_travel or not keys.isdisjoint({"versionasof", "timestampasof"}):
+            _refuse_time_travel(spark, reference)
+        elif "path" not in keys and not reference.is_streaming:
+            entry = refresh_columns(spark, reference.name, reference.options)
+            if entry is not None:
+                yield reference.end, entry
+
+
+def _refuse_time_travel(spark: SparkSession, reference: TableReference) -> None:
+    if lookup_table(spark, reference.name) is not None:
+        name = ".".join(reference.name)
+        raise ConfigError(
+            f"Spark's SQL knows no past of tables of Python data sources; make a view of it: "
+            f'spark.read.option("versionAsOf", 3).table("{name}").createTempView("before")',
+            key="versionAsOf",
+            value=None,
+        )
+
+
+def _script_settings(spark: SparkSession) -> dict[str, str]:
+    """The session's settings for the statements of a script, which Spark runs. It refuses its own dynamic mode there."""
+    return {f"{PREFIX}partitionOverwriteMode": "static", **canonical(settings_of(spark))}
+
+
+def _with_options(text: str, end: int, given: Mapping[str, str]) -> str:
+    """The text with options for the table whose name ends there."""
+    written = ", ".join(f"{quote_string(key)} = {quote_string(value)}" for key, value in given.items())
+    options = _OPTIONS.match(text, end)
+    if options:
+        return f"{text[: options.end()]}{written}, {text[options.end() :]}"
+    return f"{text[:end]} WITH ({written}){text[end:]}"

@@ -1,0 +1,130 @@
+"""Handlers of our own commands: each returns its result as an Arrow table."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, assert_never
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from indextables.errors import TableNotFoundError
+from indextables.predicate import read
+from indextables.schema import type_name
+from indextables.spark.catalog import lookup_table
+from indextables.spark.source.quoting import quote_name
+from indextables.statements import (
+    AddColumn,
+    Checkpoint,
+    Describe,
+    DropPartitions,
+    EvolveLayout,
+    MergeSplits,
+    Prewarm,
+    Purge,
+    Subject,
+    Table,
+    TableName,
+    TablePath,
+    WidenColumn,
+)
+from indextables.table import IndexTable
+
+
+def path_of(spark: SparkSession, table: Table) -> str:
+    match table:
+        case TablePath(path):
+            return path
+        case TableName(parts):
+            entry, name = lookup_table(spark, parts), quote_name(parts)
+            if entry is None:
+                raise TableNotFoundError(
+                    f"the session's catalog has no table {name} of indextables; name it as the catalog does, or give its "
+                    "path in quotes",
+                    table=name,
+                )
+            return entry.location
+        case _:
+            assert_never(table)
+
+
+def checkpoint(_: SparkSession, __: Checkpoint, table: IndexTable) -> pa.Table:
+    return _row(asdict(table.checkpoint()))
+
+
+def describe(_: SparkSession, command: Describe, table: IndexTable) -> pa.Table:
+    match command.subject:
+        case Subject.COLUMNS:
+            return _columns(table.schema)
+        case Subject.HISTORY | Subject.LOG:
+            return table.history()
+        case Subject.PARTITIONS:
+            return table.partitions()
+        case Subject.SPLITS:
+            return table.splits()
+        case _:
+            assert_never(command.subject)
+
+
+def merge_splits(spark: SparkSession, command: MergeSplits, table: IndexTable) -> pa.Table:
+    result = table.merge_splits(
+        where=command.where,
+        target_size=command.target_size,
+        max_dest_splits=command.max_dest_splits,
+        max_source_splits_per_merge=command.max_source_splits_per_merge,
+        cluster_by=command.cluster_by or None,
+        rewrite_layout=command.rewrite_layout,
+        coalesce=command.coalesce,
+        dry_run=command.dry_run,
+        spark=spark,
+        **_condition_settings(spark),
+    )
+    return _row(asdict(result))
+
+
+def drop_partitions(spark: SparkSession, command: DropPartitions, table: IndexTable) -> pa.Table:
+    settings = _condition_settings(spark)
+    return _row(asdict(table.drop_partitions(command.where, dry_run=command.dry_run, **settings)))
+
+
+def purge(_: SparkSession, command: Purge, table: IndexTable) -> pa.Table:
+    result = table.purge(older_than=command.older_than, force=command.force, dry_run=command.dry_run)
+    return _row(asdict(result))
+
+
+def prewarm(spark: SparkSession, command: Prewarm, table: IndexTable) -> pa.Table:
+    where = None if command.where is None else read(command.where, table.schema, **_condition_settings(spark))
+    result = table.prewarm(where)
+    return _row({"splits": result.splits, "unpacked": result.unpacked, **asdict(result.traffic)})
+
+
+def evolve_layout(_: SparkSession, command: EvolveLayout, table: IndexTable) -> pa.Table:
+    change = table.evolve_layout(command.layout)
+    return _row({**asdict(change), "layout": str(change.layout)})
+
+
+def add_column(_: SparkSession, command: AddColumn, table: IndexTable) -> pa.Table:
+    return _row({"version": table.add_column(command.name, command.kind)})
+
+
+def widen_column(_: SparkSession, command: WidenColumn, table: IndexTable) -> pa.Table:
+    return _row({"version": table.widen_column(command.name, command.kind)})
+
+
+def _condition_settings(spark: SparkSession) -> dict[str, Any]:
+    """The time zone and the letter case in which the session reads conditions."""
+    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
+    return {"time_zone": zone or "UTC", "case_sensitive": case == "true"}
+
+
+def _row(values: Mapping[str, object]) -> pa.Table:
+    """One row. Lists are lists of strings, empty ones too."""
+    return pa.table(
+        {
+            name: pa.array([value], pa.list_(pa.string()) if isinstance(value, tuple) else None)
+            for name, value in values.items()
+        }
+    )
+
+
+def _columns(schema: pa.Schema) -> pa.Table:
+    return pa.table({"column": schema.names, "type": [type_name(field.type) for field in schema]})
