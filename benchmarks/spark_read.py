@@ -47,10 +47,10 @@ def run(rows: int = 5_000_000, files: int = 10_000) -> dict[str, object]:
             spark.stop()
 
 
-Question = Callable[[], object]
+ScanSpec = Callable[[], object]
 
 
-def _questions(spark: Any, place: Path, rows: int, files: int) -> dict[str, tuple[Question, Question]]:
+def _questions(spark: Any, place: Path, rows: int, files: int) -> dict[str, tuple[ScanSpec, ScanSpec]]:
     """What is asked of a table and of Parquet. Frames are made anew each time, as a user would."""
 
     def lines() -> Any:
@@ -101,7 +101,7 @@ def _questions(spark: Any, place: Path, rows: int, files: int) -> dict[str, tupl
     }
 
 
-def _in_turns(ours: Question, plain: Question) -> dict[str, object]:
+def _in_turns(ours: ScanSpec, plain: ScanSpec) -> dict[str, object]:
     for _ in range(WARM):  # the JVM compiles what it has run before
         ours(), plain()
     if _size(ours()) != _size(plain()):
@@ -120,7 +120,7 @@ def _summary(values: list[float]) -> str:
     return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
 
 
-def _milliseconds(work: Question) -> float:
+def _milliseconds(work: ScanSpec) -> float:
     begin = perf_counter()
     work()
     return (perf_counter() - begin) * 1000

@@ -408,7 +408,7 @@ class TestAnswersFromTheLog:
         assert (found.opened, found.pruned_by_layout) == (1, 3)
         assert 0 < found.bytes < found.bytes_total
         whole = table.scan(where="day = 'mon'").explain()
-        assert (whole.always, whole.sometimes, whole.known_rows) == (1, 0, 3)
+        assert (whole.always, whole.sometimes, whole.metadata_rows) == (1, 0, 3)
         assert "3 by layout" in str(found)
         assert found.traffic == table.traffic
         assert f"{table.traffic.requests} requests" in str(found)
@@ -827,7 +827,7 @@ class TestEdges:
             f"memory://{uuid4().hex}/t", pa.schema({"_score": pa.int32(), "x": pa.string()}), fields={"x": "text"}
         )
         table.append(pa.table({"_score": pa.array([1], pa.int32()), "x": ["disk"]}))
-        with pytest.raises(SchemaError, match="'_score' is in the way"):
+        with pytest.raises(SchemaError, match="'_score' has the name of the score column"):
             table.search("disk")
         assert table.search("disk", columns=["x"]).num_rows == 1
 

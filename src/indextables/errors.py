@@ -20,7 +20,7 @@ IndexTablesError
 ├── SearchQueryError                a search that cannot be read, or that the index cannot answer
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
-│   │   └── SplitGoneError          a split that a version needs, after a purge
+│   │   └── SplitNotFoundError      a split of a version that was deleted by a vacuum (PURGE)
 │   ├── AlreadyExistsError
 │   ├── AccessDeniedError
 │   ├── UnsafePathError             a path that would leave the table
@@ -198,7 +198,7 @@ class NotFoundError(StorageError):
 
 
 @_error
-class SplitGoneError(NotFoundError):
+class SplitNotFoundError(NotFoundError):
     """`version` is the version of the table that needs it, if it is known."""
 
     version: int | None

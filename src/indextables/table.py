@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.read.opener import SplitOpener
-    from indextables.read.prewarm import Prewarmed
+    from indextables.read.prewarm import PrewarmResult
     from indextables.read.scan import Scan
     from indextables.report import Report
     from indextables.search import FieldRule
@@ -213,11 +213,13 @@ class IndexTable:
     ) -> Scan:
         """Rows that satisfy a condition (SQL, or built in Python) and a search; read when asked for."""
         from indextables.read.scan import Scan
-        from indextables.read.scan_spec import ask
+        from indextables.read.scan_spec import build_scan_spec
 
-        question = ask(self._snapshot, self._rules, where=where, query=query, columns=columns)
+        scan_spec = build_scan_spec(self._snapshot, self._rules, where=where, query=query, columns=columns)
         parallelism = self._config(None).read.parallelism
-        return Scan(self._snapshot, question, self._opener, limit=limit, parallelism=parallelism, options=self._options)
+        return Scan(
+            self._snapshot, scan_spec, self._opener, limit=limit, parallelism=parallelism, options=self._options
+        )
 
     def count(self, where: str | Predicate | None = None, *, query: str | None = None) -> int:
         """The number of rows; from the log, as far as it knows."""
@@ -236,7 +238,7 @@ class IndexTable:
 
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
 
-    def prewarm(self, where: str | Predicate | None = None) -> Prewarmed:
+    def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
         """Brings the indexes of the splits that a condition leaves to the local cache, before anybody searches."""
         from indextables.read.prewarm import prewarm
 

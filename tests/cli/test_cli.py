@@ -189,8 +189,11 @@ def test_a_search_that_finds_nothing_says_where_it_looked(table: str) -> None:
     assert counted.stdout == "0\n"
     assert counted.stderr.startswith("searched: day (exact values); ")
     assert not run("count", table, "--query", "day:mon").stderr
-    assert found("explain", table, "--query", "disk day:mon")["searched"] == {"day": "exact values", "message": "words"}
-    assert "searched          message (words)" in run("explain", table, "--query", "disk").stdout
+    assert found("explain", table, "--query", "disk day:mon")["search_columns"] == {
+        "day": "exact values",
+        "message": "words",
+    }
+    assert "search columns    message (words)" in run("explain", table, "--query", "disk").stdout
 
 
 def test_a_word_in_a_table_without_text_columns_is_refused_with_a_way_out(tmp_path: Path) -> None:

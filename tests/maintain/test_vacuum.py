@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ConfigError, CorruptLogError, SplitGoneError
+from indextables.errors import ConfigError, CorruptLogError, SplitNotFoundError
 from indextables.storage import open_store
 
 SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})
@@ -97,7 +97,7 @@ def test_young_files_may_belong_to_a_writer(table: IndexTable) -> None:
 
 def test_the_past_that_was_purged_is_named(table: IndexTable) -> None:
     purge(table)
-    with pytest.raises(SplitGoneError, match=r"version 7 .* was purged") as caught:
+    with pytest.raises(SplitNotFoundError, match=r"version 7 .* was purged") as caught:
         table.at(version=7).scan(where="p = 'x'").to_arrow()
     assert caught.value.version == 7
     assert table.at(version=7).count("p = 'x'") == 2, "the log still knows"

@@ -9,7 +9,7 @@ import pytest
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions, PartitionSpec, SpecField
 from indextables.predicate import Verdict, read
-from indextables.read.prune import Judged, judge_splits
+from indextables.read.prune import SplitVerdicts, judge_splits
 from indextables.schema import to_json
 from tests.log.samples import add, created
 
@@ -40,12 +40,12 @@ def split(name: str, partition: dict[str, str | None] | None = None, **facts: ob
     return add(name, **{"partition_values": partition or {}, **facts})
 
 
-def judged(snapshot: Snapshot, where: str) -> Judged:
+def split_verdicts(snapshot: Snapshot, where: str) -> SplitVerdicts:
     return judge_splits(read(where, snapshot.metadata.arrow_schema()), snapshot)
 
 
 def kept(snapshot: Snapshot, where: str) -> set[str]:
-    found = judged(snapshot, where)
+    found = split_verdicts(snapshot, where)
     return {
         path
         for path, verdict in zip(found.splits["path"].to_pylist(), found.verdicts.to_pylist(), strict=True)
@@ -54,7 +54,7 @@ def kept(snapshot: Snapshot, where: str) -> set[str]:
 
 
 def certain(snapshot: Snapshot, where: str) -> set[str]:
-    return set(judged(snapshot, where).having(Verdict.ALWAYS)["path"].to_pylist())
+    return set(split_verdicts(snapshot, where).having(Verdict.ALWAYS)["path"].to_pylist())
 
 
 def months(*values: int) -> set[str]:
@@ -282,7 +282,7 @@ class TestCoalesced:
 
     def test_counts_that_do_not_add_up_are_not_known(self) -> None:
         snapshot = table(self.BY_REGION, coalesced("s", ("A",), ("B",), rows=5))
-        assert judged(snapshot, "TRUE").parts.table["num_records"].to_pylist() == [None, None]
+        assert split_verdicts(snapshot, "TRUE").parts.table["num_records"].to_pylist() == [None, None]
 
     def test_a_table_without_partitions_has_no_logical_ones(self) -> None:
         snapshot = table([spec()], coalesced("s", ("A",), rows=1))
@@ -290,7 +290,7 @@ class TestCoalesced:
 
     def test_parts_carry_their_counts(self) -> None:
         snapshot = table(self.BY_REGION, coalesced("s", ("A",), ("B",), rows=2), split("p", {"region_identity": "C"}))
-        parts = judged(snapshot, "region = 'A'").parts
+        parts = split_verdicts(snapshot, "region = 'A'").parts
         assert sorted(zip(parts.split.to_pylist(), parts.table["num_records"].to_pylist(), strict=True)) == [
             (0, 1),
             (0, 1),

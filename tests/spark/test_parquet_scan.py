@@ -10,7 +10,7 @@ import pytest
 
 import indextables
 from indextables import IndexTable
-from indextables.errors import SplitGoneError
+from indextables.errors import SplitNotFoundError
 from tests.split.samples import EVERY_TYPE
 
 pytestmark = pytest.mark.spark
@@ -141,7 +141,7 @@ def test_splits_that_are_gone_are_never_taken_for_empty(spark: Any, tmp_path: Pa
     split.unlink()
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
-        with pytest.raises(SplitGoneError, match="restore the file") as caught:
+        with pytest.raises(SplitNotFoundError, match="restore the file") as caught:
             frame_of(spark, table).collect()
     finally:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
@@ -160,7 +160,7 @@ def test_splits_that_are_gone_are_named_however_they_are_read(spark: Any, tmp_pa
     table = written(tmp_path / "my.splits %41" / "t", EVERY_TYPE, fields={"message": "text"})
     (split,) = Path(table.path).rglob("*.split")
     split.unlink()
-    with pytest.raises(SplitGoneError) as caught:
+    with pytest.raises(SplitNotFoundError) as caught:
         read(frame_of(spark, table))
     assert caught.value.path == str(split)
 

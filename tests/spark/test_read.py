@@ -42,8 +42,8 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def found(table: IndexTable, **question: Any) -> list[int]:
-    return sorted(table.scan(**question).to_arrow()["id"].to_pylist())
+def found(table: IndexTable, **scan_spec: Any) -> list[int]:
+    return sorted(table.scan(**scan_spec).to_arrow()["id"].to_pylist())
 
 
 def test_every_type_comes_back_as_it_was_written(registered: Any, table: IndexTable) -> None:
@@ -71,8 +71,8 @@ def test_filters_of_one_frame_do_not_meet(registered: Any, table: IndexTable, pu
         ({"where": "message INDEXQUERY 'full'", "query": "level:ERROR"}, {"query": "message:full AND level:ERROR"}),
     ],
 )
-def test_options_ask_for_rows(registered: Any, table: IndexTable, options: dict[str, str], question: Any) -> None:
-    assert ids(load(registered, table, **options)) == found(table, **question) != []
+def test_options_ask_for_rows(registered: Any, table: IndexTable, options: dict[str, str], scan_spec: Any) -> None:
+    assert ids(load(registered, table, **options)) == found(table, **scan_spec) != []
 
 
 def test_times_without_a_zone_are_in_the_time_zone_of_the_options(registered: Any, table: IndexTable) -> None:

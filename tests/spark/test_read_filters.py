@@ -45,8 +45,8 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def found(table: IndexTable, **question: Any) -> list[int]:
-    return sorted(table.scan(**question).to_arrow()["id"].to_pylist())
+def found(table: IndexTable, **scan_spec: Any) -> list[int]:
+    return sorted(table.scan(**scan_spec).to_arrow()["id"].to_pylist())
 
 
 ERRORS = [
@@ -66,7 +66,7 @@ def test_only_splits_that_may_match_are_opened(frame: Any, errors: Any, query: A
 
 
 def test_splits_that_may_match_are_needed(errors: Any) -> None:
-    with pytest.raises(Exception, match="is not there any more"):
+    with pytest.raises(Exception, match="does not exist"):
         ids(errors.filter("level = 'ERROR' OR id = 1"))
 
 
@@ -220,8 +220,8 @@ def test_a_search_that_cannot_be_read_is_an_error_at_once(frame: Any) -> None:
         {"where": "at > '2024-01-01 01:00:00' AND wall IS NOT NULL"},
     ],
 )
-def test_scans_are_frames(enabled: Any, table: IndexTable, question: dict[str, Any]) -> None:
-    scan = table.scan(**question)
+def test_scans_are_frames(enabled: Any, table: IndexTable, scan_spec: dict[str, Any]) -> None:
+    scan = table.scan(**scan_spec)
     try:
         expected = sorted(map(str, scan.to_arrow().to_pylist()))
     except IndexTablesError as error:

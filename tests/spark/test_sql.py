@@ -133,7 +133,7 @@ def test_only_splits_that_may_match_are_opened(spark: Any, query: str) -> None:
 
 @pytest.mark.usefixtures("errors")
 def test_conditions_that_concern_other_rows_open_splits(spark: Any) -> None:
-    with pytest.raises(Exception, match="is not there any more"):
+    with pytest.raises(Exception, match="does not exist"):
         spark.sql("SELECT b.id FROM errors a RIGHT JOIN errors b ON a.id = b.id AND b.level = 'ERROR'").collect()
 
 

@@ -12,7 +12,7 @@ from indextables.words import counted
 if TYPE_CHECKING:
     from indextables.cli.drawing import Style
     from indextables.read.scan import Scan
-    from indextables.read.scan_spec import Question
+    from indextables.read.scan_spec import ScanSpec
 
 
 def info(
@@ -63,8 +63,8 @@ def search(
         show_rows(search_top(scan, limit), as_json=True)
         return
     best = search_top(scan, limit + 1)
-    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_searched(scan.question)}"
-    show_rows(best.slice(0, limit), as_json=False, style=_marked(scan.question), note=note)
+    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_searched(scan.scan_spec)}"
+    show_rows(best.slice(0, limit), as_json=False, style=_marked(scan.scan_spec), note=note)
 
 
 def count(
@@ -91,7 +91,7 @@ def count(
         rows = scan.count()
         typer.echo(rows)
         if not rows and query is not None:
-            typer.echo(_searched(scan.question), err=True)
+            typer.echo(_searched(scan.scan_spec), err=True)
 
 
 def explain(
@@ -133,18 +133,18 @@ def history(path: Table, *, option: Settings = None, as_json: Json = False) -> N
 
 def _of_all(scan: "Scan", shown: int) -> str:
     """How many rows there are where not all are shown: the indexes that found some know, if nothing else is asked."""
-    from indextables.read.rows import is_only_a_search
+    from indextables.read.rows import is_search_only
 
-    if is_only_a_search(scan.question):
+    if is_search_only(scan.scan_spec):
         return f"{shown:,} of {scan.count():,} rows; --limit for more"
     return f"{counted(shown, 'row')} and more; use --limit"
 
 
-def _searched(question: "Question") -> str:
+def _searched(scan_spec: "ScanSpec") -> str:
     """Which columns a search that found nothing has looked at, and how to find parts of exact values."""
     from indextables.read.scan_plan import columns_and_values
 
-    columns = question.searched_columns
+    columns = scan_spec.search_columns
     exact = next((name for name, values in columns.items() if values == "exact values"), None)
     hint = (
         f"; exact values are compared as a whole, letter case included; {exact}:*word* finds those that contain a word"
@@ -154,8 +154,8 @@ def _searched(question: "Question") -> str:
     return f"searched: {columns_and_values(columns) or 'no column'}{hint}"
 
 
-def _marked(question: "Question") -> "Style":
+def _marked(scan_spec: "ScanSpec") -> "Style":
     """Texts with the words that were searched for."""
     from indextables.cli.highlight import Highlighter
 
-    return Highlighter(question.queries.values(), question.rules)
+    return Highlighter(scan_spec.queries.values(), scan_spec.rules)

@@ -18,7 +18,7 @@ from indextables.inspect.steps import Saying, Step
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import milliseconds
 from indextables.log.files import LogFiles, list_log
-from indextables.log.logical_partitions import parts_of
+from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.ownership import files_of_table
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
@@ -170,7 +170,7 @@ def _old_layouts(seen: _Seen) -> Iterator[Finding]:
 
 
 def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
-    parts = parts_of(seen.snapshot.splits, seen.snapshot.metadata).table
+    parts = explode_logical_partitions(seen.snapshot.splits, seen.snapshot.metadata).table
     unknown = parts["num_records"].null_count
     if unknown:
         what = f"the log does not know the rows of {unknown:,} splits: counts open them"

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
-from indextables.log.logical_partitions import Parts, parts_of
+from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
 from indextables.log.split_bounds import partition_text
 from indextables.log.splits import partition_terms
@@ -42,7 +42,7 @@ def list_partitions(snapshot: Snapshot) -> pa.Table:
     has of their rows, which is an estimate. A row that is not `complete` stands for partitions that the log does not
     tell apart: those of a shared split that does not list them all.
     """
-    parts = parts_of(snapshot.splits, snapshot.metadata)
+    parts = explode_logical_partitions(snapshot.splits, snapshot.metadata)
     partition, complete = _partition(parts.table, snapshot.metadata)
     names = [f"key_{number}" for number in range(partition.type.num_fields)]
     keys = [*partition.flatten(), parts.table["spec_id"], complete]
@@ -75,7 +75,7 @@ _SUMMARY = [
 ]
 
 
-def _figures(parts: Parts, splits: pa.Table) -> pa.Table:
+def _figures(parts: PartitionSlices, splits: pa.Table) -> pa.Table:
     """What is added up for each partition."""
     return pa.table(
         {
@@ -88,7 +88,7 @@ def _figures(parts: Parts, splits: pa.Table) -> pa.Table:
     )
 
 
-def _share_of_size(parts: Parts, splits: pa.Table) -> pa.ChunkedArray:
+def _share_of_size(parts: PartitionSlices, splits: pa.Table) -> pa.ChunkedArray:
     """The bytes of each part: those of its split, by its share of the rows; all of them where its rows are not known."""
     rows, of_split = (table["num_records"].cast(pa.float64()) for table in (parts.table, splits.take(parts.split)))
     share = pc.fill_null(pc.divide(rows, pc.max_element_wise(of_split, 1.0)), fill_value=1.0)

@@ -29,7 +29,7 @@ from indextables.inspect.listing import list_partitions
 from indextables.inspect.steps import Step
 from indextables.layout import Bucket, Calendar, Identity, Layout, PartitionField, Transform, Truncate, Void
 from indextables.log import Snapshot
-from indextables.log.logical_partitions import parts_of
+from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
 from indextables.log.splits import partition_terms
 from indextables.maintain.compact import plan_only
@@ -82,7 +82,7 @@ def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
     """How many values a field of the current layout has, in how many rows, as far as the log tells both."""
     if field.term not in partition_terms(snapshot.metadata) or not len(snapshot.splits):
         return 0, 0
-    parts = parts_of(snapshot.splits, snapshot.metadata).table
+    parts = explode_logical_partitions(snapshot.splits, snapshot.metadata).table
     parts = parts.filter(pc.field("spec_id") == snapshot.metadata.current_spec_id)
     value, known = partition_value(parts, field.term)
     rows = parts["num_records"].filter(known)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Identity
 from indextables.log import Snapshot
-from indextables.log.logical_partitions import parts_of
+from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
 from indextables.log.splits import partition_terms
 from indextables.maintain.copy_rows import refs_to
@@ -73,7 +73,7 @@ def _spread(splits: pa.Table) -> pa.Table:
 
 def _values_in_log(snapshot: Snapshot, column: str) -> pa.Array | None:
     """All values of a column that the table is partitioned by; None where it is not, or not everywhere."""
-    parts = parts_of(snapshot.splits, snapshot.metadata).table
+    parts = explode_logical_partitions(snapshot.splits, snapshot.metadata).table
     for term, field in partition_terms(snapshot.metadata).items():
         if field.source == column and isinstance(field.transform, Identity):
             value, known = partition_value(parts, term)

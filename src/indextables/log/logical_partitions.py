@@ -25,32 +25,32 @@ _LISTS = ("logical_partitions", "physical_partition", "split_tags")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class PartitionSlices:
     """`table` has the columns of a splits table; `split` is the row of the split that each part belongs to."""
 
     table: pa.Table
     split: pa.Array
 
 
-def parts_of(splits: pa.Table, metadata: Metadata) -> Parts:
+def explode_logical_partitions(splits: pa.Table, metadata: Metadata) -> PartitionSlices:
     """The parts of all splits, at least one of each."""
     numbers = _row_numbers(len(splits))
     listing = _lists_its_tuples(splits)
     if not pc.any(listing).as_py():
-        return Parts(splits, numbers)
+        return PartitionSlices(splits, numbers)
     whole = pc.invert(listing)
-    plain = Parts(splits.drop_columns(list(_LISTS)).filter(whole), numbers.filter(whole))
+    plain = PartitionSlices(splits.drop_columns(list(_LISTS)).filter(whole), numbers.filter(whole))
     shared = [
         _taken_apart(splits.filter(alike), numbers.filter(alike), columns, metadata)
         for columns, alike in _by_logical_columns(splits, listing)
     ]
-    return Parts(
+    return PartitionSlices(
         pa.concat_tables([parts.table for parts in (plain, *shared)]),
         pa.concat_arrays([parts.split for parts in (plain, *shared)]),
     )
 
 
-def _taken_apart(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: Metadata) -> Parts:
+def _taken_apart(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: Metadata) -> PartitionSlices:
     """The parts of splits that all list tuples of the same columns."""
     logical = shared["logical_partitions"].combine_chunks()
     tuples = pc.struct_field(logical, ["tuples"])
@@ -59,7 +59,7 @@ def _taken_apart(shared: pa.Table, numbers: pa.Array, columns: list[str], metada
     for position, column in enumerate(columns):
         table = _with_partition_value(table, column, pc.list_element(tuple_of_part, position), metadata)
     rows_of_part = pc.list_flatten(_rows_of_tuples(logical, shared["num_records"].combine_chunks()))
-    return Parts(_with_rows(table, rows_of_part), numbers.take(split_of_part))
+    return PartitionSlices(_with_rows(table, rows_of_part), numbers.take(split_of_part))
 
 
 def _lists_its_tuples(splits: pa.Table) -> pa.BooleanArray:

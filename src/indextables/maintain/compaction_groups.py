@@ -106,8 +106,8 @@ def write_group(table: str, group: MergeGroup) -> Written:
 def _concerned(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
     if where is None:
         return snapshot.splits
-    judged = judge_splits(where, snapshot, statistics=False)
-    return judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
+    split_verdicts = judge_splits(where, snapshot, statistics=False)
+    return split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
 
 
 def _plans(

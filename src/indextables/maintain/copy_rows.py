@@ -29,7 +29,7 @@ from indextables.predicate import Literal
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.rows import matching_rows
 from indextables.read.scan_plan import tasks_for
-from indextables.read.scan_spec import Question
+from indextables.read.scan_spec import ScanSpec
 from indextables.write.sizing import sized
 from indextables.write.write_plan import WritePlan, plan_write
 
@@ -50,9 +50,9 @@ def rows_of(
     With `unless`, those rows for which it is not true: false or unknown. Not more than a few row groups are in memory at a
     time. `write_rows(plan_copy(...), rows_of(...), store)` makes splits of them.
     """
-    question = Question(schema, {}, Literal(value=True), {}, tuple(schema.names), {})
+    scan_spec = ScanSpec(schema, {}, Literal(value=True), {}, tuple(schema.names), {})
     for split in splits:
-        for batch in matching_rows(opener.open(split), question, wholly=True):
+        for batch in matching_rows(opener.open(split), scan_spec, all_rows_match=True):
             left = batch if unless is None else batch.filter(pc.invert(pc.fill_null(unless(batch), fill_value=False)))
             if left.num_rows:
                 yield left

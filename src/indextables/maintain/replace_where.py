@@ -13,7 +13,7 @@ from indextables.errors import RowsOutsideError
 from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Add, Metadata, ReplaceWhere
 from indextables.log.clock import now
-from indextables.log.logical_partitions import parts_of
+from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.splits import splits_table
 from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.disjoint import refuse_overlaps
@@ -161,7 +161,7 @@ def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, open
     if not fields:
         return pa.table({"path": [add.path for add in adds]}).select([])  # all rows are of the one partition
     splits = splits_table(adds, metadata)
-    parts = parts_of(splits, metadata)
+    parts = explode_logical_partitions(splits, metadata)
     values, known = values_in_log(parts.table, plan.layout)
     listed = pa.table(values, schema=names).filter(known)
     untold = splits.take(parts.split.filter(pc.invert(known)).unique())

@@ -74,8 +74,8 @@ class InPartitions:
         return list(dict.fromkeys(field.source for field in telling(self.layout)))
 
     def verdicts(self, splits: pa.Table, metadata: Metadata) -> pa.UInt8Array:
-        judged = judge_table(self.cover, splits, metadata)
-        parts, may = judged.parts, pc.not_equal(judged.part_verdicts, int(Verdict.NEVER))
+        split_verdicts = judge_table(self.cover, splits, metadata)
+        parts, may = split_verdicts.parts, pc.not_equal(split_verdicts.part_verdicts, int(Verdict.NEVER))
         values, known = values_in_log(parts.table, self.layout)
         is_in = pc.is_in(_keys(values, self.layout, len(parts.table)), self.keys)
         sure = pc.if_else(is_in, _verdict(Verdict.ALWAYS), _verdict(Verdict.NEVER))

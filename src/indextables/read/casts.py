@@ -1,9 +1,9 @@
-"""Casts of text columns in the conditions of Spark's plans, proved by the log.
+"""Casts of string columns in the conditions of Spark's plans, proved safe by the log.
 
-To Spark, `month = 1` on a text column is `CAST(month AS BIGINT) = 1`, and a row whose month is no number is an error. A scan
-that leaves out rows and a count from the log must not hide that error. So a cast takes part in them only where the log knows
-all values and each of them can be converted: partition values, or columns with one value throughout each split. Such a cast
-is a TRY_CAST. Without ANSI rules, where an unreadable text is null, the log has to know that all the same: then `1.5` is 1.
+In Spark, `month = 1` on a string column is `CAST(month AS BIGINT) = 1`, and a row whose month is not a number is an error.
+Pruning and metadata counts must not hide that error. So a cast is pushed down only where the log has all values and each of
+them can be converted: partition values, or columns with a single value in each split. Such a cast becomes a TRY_CAST.
+Without ANSI mode, where an invalid string is null, the same proof is required, because `1.5` is 1 there.
 """
 
 import pyarrow as pa
@@ -39,8 +39,8 @@ def proved(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE
     """The predicate with TRY_CAST for CAST, if that is the same for all rows that may satisfy `where`; else None."""
     unsure = {cast for cast in casts(predicate) if _is_unsure(cast, snapshot)}
     if unsure:
-        judged = judge_splits(where, snapshot)
-        left = judged.parts.table.filter(pc.not_equal(judged.part_verdicts, int(Verdict.NEVER)))
+        split_verdicts = judge_splits(where, snapshot)
+        left = split_verdicts.parts.table.filter(pc.not_equal(split_verdicts.part_verdicts, int(Verdict.NEVER)))
         bounds = facts_about({cast.name for cast in unsure}, left, snapshot.metadata)
         if not all(_is_proved(cast, bounds) for cast in unsure):
             return None
@@ -48,7 +48,7 @@ def proved(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE
 
 
 def proved_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate:
-    """As much of the predicate as can be proved; it may be true for more rows. Terms are evaluated from left to right."""
+    """The part of the predicate that can be proved; it may be true for more rows. Terms are evaluated left to right."""
     if not casts(predicate):
         return predicate
     match predicate:
@@ -61,8 +61,8 @@ def proved_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate =
             weaker = [proved_terms(term, snapshot, where=where) for term in terms]
             return _TRUE if _TRUE in weaker else disjunction(*weaker)
         case _:
-            known = proved(predicate, snapshot, where=where)
-            return _TRUE if known is None else known
+            safe = proved(predicate, snapshot, where=where)
+            return _TRUE if safe is None else safe
 
 
 def _is_unsure(cast: Cast, snapshot: Snapshot) -> bool:
@@ -72,29 +72,29 @@ def _is_unsure(cast: Cast, snapshot: Snapshot) -> bool:
 
 
 def _is_exact(kind: pa.DataType) -> bool:
-    """Whether exactly those texts are read as values of the type that Spark reads so."""
+    """Whether TRY_CAST accepts exactly the strings that Spark casts to the type."""
     return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
 def _is_proved(cast: Cast, bounds: Bounds) -> bool:
-    """Whether one fact or the other gives the only value of each file, and Spark converts these as TRY_CAST does."""
+    """Whether the bounds give the single value of each file, and Spark casts these values as TRY_CAST does."""
     unknown = pa.repeat(pa.scalar(value=True), bounds.files)
     for fact in bounds.facts(cast.name):
         if isinstance(fact, ColumnBounds):
             values, is_known = only_values(fact, bounds.files)
-            unknown = pc.and_(unknown, pc.invert(pc.and_(is_known, _is_settled(values, cast))))
+            unknown = pc.and_(unknown, pc.invert(pc.and_(is_known, _is_same_as_try_cast(values, cast))))
     return not pc.any(unknown).as_py()
 
 
-def _is_settled(values: pa.Array, cast: Cast) -> pa.BooleanArray:
-    """Whether TRY_CAST gives what Spark's cast of this mode gives; each distinct value is looked at once."""
+def _is_same_as_try_cast(values: pa.Array, cast: Cast) -> pa.BooleanArray:
+    """Whether TRY_CAST gives what Spark's cast of this mode gives; each distinct value is cast once."""
     encoded = values.dictionary_encode()
     texts = encoded.dictionary
-    settled = pc.is_valid(try_cast_array(texts, cast.type, time_zone=cast.time_zone))
+    same = pc.is_valid(try_cast_array(texts, cast.type, time_zone=cast.time_zone))
     if cast.mode is not CastMode.ANSI and _is_exact(cast.type):
         fraction = pc.match_substring(texts, ".")
-        settled = pc.or_(settled, pc.invert(fraction))
-    return pc.fill_null(settled.take(encoded.indices), fill_value=True)  # null is null in every mode
+        same = pc.or_(same, pc.invert(fraction))
+    return pc.fill_null(same.take(encoded.indices), fill_value=True)  # null is null in every mode
 
 
 def _trying(predicate: Predicate, proved_casts: set[Cast]) -> Predicate:

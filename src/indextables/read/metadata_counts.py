@@ -1,8 +1,7 @@
-"""Counts and groups, as far as the log knows them.
+"""Counts and grouped counts from metadata.
 
-Every row of an ALWAYS split counts and no row of a NEVER split does; only SOMETIMES splits have to be opened. A coalesced
-split is judged by its logical partitions (`log/logical_partitions.py`): if each is wholly in or wholly out, it need not be
-opened either.
+Every row of an ALWAYS split counts and no row of a NEVER split does; only SOMETIMES splits are opened. A coalesced split has
+a verdict for each logical partition (`log/logical_partitions.py`): if all are ALWAYS or NEVER, it is not opened either.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls, partition_value
 from indextables.log.splits import partition_terms
 from indextables.predicate import Verdict
-from indextables.read.prune import Judged
+from indextables.read.prune import SplitVerdicts
 from indextables.read.scan_plan import ScanPlan, SplitTask, tasks_for
 from indextables.values import canonical
 
@@ -25,40 +24,40 @@ ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FromLog:
-    """What the log answers: the `counted` parts, whose rows all count, and the splits that are left to be opened."""
+class MetadataCount:
+    """The parts that the log counts (`parts`), all rows of which match, and the splits that have to be opened."""
 
-    counted: pa.Table
+    parts: pa.Table
     unknown: list[SplitTask]
 
     @property
     def rows(self) -> int:
-        return int(pc.sum(self.counted["num_records"]).as_py() or 0)
+        return int(pc.sum(self.parts["num_records"]).as_py() or 0)
 
 
 def key_names(keys: Sequence[str]) -> list[str]:
-    """Names for the keys of groups that cannot be taken for anything else, whatever the columns are called."""
+    """Unique names for grouping keys, whatever the columns are called."""
     return [f"key_{number}" for number in range(len(keys))]
 
 
-def count_from_log(plan: ScanPlan) -> FromLog:
-    return _answered(plan.judged, plan.judged.parts.table)
+def count_from_log(plan: ScanPlan) -> MetadataCount:
+    return _metadata_count(plan.split_verdicts, plan.split_verdicts.parts.table)
 
 
-def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> tuple[pa.Table, FromLog]:
-    """The keys and counts of the groups that the log knows, not yet summed up, and what else is to be opened."""
-    parts, names = plan.judged.parts.table, key_names(keys)
+def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> tuple[pa.Table, MetadataCount]:
+    """The keys and counts of the groups that the log can count, not yet summed, and the splits to open."""
+    parts, names = plan.split_verdicts.parts.table, key_names(keys)
     constants = [_constant(parts, key, metadata) for key in keys]
     keyed = pa.table([*(c.value for c in constants), parts["num_records"]], names=[*names, "num_records"])
-    answer = _answered(plan.judged, keyed, known=(c.known for c in constants))
-    return answer.counted.rename_columns([*names, ROWS]), answer
+    count = _metadata_count(plan.split_verdicts, keyed, known=(c.known for c in constants))
+    return count.parts.rename_columns([*names, ROWS]), count
 
 
 def values_from_log(plan: ScanPlan, column: str) -> int | None:
-    """How many rows have a value in a column; None if a split would have to be opened."""
-    judged = plan.judged
-    kept = judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
-    if len(kept) != judged.count(Verdict.ALWAYS):
+    """How many rows are not null in a column; None if a split would have to be opened."""
+    split_verdicts = plan.split_verdicts
+    kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
+    if len(kept) != split_verdicts.count(Verdict.ALWAYS):
         return None
     if "null_count" not in kept.schema.names or kept.schema.field("null_count").type.get_field_index(column) < 0:
         return None if len(kept) else 0
@@ -80,35 +79,37 @@ def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table
     )
 
 
-def _answered(judged: Judged, parts: pa.Table, *, known: Iterable[pa.BooleanArray] = ()) -> FromLog:
-    """What is counted of the `parts`, which have the judged ones' rows; `known` says where all else is known that must be.
+def _metadata_count(
+    split_verdicts: SplitVerdicts, parts: pa.Table, *, known: Iterable[pa.BooleanArray] = ()
+) -> MetadataCount:
+    """The count of the `parts` (the same rows as those of the verdicts); a part counts where every `known` is true.
 
-    A split is left to be opened as a whole if one of its parts may be in, and is not known to be in with all its rows.
+    A split is opened as a whole if one of its parts may match and cannot be counted.
     """
-    inside = pc.equal(judged.part_verdicts, int(Verdict.ALWAYS))
-    outside = pc.equal(judged.part_verdicts, int(Verdict.NEVER))
+    inside = pc.equal(split_verdicts.part_verdicts, int(Verdict.ALWAYS))
+    outside = pc.equal(split_verdicts.part_verdicts, int(Verdict.NEVER))
     countable = reduce(pc.and_, known, parts["num_records"].combine_chunks().is_valid())
     undecided = pc.invert(pc.or_(outside, pc.and_(inside, countable)))
-    to_open = judged.parts.split.filter(undecided).unique()
-    counted = pc.and_(inside, pc.invert(pc.is_in(judged.parts.split, to_open)))
+    to_open = split_verdicts.parts.split.filter(undecided).unique()
+    is_counted = pc.and_(inside, pc.invert(pc.is_in(split_verdicts.parts.split, to_open)))
     in_order = to_open.take(pc.array_sort_indices(to_open))
-    tasks = tasks_for(judged.splits.take(in_order), judged.verdicts.take(in_order))
-    return FromLog(parts.filter(counted), list(tasks))
+    tasks = tasks_for(split_verdicts.splits.take(in_order), split_verdicts.verdicts.take(in_order))
+    return MetadataCount(parts.filter(is_counted), list(tasks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Constant:
-    """The one value that all rows of each part have in a column, where that is `known`."""
+    """The single value that all rows of each part have in a column, where that is `known`."""
 
     value: pa.Array
     known: pa.BooleanArray
 
 
 def _constant(parts: pa.Table, column: str, metadata: Metadata) -> _Constant:
-    """From a Hive partition value, or because there are only nulls."""
+    """From an identity partition value, or because all values are null."""
     value, known = pa.nulls(len(parts), metadata.arrow_schema().field(column).type), only_nulls(parts, column)
     for term, field in partition_terms(metadata).items():
         if field.source == column and isinstance(field.transform, Identity):
-            value, told = partition_value(parts, term)
-            known = pc.or_(known, told)
+            value, has_value = partition_value(parts, term)
+            known = pc.or_(known, has_value)
     return _Constant(value, known)

@@ -1,4 +1,4 @@
-"""The least and the greatest value of a column, from the log as far as it knows them."""
+"""Minimum and maximum of a column from metadata."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from indextables.values import encode
 
 
 def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
-    """The least and greatest value of a column in each split that the log knows them of, and the splits left to be opened.
+    """The minimum and maximum of a column in each split whose statistics are exact, and the splits to open.
 
-    The log cuts long texts and does not know of NaN, so bounds of such columns are not values.
+    Statistics truncate long strings and ignore NaN, so bounds of such columns are not values.
     """
-    splits, verdicts = plan.judged.splits, plan.judged.verdicts
+    splits, verdicts = plan.split_verdicts.splits, plan.split_verdicts.verdicts
     kind = metadata.arrow_schema().field(column).type
     ends = pa.table({end: _bound(splits, end, column, kind) for end in ("min", "max")})
     inexact = pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind)
     known = only_nulls(splits, column) if inexact else _have_ends(splits, ends, column)
-    answered = pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known)
-    left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(answered))
-    return ends.filter(answered), list(tasks_for(splits.filter(left), verdicts.filter(left)))
+    exact = pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known)
+    left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(exact))
+    return ends.filter(exact), list(tasks_for(splits.filter(left), verdicts.filter(left)))
 
 
 def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """The least and greatest value in some rows of one column; NaN is the greatest."""
+    """The minimum and maximum of one column in some rows; NaN is the greatest value."""
     values = pa.Table.from_batches(batches, schema).column(0)
     nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False
     numbers = values.filter(pc.invert(pc.is_nan(values))) if nan else values
@@ -40,17 +40,17 @@ def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def merged_extreme(ends: pa.Table, end: str) -> pa.Scalar:
-    """The least or greatest value of all, out of those of splits: their `min` or `max`."""
+    """The overall minimum or maximum, from the `min` or `max` of each split."""
     return extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema)[end][0]
 
 
 def python_value(value: pa.Scalar) -> Any:
-    """The value as Python has it, or an error that tells it."""
+    """The value as a Python object, or an error that shows it."""
     try:
         return value.as_py()
     except (OverflowError, ValueError):
         raise IndexTablesError(
-            f"the value is {encode(pa.array([value]))[0]}, which is beyond the years 1 to 9999 of Python's datetime; "
+            f"the value is {encode(pa.array([value]))[0]}, outside the years 1 to 9999 of Python's datetime; "
             "cast the column that scan(...).to_arrow() gives, as in column.cast(pyarrow.int64())"
         ) from None
 

@@ -1,4 +1,4 @@
-"""From what the log says of a split to a reader of it."""
+"""Opens splits that the log lists."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +10,7 @@ from indextables.storage import Store
 
 @dataclass(frozen=True, slots=True)
 class SplitRef:
-    """What must be known of a split to open it; it travels to executors."""
+    """A reference to a split: what is needed to open it; it is pickled to executors."""
 
     path: str
     size: int
@@ -34,5 +34,5 @@ class SplitOpener:
 
 @lru_cache(maxsize=8)
 def _cache(directory: str | None, max_size: int) -> SplitCache:
-    """One per process and place, so that indexes stay open from one scan to the next."""
+    """One cache per process and directory, so that indexes stay open from one scan to the next."""
     return SplitCache.configured(Config(read=ReadConfig(cache_directory=directory, cache_max_size=max_size)))

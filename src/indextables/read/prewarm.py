@@ -1,4 +1,4 @@
-"""Unpacking indexes before anybody searches."""
+"""Prewarming: indexes are unpacked into the local cache before the first search."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from indextables.storage import Traffic
 
 
 @dataclass(frozen=True, slots=True)
-class Prewarmed:
-    """`splits` have their index in the cache now, `unpacked` of them had not; `traffic` is what that took."""
+class PrewarmResult:
+    """`splits` have a cached index now; `unpacked` of them had none before; `traffic` counts the requests."""
 
     splits: int
     unpacked: int
     traffic: Traffic
 
 
-def prewarm(scan: Scan) -> Prewarmed:
+def prewarm(scan: Scan) -> PrewarmResult:
     """Brings the indexes of all splits that the scan would open to the local cache."""
     opener = scan.opener
     misses, before = opener.cache.misses, opener.store.traffic
@@ -25,4 +25,4 @@ def prewarm(scan: Scan) -> Prewarmed:
         return scan.open(task).index
 
     splits = sum(1 for _ in scan.over(scan.plan.tasks, unpack))
-    return Prewarmed(splits, opener.cache.misses - misses, opener.store.traffic - before)
+    return PrewarmResult(splits, opener.cache.misses - misses, opener.store.traffic - before)

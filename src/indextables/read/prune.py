@@ -1,4 +1,4 @@
-"""Which splits a predicate concerns, as the log alone can tell."""
+"""Split pruning: a verdict on every split, from partition values and statistics in the log."""
 
 from dataclasses import dataclass
 
@@ -6,19 +6,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
-from indextables.log.logical_partitions import Parts, parts_of
+from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
 from indextables.log.split_bounds import facts_about
 from indextables.predicate import Predicate, Verdict, columns, judge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """A verdict for every split of a snapshot, and for every part of it."""
+class SplitVerdicts:
+    """A verdict for every split, and for every logical partition of a coalesced one (`parts`)."""
 
     splits: pa.Table
     verdicts: pa.UInt8Array
-    parts: Parts
+    parts: PartitionSlices
     part_verdicts: pa.UInt8Array
 
     def having(self, verdict: Verdict) -> pa.Table:
@@ -28,23 +28,25 @@ class Judged:
         return int(pc.sum(pc.equal(self.verdicts, int(verdict))).as_py() or 0)
 
 
-def judge_splits(predicate: Predicate, snapshot: Snapshot, *, statistics: bool = True) -> Judged:
-    """NEVER, SOMETIMES or ALWAYS for each live split, each under the spec that it was written under.
+def judge_splits(predicate: Predicate, snapshot: Snapshot, *, statistics: bool = True) -> SplitVerdicts:
+    """NEVER, SOMETIMES or ALWAYS for each live split, under the partition spec that it was written with.
 
-    Without statistics, partition values alone decide.
+    Without `statistics`, only partition values count.
     """
     return judge_table(predicate, snapshot.splits, snapshot.metadata, statistics=statistics)
 
 
-def judge_table(predicate: Predicate, splits: pa.Table, metadata: Metadata, *, statistics: bool = True) -> Judged:
-    """The same for any splits: those that a commit adds, for example."""
-    parts = parts_of(splits, metadata)
+def judge_table(
+    predicate: Predicate, splits: pa.Table, metadata: Metadata, *, statistics: bool = True
+) -> SplitVerdicts:
+    """The same for any table of splits, such as those that a commit adds."""
+    parts = explode_logical_partitions(splits, metadata)
     verdicts = judge(predicate, facts_about(columns(predicate), parts.table, metadata, statistics=statistics))
-    return Judged(splits, verdicts_of_splits(verdicts, parts, splits), parts, verdicts)
+    return SplitVerdicts(splits, verdicts_of_splits(verdicts, parts, splits), parts, verdicts)
 
 
-def verdicts_of_splits(verdicts: pa.Array, parts: Parts, splits: pa.Table) -> pa.UInt8Array:
-    """From those of parts: NEVER if no part is concerned, ALWAYS if every part is wholly, else SOMETIMES."""
+def verdicts_of_splits(verdicts: pa.Array, parts: PartitionSlices, splits: pa.Table) -> pa.UInt8Array:
+    """From those of the parts: NEVER if all are NEVER, ALWAYS if all are ALWAYS, else SOMETIMES."""
     if parts.table is splits:
         return verdicts
     by_split = (

@@ -1,4 +1,4 @@
-"""What a worker does of a scan that was planned elsewhere; it imports no more than it needs, for workers come and go."""
+"""What a Spark task runs of a scan that the driver planned. Few imports: Spark starts Python processes often."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -8,41 +8,41 @@ from itertools import chain
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.read.missing_split import told_if_gone
+from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
 from indextables.read.rows import matching_rows
 from indextables.read.scan_plan import SplitTask
-from indextables.read.scan_spec import Question
+from indextables.read.scan_spec import ScanSpec
 from indextables.storage import open_store
 
 
 @dataclass(frozen=True, slots=True)
-class ScanWork:
-    """What an executor needs to know.
+class ScanContext:
+    """What is the same for all tasks of a scan.
 
-    `schema` has the columns as the reader of the frame calls them; those of searches come last.
+    `schema` has the column names of the DataFrame; search flags come last.
     """
 
     location: str
     config: Config
-    question: Question
+    scan_spec: ScanSpec
     schema: pa.Schema
     version: int
 
     def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
         opener = SplitOpener.of(open_store(self.location, self.config), self.config)
         for task in tasks:
-            with told_if_gone(task.split, opener.store, self.version):
-                for batch in matching_rows(opener.open(task.split), self.question, wholly=task.wholly):
+            with missing_split_errors(task.split, opener.store, self.version):
+                for batch in matching_rows(opener.open(task.split), self.scan_spec, all_rows_match=task.all_rows_match):
                     if batch.num_rows:
                         yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRead:
-    """What executors run: they get the numbers of groups of splits, and give their rows, at most `limit` of them."""
+    """The function of a Spark task: from the numbers of groups of splits to their rows, at most `limit` of them."""
 
-    work: ScanWork
+    work: ScanContext
     groups: tuple[tuple[SplitTask, ...], ...]
     limit: int | None
 
@@ -50,7 +50,7 @@ class PlannedRead:
         groups = chain.from_iterable(batch.column(0).to_pylist() for batch in numbers)
         rows = chain.from_iterable(self.work.rows(self.groups[number]) for number in groups)
         yield from rows if self.limit is None else _at_most(rows, self.limit)
-        deque(numbers, maxlen=0)  # Spark does not use a worker again that has left something unread
+        deque(numbers, maxlen=0)  # Spark does not reuse a Python process that has left input unread
 
 
 def _at_most(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

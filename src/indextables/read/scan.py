@@ -1,4 +1,4 @@
-"""A scan: a question to a table at one version, answered when asked for."""
+"""A lazy scan of a table at one version."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +14,11 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
 from indextables.read.metadata_counts import ROWS, count_from_log, groups_from_log, key_names, summed
 from indextables.read.metadata_extremes import extremes_from_log, extremes_of, merged_extreme, python_value
-from indextables.read.missing_split import told_if_gone
+from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
 from indextables.read.rows import aggregate_rows, count_matching, matching_rows
 from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
-from indextables.read.scan_spec import Question
+from indextables.read.scan_spec import ScanSpec
 from indextables.schema import column_named
 from indextables.search import Aggregation, bind, merge
 from indextables.split import SplitReader
@@ -27,15 +27,15 @@ T = TypeVar("T")
 
 
 class Scan:
-    """Rows of a table that satisfy a predicate; nothing is read before one of its methods is called.
+    """The rows of a table that satisfy a predicate; nothing is read before one of its methods is called.
 
-    `options` are those the table was opened with; Spark's executors open it again.
+    `options` are those that the table was opened with; Spark's executors open it again with them.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
-        question: Question,
+        scan_spec: ScanSpec,
         opener: SplitOpener,
         *,
         limit: int | None = None,
@@ -45,7 +45,7 @@ class Scan:
         if limit is not None:
             refuse_limit(limit)
         self.snapshot = snapshot
-        self.question = question
+        self.scan_spec = scan_spec
         self.opener = opener
         self.options = dict(options or {})
         self._limit = limit
@@ -53,18 +53,18 @@ class Scan:
 
     @classmethod
     def of(cls, plan: ScanPlan, opener: SplitOpener, *, limit: int | None, parallelism: int) -> "Scan":
-        """A scan that is planned already."""
-        scan = cls(plan.snapshot, plan.question, opener, limit=limit, parallelism=parallelism)
+        """A scan from its plan."""
+        scan = cls(plan.snapshot, plan.scan_spec, opener, limit=limit, parallelism=parallelism)
         scan.plan = plan
         return scan
 
     @cached_property
     def plan(self) -> ScanPlan:
-        return plan_scan(self.snapshot, self.question)
+        return plan_scan(self.snapshot, self.scan_spec)
 
     @property
     def schema(self) -> pa.Schema:
-        return self.question.answer_schema
+        return self.scan_spec.output_schema
 
     @property
     def table(self) -> str:
@@ -87,7 +87,7 @@ class Scan:
         for batches in self.over(self.plan.tasks, self.rows_of):
             for batch in batches:
                 if left is not None:
-                    batch = batch.slice(0, left)  # noqa: PLW2901 - the rest is not wanted
+                    batch = batch.slice(0, left)  # noqa: PLW2901 - the limit is reached
                     left -= batch.num_rows
                 if batch.num_rows:
                     yield batch
@@ -98,10 +98,10 @@ class Scan:
         return pa.Table.from_batches(self.to_batches(), self.schema)
 
     def count(self) -> int:
-        """The number of rows; splits that the log can answer for are not opened."""
-        known = count_from_log(self.plan)
-        counts = self.over(known.unknown, lambda task: count_matching(self.open(task), self.question))
-        total = known.rows + sum(counts)
+        """The number of rows; a split is opened only if the log cannot give its count."""
+        from_log = count_from_log(self.plan)
+        counts = self.over(from_log.unknown, lambda task: count_matching(self.open(task), self.scan_spec))
+        total = from_log.rows + sum(counts)
         return total if self._limit is None else min(total, self._limit)
 
     def group_by(self, *columns: str) -> "GroupedScan":
@@ -110,33 +110,33 @@ class Scan:
         if not keys:
             raise SchemaError("group_by needs at least one column", column=None)
         if "count" in keys:
-            raise SchemaError("a column named 'count' cannot be a group: the figure has this name", column="count")
+            raise SchemaError("a column named 'count' cannot be a grouping column: the result has one", column="count")
         return GroupedScan(self._unlimited(), keys)
 
     def _unlimited(self) -> "Scan":
-        """This scan, unless it has a limit: which rows would count is not defined then."""
+        """This scan, unless it has a limit: an aggregate over an undefined subset of rows means nothing."""
         if self._limit is not None:
             raise ConfigError("a scan with a limit can only be read or counted", key="limit", value=str(self._limit))
         return self
 
     def _column(self, name: str) -> str:
-        return column_named(self.question.schema, name)
+        return column_named(self.scan_spec.schema, name)
 
     def aggregate(self, aggregation: Aggregation) -> pa.Table:
-        """Terms, histograms, ranges or statistics of the rows; see `indextables.search` for what there is.
+        """Terms, histograms, ranges or statistics of the rows; `indextables.search` has the aggregations.
 
-        With a search and nothing else, the index of each split answers, and no row is read.
+        Where the only condition is a search, they are computed by the indexes, and no row is read.
         """
         self._unlimited()
-        bound = bind(aggregation, self.question.schema, self.question.rules)
+        bound = bind(aggregation, self.scan_spec.schema, self.scan_spec.rules)
 
         def partial(task: SplitTask) -> pa.Table:
-            return aggregate_rows(self.open(task), self.question, bound, wholly=task.wholly)
+            return aggregate_rows(self.open(task), self.scan_spec, bound, all_rows_match=task.all_rows_match)
 
         return merge(bound, list(self.over(self.plan.tasks, partial)))
 
     def min(self, column: str) -> Any:
-        """The least value of a column, None where there is none; from the log, as far as it knows."""
+        """The least value of a column, None where there is none; from the statistics in the log where they suffice."""
         return python_value(merged_extreme(self._extremes(column), "min"))
 
     def max(self, column: str) -> Any:
@@ -146,51 +146,53 @@ class Scan:
     def _extremes(self, column: str) -> pa.Table:
         self._unlimited()
         name = self._column(column)
-        known, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)
-        scan = self.asking_for((name,))
+        from_log, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)
+        scan = self.with_columns((name,))
         read = [extremes_of(batches, scan.schema) for batches in scan.over(unknown, scan.rows_of)]
-        return pa.concat_tables([known, *read])
+        return pa.concat_tables([from_log, *read])
 
-    def asking_for(self, columns: tuple[str, ...]) -> "Scan":
-        """The same rows, other columns of them."""
-        question = replace(self.question, columns=columns)
-        return Scan(self.snapshot, question, self.opener, parallelism=self._parallelism, options=self.options)
+    def with_columns(self, columns: tuple[str, ...]) -> "Scan":
+        """A scan of the same rows with other output columns."""
+        scan_spec = replace(self.scan_spec, columns=columns)
+        return Scan(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
 
     def explain(self) -> Explanation:
-        """Which splits are opened and why; nothing is. And what has been asked of the store so far."""
+        """The plan: which splits would be opened and why, and the requests to the store so far. It opens none."""
         return explain(self.plan, self.opener.store.traffic)
 
     def open(self, task: SplitTask) -> SplitReader:
         return self.opener.open(task.split)
 
     def rows_of(self, task: SplitTask) -> list[pa.RecordBatch]:
-        return list(matching_rows(self.open(task), self.question, wholly=task.wholly, limit=self._limit))
+        return list(
+            matching_rows(self.open(task), self.scan_spec, all_rows_match=task.all_rows_match, limit=self._limit)
+        )
 
     def over(self, tasks: Sequence[SplitTask], work: Callable[[SplitTask], T]) -> Iterator[T]:
-        """The results in the order of the tasks, so many of them at work at once."""
+        """The results in the order of the tasks, `parallelism` of which run at once."""
 
-        def told(task: SplitTask) -> T:
-            with told_if_gone(task.split, self.opener.store, self.snapshot.version):
+        def translated(task: SplitTask) -> T:
+            with missing_split_errors(task.split, self.opener.store, self.snapshot.version):
                 return work(task)
 
         if len(tasks) <= 1:
-            yield from map(told, tasks)
+            yield from map(translated, tasks)
             return
         with ThreadPoolExecutor(min(self._parallelism, len(tasks))) as pool:
             queue, first = iter(tasks), self._parallelism if self._limit is None else 1
-            running = [pool.submit(told, task) for task in islice(queue, first)]
+            running = [pool.submit(translated, task) for task in islice(queue, first)]
             try:
                 while running:
                     yield running.pop(0).result()
-                    more = min(2, self._parallelism - len(running))  # a limit may be reached soon: begin with few
-                    running += [pool.submit(told, task) for task in islice(queue, more)]
+                    more = min(2, self._parallelism - len(running))  # a limit may be reached soon: start with few
+                    running += [pool.submit(translated, task) for task in islice(queue, more)]
             finally:
                 for future in running:
                     future.cancel()
 
 
 def refuse_limit(limit: int) -> None:
-    """A ConfigError for what is not a number of rows."""
+    """Raises a ConfigError for a limit that is not a number of rows."""
     if not isinstance(limit, int) or limit < 0:
         raise ConfigError(
             f"the limit is {limit!r}; it is a whole number and cannot be below zero", key="limit", value=str(limit)
@@ -198,22 +200,22 @@ def refuse_limit(limit: int) -> None:
 
 
 class GroupedScan:
-    """The rows of a scan by the values of some columns."""
+    """The rows of a scan, grouped by some columns."""
 
     def __init__(self, scan: Scan, keys: tuple[str, ...]) -> None:
         self._scan = scan
         self._keys = keys
 
     def count(self) -> pa.Table:
-        """The key columns and `count`, ordered by the keys; groups that the log knows are not read."""
+        """The key columns and `count`, ordered by the keys; groups that the log can count are not read."""
         scan = self._scan
-        known, answer = groups_from_log(scan.plan, self._keys, scan.snapshot.metadata)
-        keys = scan.asking_for(self._keys)
-        counted = [_counted(batches, keys.schema) for batches in keys.over(answer.unknown, keys.rows_of)]
-        return summed(pa.concat_tables([known, *counted]), self._keys, scan.question.schema)
+        from_log, metadata_count = groups_from_log(scan.plan, self._keys, scan.snapshot.metadata)
+        keys = scan.with_columns(self._keys)
+        counts = [_row_counts(batches, keys.schema) for batches in keys.over(metadata_count.unknown, keys.rows_of)]
+        return summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema)
 
 
-def _counted(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def _row_counts(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     rows = pa.Table.from_batches(batches, schema)
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
     return pa.table([*rows.columns, ones], names=[*key_names(schema.names), ROWS])

@@ -1,4 +1,4 @@
-"""What has to be opened to answer a question, decided from the log alone."""
+"""Scan planning: which splits a scan opens, decided from the transaction log alone."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,34 +10,34 @@ import pyarrow.compute as pc
 from indextables.log.snapshot import Snapshot
 from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
-from indextables.read.prune import Judged, judge_splits
-from indextables.read.scan_spec import Question
+from indextables.read.prune import SplitVerdicts, judge_splits
+from indextables.read.scan_spec import ScanSpec
 from indextables.storage import Traffic
 
 
 @dataclass(frozen=True, slots=True)
 class SplitTask:
-    """A split to be read. `wholly`: every row of it is known to satisfy the predicate."""
+    """A split to read. `all_rows_match`: its statistics prove that every row satisfies the predicate."""
 
     split: SplitRef
-    wholly: bool
+    all_rows_match: bool
 
 
 @dataclass(frozen=True, eq=False)
 class ScanPlan:
     snapshot: Snapshot
-    question: Question
-    judged: Judged
+    scan_spec: ScanSpec
+    split_verdicts: SplitVerdicts
 
     @cached_property
     def tasks(self) -> list[SplitTask]:
-        """All splits that may hold a row of the answer."""
-        kept = pc.not_equal(self.judged.verdicts, int(Verdict.NEVER))
-        return list(tasks_for(self.judged.splits.filter(kept), self.judged.verdicts.filter(kept)))
+        """The splits that may hold a matching row."""
+        kept = pc.not_equal(self.split_verdicts.verdicts, int(Verdict.NEVER))
+        return list(tasks_for(self.split_verdicts.splits.filter(kept), self.split_verdicts.verdicts.filter(kept)))
 
 
-def plan_scan(snapshot: Snapshot, question: Question) -> ScanPlan:
-    return ScanPlan(snapshot, question, judge_splits(question.predicate, snapshot))
+def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
+    return ScanPlan(snapshot, scan_spec, judge_splits(scan_spec.predicate, snapshot))
 
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
@@ -50,11 +50,11 @@ def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a scan is answered. Splits by verdict: `never` concerned, `sometimes`, `always`; the last two are `opened`.
+    """The plan of a scan. Splits by verdict: `never`, `sometimes`, `always`; the last two are `opened`.
 
-    `known_rows` are the rows of the ALWAYS splits: a count takes them from the log and opens only the SOMETIMES splits.
-    `searched` are the columns that a search looks at: at their words, or at exact values.
-    `traffic` is what the table's handle has asked of its store so far: the price of planning, where nothing was read yet.
+    `metadata_rows` are the rows of the ALWAYS splits: a count takes them from the log and opens only the SOMETIMES splits.
+    `search_columns` are the columns that a search reads, with how each is indexed: by its words or by exact values.
+    `traffic` counts the requests of the table's handle so far: the cost of planning, if nothing has been read yet.
     """
 
     predicate: str
@@ -68,9 +68,9 @@ class Explanation:
     opened: int
     bytes_total: int
     bytes: int
-    known_rows: int
+    metadata_rows: int
     traffic: Traffic | None = None
-    searched: Mapping[str, str] = field(default_factory=dict)
+    search_columns: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         share = f" ({self.never / self.total:.1%})" if self.total else ""
@@ -80,45 +80,45 @@ class Explanation:
                 f"scan of {', '.join(self.columns)} where {self.predicate}",
                 f"  splits            {self.total:,}",
                 f"  pruned            {self.never:,}{share}: {why}",
-                f"  wholly inside     {self.always:,} with {self.known_rows:,} rows (counted from the log)",
-                f"  to be looked into {self.sometimes:,}",
-                f"  bytes to open     {self.bytes:,} of {self.bytes_total:,}",
-                *([f"  searched          {columns_and_values(self.searched)}"] if self.searched else []),
-                *([] if self.traffic is None else [f"  asked so far      {self.traffic}"]),
+                f"  all rows match    {self.always:,} with {self.metadata_rows:,} rows (counted from the log)",
+                f"  some rows match   {self.sometimes:,}",
+                f"  bytes to read     {self.bytes:,} of {self.bytes_total:,}",
+                *([f"  search columns    {columns_and_values(self.search_columns)}"] if self.search_columns else []),
+                *([] if self.traffic is None else [f"  requests so far   {self.traffic}"]),
             ]
         )
 
 
 def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
-    judged = plan.judged
-    never, always = judged.count(Verdict.NEVER), judged.count(Verdict.ALWAYS)
-    by_layout = judge_splits(plan.question.predicate, plan.snapshot, statistics=False).count(Verdict.NEVER)
-    kept = judged.splits.filter(pc.not_equal(judged.verdicts, int(Verdict.NEVER)))
+    split_verdicts = plan.split_verdicts
+    never, always = split_verdicts.count(Verdict.NEVER), split_verdicts.count(Verdict.ALWAYS)
+    by_layout = judge_splits(plan.scan_spec.predicate, plan.snapshot, statistics=False).count(Verdict.NEVER)
+    kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
     return Explanation(
-        predicate=to_sql(plan.question.predicate),
-        columns=plan.question.columns,
-        total=len(judged.splits),
+        predicate=to_sql(plan.scan_spec.predicate),
+        columns=plan.scan_spec.columns,
+        total=len(split_verdicts.splits),
         never=never,
-        sometimes=judged.count(Verdict.SOMETIMES),
+        sometimes=split_verdicts.count(Verdict.SOMETIMES),
         always=always,
         pruned_by_layout=by_layout,
         pruned_by_statistics=never - by_layout,
         opened=len(kept),
-        bytes_total=_sum(judged.splits["size"]),
+        bytes_total=_sum(split_verdicts.splits["size"]),
         bytes=_sum(kept["size"]),
-        known_rows=_sum(judged.having(Verdict.ALWAYS)["num_records"]),
+        metadata_rows=_sum(split_verdicts.having(Verdict.ALWAYS)["num_records"]),
         traffic=traffic,
-        searched=plan.question.searched_columns,
+        search_columns=plan.scan_spec.search_columns,
     )
 
 
-def columns_and_values(searched: Mapping[str, str]) -> str:
-    """Columns, with what is compared there.
+def columns_and_values(search_columns: Mapping[str, str]) -> str:
+    """Search columns, each with how it is indexed.
 
     >>> columns_and_values({"message": "words", "level": "exact values"})
     'message (words), level (exact values)'
     """
-    return ", ".join(f"{column} ({values})" for column, values in searched.items())
+    return ", ".join(f"{column} ({values})" for column, values in search_columns.items())
 
 
 def _sum(values: pa.ChunkedArray) -> int:

@@ -1,4 +1,4 @@
-"""What is asked of a table: rows that satisfy a predicate, and of these some columns."""
+"""A scan specification: the predicate, the searches and the columns of a scan, checked against the table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from indextables.search.queries import Query, fields
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Checked against the table's schema and field mapping; it travels to executors.
+class ScanSpec:
+    """Bound to the table's schema and field mapping; it is pickled to executors.
 
-    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `searched` do not
-    choose rows: each is a further column of the answer, true where the search finds the row.
+    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `search_flags`
+    do not filter: each is a further output column, true where the search finds the row.
     """
 
     schema: pa.Schema
@@ -26,55 +26,55 @@ class Question:
     predicate: Predicate
     queries: Mapping[IndexQuery, Query]
     columns: tuple[str, ...]
-    searched: Mapping[str, IndexQuery]
+    search_flags: Mapping[str, IndexQuery]
 
     @property
-    def needed(self) -> tuple[str, ...]:
-        """The columns to be read: those asked for, and those that decide."""
+    def required_columns(self) -> tuple[str, ...]:
+        """The columns to read: those of the output, and those of the predicate."""
         return tuple(dict.fromkeys([*self.columns, *sorted(columns(self.predicate))]))
 
     @property
-    def searched_columns(self) -> dict[str, str]:
-        """The columns that the searches look at, in the order of the table, and whether it is words or values there.
+    def search_columns(self) -> dict[str, str]:
+        """The columns of the searches, in the order of the table, and whether words or exact values are indexed.
 
-        Columns of strings that are not `text` have exact values: a word in the middle of one is not found.
+        A string column that is not `text` is indexed by exact values: a search does not find a word inside one.
         """
         named = {column for query in self.queries.values() for column in fields(query)}
         return {name: indexed_as(self.rules[name]) for name in self.schema.names if name in named}
 
     @property
-    def answer_schema(self) -> pa.Schema:
-        flags = [pa.field(name, pa.bool_(), nullable=False) for name in self.searched]
+    def output_schema(self) -> pa.Schema:
+        flags = [pa.field(name, pa.bool_(), nullable=False) for name in self.search_flags]
         return pa.schema([*(self.schema.field(name) for name in self.columns), *flags])
 
 
-def ask(
+def build_scan_spec(
     snapshot: Snapshot,
     rules: Mapping[str, FieldRule],
     *,
     where: str | Predicate | None = None,
     query: str | None = None,
     columns: Sequence[str] | None = None,
-    searched: Mapping[str, IndexQuery] | None = None,
+    search_flags: Mapping[str, IndexQuery] | None = None,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
-) -> Question:
-    """The question that a user's words mean; errors name what was not understood and what would have been."""
+) -> ScanSpec:
+    """Parses and binds a condition, a search and column names; what cannot be bound raises before anything is read."""
     schema = snapshot.metadata.arrow_schema()
-    asked = [] if where is None else [read(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
-    predicate = conjunction(*asked, *([] if query is None else [IndexQuery(None, query)]))
-    flags = {} if searched is None else searched
+    conditions = [] if where is None else [read(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
+    predicate = conjunction(*conditions, *([] if query is None else [IndexQuery(None, query)]))
+    flags = {} if search_flags is None else search_flags
     queries = {
         node: parse_query(
             node.query, schema=schema, rules=rules, default_fields=None if node.field is None else [node.field]
         )
         for node in index_queries(conjunction(predicate, *flags.values()))
     }
-    chosen = _chosen(schema, columns, case_sensitive=case_sensitive)
-    return Question(schema, rules, predicate, queries, chosen, flags)
+    output = _output_columns(schema, columns, case_sensitive=case_sensitive)
+    return ScanSpec(schema, rules, predicate, queries, output, flags)
 
 
-def _chosen(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:
+def _output_columns(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:
     if columns is None:
         return tuple(schema.names)
     names = [columns] if isinstance(columns, str) else columns

@@ -182,11 +182,11 @@ def _relations(plan: Java, over_it: tuple[Java, ...] = ()) -> Iterator[tuple[Jav
 def _together(asked: Asked, wanted: Predicate) -> str:
     """What the scan asks for already and what is wanted, as text, if it is understood when it is read again."""
     snapshot = settled(asked)
-    before = replace(asked, query=None).question(snapshot).predicate
+    before = replace(asked, query=None).scan_spec(snapshot).predicate
     bound = bind(wanted, snapshot.metadata.arrow_schema(), time_zone=asked.time_zone)
     whole = distinct_conjunction(before, proved_terms(bound, snapshot, where=before))
     text = to_sql(whole)
-    again = replace(asked, where=text, query=None).question(snapshot)
+    again = replace(asked, where=text, query=None).scan_spec(snapshot)
     if repr(again.predicate) != repr(whole):
         raise NotUnderstoodError
     return text

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from indextables.errors import IndexTablesError
 from indextables.log.actions import Metadata
 from indextables.predicate import distinct_conjunction
-from indextables.read.cached_indexes import is_counted
 from indextables.read.casts import proved
+from indextables.read.driver_scan import is_countable
 from indextables.read.metadata_counts import count_from_log, groups_from_log, summed, values_from_log
 from indextables.read.metadata_extremes import extremes_from_log, merged_extreme
 from indextables.read.scan_plan import ScanPlan, plan_scan
@@ -107,12 +107,12 @@ class _Table:
     @classmethod
     def of(cls, query: TableQuery, *, by_index: bool) -> "_Table":
         snapshot = settled(query.asked)
-        question = query.asked.question(snapshot, [])
-        condition = proved(bound(query, question.schema), snapshot, where=question.predicate)
+        scan_spec = query.asked.scan_spec(snapshot, [])
+        condition = proved(bound(query, scan_spec.schema), snapshot, where=scan_spec.predicate)
         if condition is None:
             raise NotUnderstoodError
-        predicate = distinct_conjunction(question.predicate, condition)
-        return cls(query.asked, plan_scan(snapshot, replace(question, predicate=predicate)), by_index)
+        predicate = distinct_conjunction(scan_spec.predicate, condition)
+        return cls(query.asked, plan_scan(snapshot, replace(scan_spec, predicate=predicate)), by_index)
 
     @property
     def metadata(self) -> Metadata:
@@ -120,7 +120,7 @@ class _Table:
 
     @property
     def schema(self) -> pa.Schema:
-        return self.plan.question.schema
+        return self.plan.scan_spec.schema
 
     @property
     def rows(self) -> int | None:
@@ -131,7 +131,7 @@ class _Table:
         if not self.by_index:
             return None
         scan = scan_of(self.asked, self.plan)
-        return scan.count() if is_counted(scan, answer.unknown) else None
+        return scan.count() if is_countable(scan, answer.unknown) else None
 
 
 def _is_grouped(plan: Java) -> bool:

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from indextables.log import Snapshot
 from indextables.predicate import Predicate, distinct_conjunction
-from indextables.read.cached_indexes import has_few_rows
 from indextables.read.casts import proved
+from indextables.read.driver_scan import has_few_rows
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
-from indextables.read.scan_spec import Question
+from indextables.read.scan_spec import ScanSpec
 from indextables.schema import column_named
 from indextables.spark.catalyst import arrow_scan, parquet_scan
 from indextables.spark.catalyst.expressions import Conditions, NotUnderstoodError, TableQuery, bound, conjuncts
@@ -48,12 +48,14 @@ class TableScan:
         above = needed.above.get(tuple(columns), _NOTHING_KNOWN)
         wanted = [name for number, name in columns.items() if number in needed.columns] or names[:1]
         searches = {name: search for name, search in asked.searched.items() if name in wanted}
-        question = asked.question(snapshot, [name for name in wanted if name not in asked.searched])
-        terms, whole = _understood(relation, question, above, snapshot)
-        question = replace(question, predicate=distinct_conjunction(question.predicate, *terms), searched=searches)
-        judged = [name for number, name in columns.items() if number in needed.judged]
-        plan, limit = plan_scan(snapshot, question), above.limit if whole else None
-        return cls(relation, plan, tuple(wanted), limit, parquet_scan.is_native(relation, plan, judged))
+        scan_spec = asked.scan_spec(snapshot, [name for name in wanted if name not in asked.searched])
+        terms, whole = _understood(relation, scan_spec, above, snapshot)
+        scan_spec = replace(
+            scan_spec, predicate=distinct_conjunction(scan_spec.predicate, *terms), search_flags=searches
+        )
+        filter_columns = [name for number, name in columns.items() if number in needed.judged]
+        plan, limit = plan_scan(snapshot, scan_spec), above.limit if whole else None
+        return cls(relation, plan, tuple(wanted), limit, parquet_scan.is_native(relation, plan, filter_columns))
 
     @cached_property
     def tasks(self) -> list[SplitTask]:
@@ -82,7 +84,7 @@ class TableScan:
         """The node of Spark's plan, with the columns (to Spark) of the relation; those that are not read are null."""
         path, output = self.relation.asked.path, self.relation.java.output()
         if not self.tasks:
-            return local_node(spark, self._with_unread(self.plan.question.answer_schema.empty_table()), output)
+            return local_node(spark, self._with_unread(self.plan.scan_spec.output_schema.empty_table()), output)
         if self.is_native:
             return parquet_scan.node(spark, path, [task.split for task in self.tasks], output)
         if self.is_at_hand:
@@ -106,22 +108,22 @@ class TableScan:
         """A column that nobody looks at; Spark wants that of a search not to be null."""
         if name in self.relation.asked.searched:
             return pa.repeat(pa.scalar(value=False), rows)
-        schema = self.plan.question.schema
+        schema = self.plan.scan_spec.schema
         return pa.nulls(rows, schema.field(column_named(schema, name)).type)
 
 
 def _understood(
-    relation: Relation, question: Question, above: Above, snapshot: Snapshot
+    relation: Relation, scan_spec: ScanSpec, above: Above, snapshot: Snapshot
 ) -> tuple[list[Predicate], bool]:
     """The conditions that a scan can judge, bound to the table, and whether these are all of them."""
     terms = [term for condition in above.conditions for term in conjuncts(condition)]
     query, found = TableQuery.of(relation), list[Predicate]()
     for term in terms:
         try:
-            written = bound(replace(query, predicate=Conditions(query).predicate(term)), question.schema)
+            written = bound(replace(query, predicate=Conditions(query).predicate(term)), scan_spec.schema)
         except NotUnderstoodError:
             continue
-        judged = proved(written, snapshot, where=distinct_conjunction(question.predicate, *found))
-        if judged is not None:
-            found.append(judged)
+        safe = proved(written, snapshot, where=distinct_conjunction(scan_spec.predicate, *found))
+        if safe is not None:
+            found.append(safe)
     return found, len(found) == len(terms)

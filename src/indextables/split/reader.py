@@ -70,13 +70,13 @@ class SplitReader:
         return self._cache.index(self._index_identity, self._unpack_index, name=self.name)
 
     @property
-    def has_index_at_hand(self) -> bool:
+    def has_cached_index(self) -> bool:
         """Whether the index is in the cache."""
         return self._cache.has_index(self._index_identity)
 
     def index_costs_less(self, columns: Sequence[str], row_groups: Sequence[int]) -> bool:
         """Whether the index is at hand, or has no more bytes than these columns have in these row groups."""
-        if self.has_index_at_hand:
+        if self.has_cached_index:
             return True
         stored = self._stored(columns)
         chunks = [chunk for group in row_groups for chunk in self._chunks(group, stored)]

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 from indextables.config import Config
 from indextables.layout import Coalescing, Layout, coalesced_columns
 from indextables.log import Snapshot
-from indextables.log.logical_partitions import parts_of
+from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
 from indextables.log.splits import partition_terms
 
@@ -43,7 +43,7 @@ def large_partitions(snapshot: Snapshot, layout: Layout, *, at_least: int) -> fr
     terms = partition_terms(snapshot.metadata)
     if not len(snapshot.splits) or any(field.term not in terms for field in layout.fields):
         return frozenset()
-    parts = parts_of(snapshot.splits, snapshot.metadata).table
+    parts = explode_logical_partitions(snapshot.splits, snapshot.metadata).table
     values = {field.name: partition_value(parts, field.term) for field in layout.fields}
     known = pa.repeat(pa.scalar(value=True), len(parts))
     for _, is_known in values.values():

@@ -12,7 +12,7 @@ from indextables.errors import ConfigError, InvalidPredicateError
 from indextables.log import Snapshot
 from indextables.predicate import read, to_sql
 from indextables.read.scan import Scan
-from indextables.read.scan_spec import Question
+from indextables.read.scan_spec import ScanSpec
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalyst.java import frame_over
 from indextables.spark.catalyst.relation import made
@@ -121,17 +121,17 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
         "path": scan.table,
         "versionAsOf": str(scan.snapshot.version),
         TABLE: scan.snapshot.metadata.id,
-        "where": _text_of(scan.question),
+        "where": _text_of(scan.scan_spec),
         "timeZone": "UTC",
     }
-    frame = load(spark, options, spark_schema(scan.question.answer_schema))
+    frame = load(spark, options, spark_schema(scan.scan_spec.output_schema))
     return frame if scan.limit is None else frame.limit(scan.limit)
 
 
-def _text_of(question: Question) -> str:
+def _text_of(scan_spec: ScanSpec) -> str:
     """The predicate as text, if the text means the same when it is read again."""
-    text = to_sql(question.predicate)
-    if repr(read(text, question.schema)) != repr(question.predicate):
+    text = to_sql(scan_spec.predicate)
+    if repr(read(text, scan_spec.schema)) != repr(scan_spec.predicate):
         reason = "its text would be read as another one"
         raise InvalidPredicateError(
             f"the condition {text} cannot be handed to Spark: {reason}; filter the frame instead",

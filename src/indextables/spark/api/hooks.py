@@ -19,7 +19,7 @@ from indextables.spark.answers import known_count, known_groups
 from indextables.spark.api.dataframe_reader import TableFrameReader
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import refresh_columns, resolve_relations
-from indextables.spark.catalyst.parquet_scan import told_if_gone
+from indextables.spark.catalyst.parquet_scan import missing_split_errors
 from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.prepared import is_over_tables, prepared
 from indextables.spark.source.options import FORMAT
@@ -56,7 +56,7 @@ def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
 
     @wraps(original)
     def hooked(self: Any, *args: Any, **options: Any) -> Any:
-        with told_if_gone():
+        with missing_split_errors():
             return around(original, self, *args, **options)
 
     setattr(hooked, _MARK, True)
@@ -83,7 +83,7 @@ def _iterated(original: Callable[..., Iterator[Row]], frame: DataFrame, *args: A
 
 
 def _told(rows: Iterator[Row]) -> Iterator[Row]:
-    with told_if_gone():
+    with missing_split_errors():
         yield from rows
 
 

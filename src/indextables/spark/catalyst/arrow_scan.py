@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
-from indextables.read.read_task import PlannedRead, ScanWork
+from indextables.read.read_task import PlannedRead, ScanContext
 from indextables.read.scan_plan import ScanPlan, SplitTask
 from indextables.spark.catalyst.java import Java, jvm_of, named_as, seq, sequence
 from indextables.spark.catalyst.relation import Relation
@@ -23,8 +23,8 @@ def planned_read(
 ) -> PlannedRead:
     """What workers do to read some splits of a plan."""
     config = asked.config(plan.snapshot.metadata.properties)
-    schema = to_arrow_utc(spark_schema(plan.question.answer_schema))
-    work = ScanWork(asked.path, config, plan.question, schema, plan.snapshot.version)
+    schema = to_arrow_utc(spark_schema(plan.scan_spec.output_schema))
+    work = ScanContext(asked.path, config, plan.scan_spec, schema, plan.snapshot.version)
     groups = [tasks] if one_task else packed(tasks, config)
     return PlannedRead(work, tuple(tuple(group) for group in groups if group), limit)
 
@@ -43,7 +43,7 @@ def node(spark: Any, read: PlannedRead, relation: Relation, columns: Sequence[st
 def _scan(spark: Any, read: PlannedRead, output: Java) -> Java:
     jvm = jvm_of(spark)
     size = sum(task.split.size for group in read.groups for task in group)
-    numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.question.answer_schema)
+    numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.scan_spec.output_schema)
     function = UserDefinedFunction(read, types, FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     expression = function._judf.builder(numbers.output())  # noqa: SLF001
     nothing = jvm.scala.Option.empty()

@@ -19,7 +19,7 @@ from cachetools import LRUCache, cached
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from indextables.errors import IndexTablesError, SplitGoneError
+from indextables.errors import IndexTablesError, SplitNotFoundError
 from indextables.predicate import index_queries
 from indextables.read.lookup import lookup_of_few
 from indextables.read.opener import SplitRef
@@ -39,27 +39,27 @@ _GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*
 _BLOCK = 128 * 1024 * 1024
 
 
-def is_native(relation: Relation, plan: ScanPlan, judged: Iterable[str]) -> bool:
-    """Whether Spark's reader gives the rows of a scan, and soonest; `judged` are the columns that filters look at.
+def is_native(relation: Relation, plan: ScanPlan, filter_columns: Iterable[str]) -> bool:
+    """Whether Spark's reader gives the rows of a scan, and soonest; `filter_columns` are those of filters.
 
     The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
     the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
     floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
     """
-    asked, question = relation.asked, plan.question
-    if asked.searches or index_queries(question.predicate) or not relation.is_filtered_above:
+    asked, scan_spec = relation.asked, plan.scan_spec
+    if asked.searches or index_queries(scan_spec.predicate) or not relation.is_filtered_above:
         return False
-    if not set(question.schema.names).issuperset(relation.columns.values()):
+    if not set(scan_spec.schema.names).issuperset(relation.columns.values()):
         return False
-    floating = {field.name for field in question.schema if pa.types.is_floating(field.type)}
-    if Location.parse(asked.path).scheme != "file" or not floating.isdisjoint(judged):
+    floating = {field.name for field in scan_spec.schema if pa.types.is_floating(field.type)}
+    if Location.parse(asked.path).scheme != "file" or not floating.isdisjoint(filter_columns):
         return False
     return not _is_lookup(relation, plan)
 
 
 @contextmanager
-def told_if_gone() -> Iterator[None]:
-    """Inside, a split that Spark's reader does not find comes out as a SplitGoneError: to refresh a table would not help."""
+def missing_split_errors() -> Iterator[None]:
+    """Inside, a split that Spark's reader does not find raises a SplitNotFoundError: to refresh a table would not help."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -67,9 +67,9 @@ def told_if_gone() -> Iterator[None]:
         if gone is None:
             raise
         path = unquote(gone[1])
-        raise SplitGoneError(
-            f"the file {path} is not there any more; it was purged, if an old version of the table needs it: read a newer "
-            "one. If the table was made anew, read it by a new frame. Otherwise, restore the file",
+        raise SplitNotFoundError(
+            f"the file {path} does not exist; if it belongs to an old version, it was purged: read a newer "
+            "version. If the table was created anew, read it again. Otherwise, restore the file",
             path=path,
             version=None,
         ) from error
@@ -77,14 +77,14 @@ def told_if_gone() -> Iterator[None]:
 
 def _is_lookup(relation: Relation, plan: ScanPlan) -> bool:
     """Whether the index finds the few rows that are wanted, as far as the smallest of the splits can tell."""
-    question, unsure = plan.question, [task for task in plan.tasks if not task.wholly]
+    scan_spec, unsure = plan.scan_spec, [task for task in plan.tasks if not task.all_rows_match]
     if not unsure:
         return False
     smallest = min(unsure, key=lambda task: task.split.size)
     reader = scan_of(relation.asked, plan).open(smallest)
     try:
-        have = [name for name in question.needed if name in reader.schema.names]
-        return lookup_of_few(reader, question.predicate, have, range(reader.num_row_groups)) is not None
+        have = [name for name in scan_spec.required_columns if name in reader.schema.names]
+        return lookup_of_few(reader, scan_spec.predicate, have, range(reader.num_row_groups)) is not None
     except IndexTablesError:
         return True  # our own reader tells best what is wrong with a split
 

@@ -139,7 +139,7 @@ class _Searching:
         if (name := search_name(len(relation.asked.searches))) in relation.names.values():
             raise refusal(search.query, f"the table has a column {name}, which is what its answer would be called")
         wide = relation.searching(self.spark, node)
-        wide.asked.question(settled(wide.asked))  # a search that cannot be read is an error here and now
+        wide.asked.scan_spec(settled(wide.asked))  # a search that cannot be read is an error here and now
         return wide.java, sequence(wide.java.output())[-1]
 
     def through_project(self, search: _Search, plan: Java) -> tuple[Java, Java]:

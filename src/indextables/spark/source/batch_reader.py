@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from indextables.errors import SchemaError
 from indextables.log import Snapshot
-from indextables.read.read_task import ScanWork
+from indextables.read.read_task import ScanContext
 from indextables.read.scan_plan import SplitTask, plan_scan
 from indextables.schema import column_named, type_name
 from indextables.spark.source.read_options import Asked
@@ -38,10 +38,10 @@ class TableReader(DataSourceReader):
         snapshot = asked.snapshot()
         columns = StructType([field for field in schema if field.name not in asked.searched])
         refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=asked.case_sensitive)
-        self._work = ScanWork(
+        self._work = ScanContext(
             location=asked.path,
             config=asked.config(snapshot.metadata.properties),
-            question=asked.question(snapshot, columns.names),
+            scan_spec=asked.scan_spec(snapshot, columns.names),
             schema=to_arrow_utc(schema),
             version=snapshot.version,
         )
@@ -53,7 +53,7 @@ class TableReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         if self._snapshot is None:
             raise AssertionError("the driver plans, and it has the snapshot")
-        plan, config = plan_scan(self._snapshot, self._work.question), self._work.config
+        plan, config = plan_scan(self._snapshot, self._work.scan_spec), self._work.config
         return [SplitsPartition(tasks) for tasks in packed(plan.tasks, config)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -26,7 +26,7 @@ from indextables.log.identity import refuse_other_table
 from indextables.predicate import IndexQuery
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
-from indextables.read.scan_spec import Question, ask
+from indextables.read.scan_spec import ScanSpec, build_scan_spec
 from indextables.spark.source.options import SEARCHES, TABLE, path_in, settings_in
 from indextables.write.write_plan import current_rules
 
@@ -101,14 +101,14 @@ class Asked:
             refuse_other_table(self.path, self.table, snapshot.metadata.id)
         return snapshot
 
-    def question(self, snapshot: Snapshot, columns: Sequence[str] | None = None) -> Question:
-        return ask(
+    def scan_spec(self, snapshot: Snapshot, columns: Sequence[str] | None = None) -> ScanSpec:
+        return build_scan_spec(
             snapshot,
             current_rules(snapshot.metadata),
             where=self.where,
             query=self.query,
             columns=columns,
-            searched=self.searched,
+            search_flags=self.searched,
             time_zone=self.time_zone,
             case_sensitive=self.case_sensitive,
         )

@@ -12,13 +12,13 @@ def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
 
     >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef
-    >>> tasks = [SplitTask(SplitRef(f"{n}.split", 1, n, None), wholly=n != 7) for n in (7, 5, 6, 8)]
+    >>> tasks = [SplitTask(SplitRef(f"{n}.split", 1, n, None), all_rows_match=n != 7) for n in (7, 5, 6, 8)]
     >>> [task.split.path for task in enough(tasks, 10)]
     ['5.split', '6.split']
     >>> len(enough(tasks, 100))
     4
     """
-    certain = [task for task in tasks if task.wholly and task.split.num_records is not None]
+    certain = [task for task in tasks if task.all_rows_match and task.split.num_records is not None]
     before = accumulate((task.split.num_records or 0 for task in certain), initial=0)
     chosen = [task for task, had in zip(certain, before, strict=False) if had < rows]
     return chosen if sum(task.split.num_records or 0 for task in chosen) >= rows else list(tasks)
@@ -30,7 +30,7 @@ def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTas
     >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef
     >>> sizes = [10, 90, 20, 30]
-    >>> tasks = [SplitTask(SplitRef(f"{size}.split", size, None, None), wholly=False) for size in sizes]
+    >>> tasks = [SplitTask(SplitRef(f"{size}.split", size, None, None), all_rows_match=False) for size in sizes]
     >>> config = Config(read=ReadConfig(max_partition_bytes=64, open_cost=1, min_partitions=1))
     >>> [[task.split.size for task in group] for group in packed(tasks, config)]
     [[90], [30, 20, 10]]

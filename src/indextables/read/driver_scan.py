@@ -1,0 +1,34 @@
+"""Scans that the driver runs itself, without Spark tasks: few rows, found by indexes that are cached on this machine."""
+
+from collections.abc import Sequence
+
+from indextables.read.missing_split import missing_split_errors
+from indextables.read.rows import count_by_index, is_search_only
+from indextables.read.scan import Scan
+from indextables.read.scan_plan import SplitTask
+
+_MAX_SPLITS = 256  # one index after the other is queried: 0.3 ms each, 2 ms the first time
+
+
+def has_few_rows(scan: Scan, most: int) -> bool:
+    """Whether indexes that are cached on this machine find all rows of a scan, at most `most` of them."""
+    tasks, found = scan.plan.tasks, 0
+    if most <= 0 or len(tasks) > _MAX_SPLITS:
+        return False
+    for task in tasks:
+        count = None if task.all_rows_match else _count(scan, task)
+        if count is None or (found := found + count) > most:
+            return False
+    return True
+
+
+def is_countable(scan: Scan, unknown: Sequence[SplitTask]) -> bool:
+    """Whether cached indexes count the matching rows of these splits, without reading rows."""
+    if len(unknown) > _MAX_SPLITS or not is_search_only(scan.scan_spec):
+        return False
+    return all(_count(scan, task) is not None for task in unknown)
+
+
+def _count(scan: Scan, task: SplitTask) -> int | None:
+    with missing_split_errors(task.split, scan.opener.store, scan.snapshot.version):
+        return count_by_index(scan.open(task), scan.scan_spec)
