@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from indextables.split import CacheUse
     from indextables.storage import Traffic
     from indextables.write.input_data import Data
+    from indextables.write.job import Mode
 
 
 class IndexTable:
@@ -79,13 +80,13 @@ class IndexTable:
         """
         from indextables.maintain.alter import parsed_layout
         from indextables.schema import given_schema
-        from indextables.write.modes import create
+        from indextables.write.job_planning import create_table
 
         config = Config.resolve(options or {}, properties=properties)
         log = TransactionLog.open(path, config)
         rules = {**config.write.typemap, **(fields or {})}
-        layout = parsed_layout(partition_by or "")
-        snapshot = create(log, given_schema(schema), layout=layout, fields=rules, properties=properties or {})
+        layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
+        snapshot = create_table(log, given_schema(schema), layout=layout, fields=rules, properties=properties or {})
         return cls(log, snapshot, options=options)
 
     @classmethod
@@ -134,27 +135,15 @@ class IndexTable:
 
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
-        from indextables.write.input_data import batches_of
-        from indextables.write.modes import append
-        from indextables.write.replaced_rows import refuse_contradictions
+        from indextables.write.job import Mode
 
-        refuse_contradictions(options or {}, overwrites=False)
-        config = self._config(options)
-        rows = batches_of(data, self.schema)
-        return self._wrote(append(self._log.configured(config), self._writable(), rows, config), config)
+        return self._write(data, self._writable(), options, Mode.APPEND)
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
-        from indextables.maintain.replace_where import scope_of
-        from indextables.write.input_data import batches_of
-        from indextables.write.modes import overwrite
-        from indextables.write.replaced_rows import refuse_contradictions
+        from indextables.write.job import Mode
 
-        refuse_contradictions(options or {}, overwrites=True)
-        config, snapshot = self._config(options), self._confirmed()
-        replacing = scope_of(config, snapshot.metadata, table=self.path)
-        after = overwrite(self._log.configured(config), snapshot, batches_of(data, self.schema), config, replacing)
-        return self._wrote(after, config)
+        return self._write(data, self._confirmed(), options, Mode.OVERWRITE)
 
     def replace_where(
         self,
@@ -179,9 +168,9 @@ class IndexTable:
         """
         from indextables.maintain.replace_where import replace_where
         from indextables.write.input_data import batches_of
-        from indextables.write.replaced_rows import refuse_contradictions
+        from indextables.write.overwrite import refuse_contradictory_options
 
-        refuse_contradictions({**(options or {}), "replaceWhere": "given"}, overwrites=True)
+        refuse_contradictory_options({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
         return self._wrote(replace_where(self._log.configured(config), self._confirmed(), pairs, config), config)
@@ -479,6 +468,21 @@ class IndexTable:
         """What is about to be rewritten; the table must be the one that was opened, or its splits would seem to be lost."""
         self._log.confirm(self._writable())
         return self._snapshot
+
+    def _write(self, data: Data, snapshot: Snapshot, options: Mapping[str, str] | None, mode: Mode) -> int:
+        """Plans a job on the snapshot, and runs it here."""
+        from indextables.maintain.replace_where import resolve_overwrite
+        from indextables.write.input_data import batches_of, peeked
+        from indextables.write.job import Mode, write_and_commit
+        from indextables.write.job_planning import plan_on
+        from indextables.write.overwrite import refuse_contradictory_options
+
+        refuse_contradictory_options(options or {}, overwrites=mode is Mode.OVERWRITE)
+        config = self._config(options)
+        log = self._log.configured(config)
+        schema, batches = peeked(batches_of(data, self.schema))
+        job = plan_on(log, snapshot, schema, config, mode=mode, overwrite=resolve_overwrite)
+        return self._wrote(write_and_commit(job, batches, log=log, snapshot=snapshot), config)
 
     def _wrote(self, snapshot: Snapshot, config: Config) -> int:
         from indextables.maintain.compact_on_write import merge_after_write

@@ -5,7 +5,6 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from indextables.errors import ConfigError, InvalidPredicateError, NonPartitione
 from indextables.layout import Layout
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import LogicalPartitions
+from indextables.maintain.alter import with_layout
 from indextables.maintain.bin_packing import Limits, packed
 from indextables.maintain.compact import MergeProgress, Work, merge
 from indextables.maintain.compaction_groups import MergeGroup, Written
@@ -200,14 +200,18 @@ def coalesced(table: str, apps: Sequence[str], *, complete: bool, month: int = 9
     """A split that several apps share, as a coalescing writer would leave it."""
     log = TransactionLog.open(table)
     snapshot = log.snapshot()
-    plan = plan_write(snapshot.metadata, Config())
+    plan = plan_write(with_layout(snapshot.metadata, Layout.parse("month")), Config())
     data = pa.concat_tables([rows(month, 10 * i, i + 1, app) for i, app in enumerate(apps)])
-    shared = replace(plan, layout=Layout.parse("month").bind(plan.schema))
-    [add] = write_rows(shared, data.to_batches(), log.store)
+    [add] = write_rows(plan, data.to_batches(), log.store)
     logical = LogicalPartitions(
         complete=complete, columns=["app"], tuples=[[app] for app in apps], counts=[i + 1 for i in range(len(apps))]
     )
-    add = msgspec.structs.replace(add, logical_partitions=logical, physical_partition={"app": "[#small]"})
+    add = msgspec.structs.replace(
+        add,
+        spec_id=snapshot.metadata.current_spec_id,
+        logical_partitions=logical,
+        physical_partition={"app": "[#small]"},
+    )
     log.commit(Transaction(operation=Operation.APPEND, snapshot=snapshot, adds=[add]))
 
 

@@ -14,8 +14,10 @@ from indextables.config import Config
 from indextables.errors import CorruptLogError, InvalidPredicateError
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions
+from indextables.maintain.alter import with_layout
 from indextables.maintain.copy_rows import plan_copy
 from indextables.write.pipeline import write_rows
+from indextables.write.write_plan import plan_write
 from tests.maintain.samples import SCHEMA, litter, made, numbers, rows
 
 
@@ -77,11 +79,15 @@ def coalesced(logical: LogicalPartitions | None) -> IndexTable:
     table = made(f"memory://{uuid4().hex}/t", "year, month")
     log = TransactionLog.open(table.path)
     snapshot = log.snapshot()
-    plan = plan_copy(snapshot, Config())
+    plan = plan_write(with_layout(snapshot.metadata, Layout()), Config())
     shared = rows([2023, 2023, 2023, 2023], ["A", "B", "B", None], range(4)).to_batches()
-    (add,) = write_rows(replace(plan, layout=Layout()), shared, log.store)
+    (add,) = write_rows(plan, shared, log.store)
     add = structs.replace(
-        add, partition_values={"year": "2023"}, logical_partitions=logical, physical_partition={"month": "[#small]"}
+        add,
+        spec_id=snapshot.metadata.current_spec_id,
+        partition_values={"year": "2023"},
+        logical_partitions=logical,
+        physical_partition={"month": "[#small]"},
     )
     commit(log, add)
     return table.refresh()

@@ -1,15 +1,18 @@
 """Replacements by many tasks: what travels, what is committed, and what a failure leaves behind."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from indextables import IndexTable
 from indextables.errors import ConflictError, RowsOutsideError
-from indextables.maintain.replace_where import Copies, scope_of
-from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, plan_job, write_task
+from indextables.maintain.replace_where import Copies, resolve_overwrite
+from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, write_task
+from indextables.write.job_planning import plan_job
 from tests.maintain.samples import SCHEMA, evolved, litter, made, numbers, rows, split_files
 
 
@@ -23,7 +26,7 @@ def table(tmp_path: Path) -> IndexTable:
 
 
 def planned(path: Path, **settings: str) -> WriteJob:
-    job = plan_job(path, SCHEMA, mode=Mode.OVERWRITE, sources=[settings], scope=scope_of)
+    job = plan_job(path, SCHEMA, mode=Mode.OVERWRITE, sources=[settings], overwrite=resolve_overwrite)
     return pickle.loads(pickle.dumps(job))  # type: ignore[no-any-return]  # as it comes to an executor
 
 
@@ -36,7 +39,7 @@ def written(job: WriteJob, *years: int) -> list[TaskResult]:
 class TestBothWays:
     def test_one_commit(self, table: IndexTable, tmp_path: Path, settings: dict[str, str]) -> None:
         job = planned(tmp_path, **settings)
-        assert commit_job(job, written(job, 2023, 2023)) == 3
+        assert commit_job(job, written(job, 2023, 2023)).version == 3
         assert numbers(table.refresh()) == [3, 2023, 2023]
         metrics = dict(table.history().to_pylist()[0]["metrics"])
         told = {"numTasks": "2", "numRewrittenSplits": "1", "numDeletedRows": "2", "numCopiedRows": "1"}
@@ -56,11 +59,11 @@ class TestBothWays:
     def test_a_batch_that_is_there_already(self, table: IndexTable, tmp_path: Path, settings: dict[str, str]) -> None:
         plan = partial(planned, tmp_path, **settings, txnAppId="loader", txnVersion="1")
         first, second = plan(), plan()
-        assert commit_job(first, written(first, 2023)) == 3
-        assert commit_job(second, written(second, 2023)) == 3
+        assert commit_job(first, written(first, 2023)).version == 3
+        assert commit_job(second, written(second, 2023)).version == 3
         third = plan()
-        assert third.done
-        assert commit_job(third, written(third, 2023)) == 3
+        assert third.already_committed
+        assert commit_job(third, written(third, 2023)).version == 3
         assert numbers(table.refresh()) == [3, 2023]
         assert litter(tmp_path) == set()
 
@@ -78,7 +81,7 @@ def test_copies_of_another_version_are_not_used(table: IndexTable, tmp_path: Pat
     """Whoever made them did not see the rows that have come since."""
     stale = Copies(version=table.version, sources=table.splits()["path"].to_pylist(), adds=[])
     table.append(rows([2022], ["1"], [9]))
-    settings, scope = {"replaceWhere": "year = 2023"}, partial(scope_of, copies=Copies.decode(stale.encode()))
-    job = plan_job(tmp_path, SCHEMA, mode=Mode.OVERWRITE, sources=[settings], scope=scope)
+    job = planned(tmp_path, replaceWhere="year = 2023")
+    job = replace(job, overwrite=msgspec.structs.replace(job.overwrite, copies=stale))
     commit_job(job, written(job, 2023))
     assert numbers(table.refresh()) == [3, 9, 2023]

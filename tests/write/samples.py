@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from indextables.write.job import Mode, TaskResult, WriteJob, plan_job, write_task
+from indextables.write.job import Mode, TaskResult, WriteJob, write_task
+from indextables.write.job_planning import plan_job
 
 SCHEMA = pa.schema({"day": pa.string(), "id": pa.int64(), "message": pa.string()})
 

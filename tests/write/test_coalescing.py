@@ -194,10 +194,13 @@ def test_several_columns_are_coalesced_together(tmp_path: Path) -> None:
     ("layout", "columns"), [("day, app", "day"), ("day, app", "app, n"), ("day", "app"), ("", "app")]
 )
 def test_only_the_end_of_a_layout_can_be_coalesced(tmp_path: Path, layout: str, columns: str) -> None:
-    table = new(tmp_path, partition_by=layout, **{"coalesce.columns": columns})
     with pytest.raises(ConfigError, match="only the last fields of a layout") as caught:
-        table.append(rows("A"))
+        new(tmp_path / "refused", partition_by=layout, **{"coalesce.columns": columns})
     assert caught.value.key == "coalesce.columns"
+    assert not (tmp_path / "refused").exists()
+    table = new(tmp_path, partition_by=layout)
+    with pytest.raises(ConfigError, match="only the last fields of a layout"):
+        table.append(rows("A"), options={"coalesce.columns": columns})
     assert not list(tmp_path.rglob("*.split"))
     assert table.refresh().version == 0
 

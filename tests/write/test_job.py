@@ -37,7 +37,7 @@ def ids(path: Path) -> list[int]:
 
 def test_the_first_version_holds_everything(path: Path) -> None:
     job = planned(path)
-    assert commit_job(job, written(job, rows(1, 2), rows(3, day="tue"))) == 0
+    assert commit_job(job, written(job, rows(1, 2), rows(3, day="tue"))).version == 0
     assert ids(path) == [1, 2, 3]
     content = (path / "_transaction_log" / f"{0:018}.json").read_text().splitlines()
     assert [line.split('"')[1] for line in content] == ["commitInfo", "protocol", "metaData", "add", "add"]
@@ -45,10 +45,10 @@ def test_the_first_version_holds_everything(path: Path) -> None:
 
 def test_no_rows_still_make_a_table_but_no_second_version(path: Path) -> None:
     job = planned(path)
-    assert commit_job(job, written(job, rows())) == 0
+    assert commit_job(job, written(job, rows())).version == 0
     assert (IndexTable.open(path).count(), split_files(path)) == (0, set())
     again = planned(path)
-    assert commit_job(again, written(again, rows(), rows())) == 0
+    assert commit_job(again, written(again, rows(), rows())).version == 0
 
 
 def test_one_task_with_three_partitions_adds_three_splits(path: Path) -> None:
@@ -101,7 +101,7 @@ def array(schema: pa.Schema, name: str, kind: pa.DataType) -> pa.Schema:
         (lambda p: planned(p, **{"optimizeWrite.enbled": "true"}), ConfigError, "did you mean"),
         (lambda p: planned(p, **{"optimizeWrite.clusterBy": "nme"}), SchemaError, "clusterBy names a column 'nme'"),
         (lambda p: planned(p, **{"indexing.typemap.id": "text"}), SchemaError, "cannot be indexed as 'text'"),
-        (lambda p: planned(p, Mode.OVERWRITE, replaceWhere="day = 'mon'"), ConfigError, "whole tables only"),
+        (lambda p: planned(p, Mode.OVERWRITE, replaceWhere="day = 'mon'"), ConfigError, "only replace the whole table"),
     ],
 )
 def test_refused_before_any_file(
@@ -130,8 +130,8 @@ def test_refused_before_any_file(
             SchemaError,
             "no column 'x'.*mergeSchema",
         ),
-        (lambda p: planned(p, partitionBy="id"), LayoutError, "partitioned by day, and the write asks for id"),
-        (lambda p: planned(p, partitionBy=""), LayoutError, "partitioned by day, and the write asks for nothing"),
+        (lambda p: planned(p, partitionBy="id"), LayoutError, "partitioned by day, and partitionBy asks for id"),
+        (lambda p: planned(p, partitionBy=""), LayoutError, "partitioned by day, and partitionBy asks for nothing"),
         (lambda p: planned(p, Mode.ERROR), TableExistsError, "there is a table"),
     ],
 )
@@ -161,7 +161,7 @@ def test_new_columns_with_merge_schema_leave_indexed_fields_alone(path: Path) ->
 def test_two_creators_by_append_both_count(path: Path) -> None:
     first, second = planned(path), planned(path)
     commit_job(second, written(second, rows(2)))
-    assert commit_job(first, written(first, rows(1))) == 1
+    assert commit_job(first, written(first, rows(1))).version == 1
     assert ids(path) == [1, 2]
 
 
@@ -190,7 +190,7 @@ def test_creators_that_expect_no_table_lose_the_race_quietly_or_aloud(path: Path
     results = [written(job, rows(number)) for number, job in enumerate((ignoring, insisting))]
     winner = planned(path)
     commit_job(winner, written(winner, rows(7)))
-    assert commit_job(ignoring, results[0]) == 0
+    assert commit_job(ignoring, results[0]).version == 0
     with pytest.raises(TableExistsError):
         commit_job(insisting, results[1])
     abort_job(insisting)
@@ -241,7 +241,7 @@ def test_a_batch_of_an_application_is_written_once(path: Path) -> None:
     progress = {"txnAppId": "app", "txnVersion": "5"}
     for done in (False, True):
         job = planned(path, **progress)
-        assert job.done is done
+        assert job.already_committed is done
         commit_job(job, written(job, rows(1)))
     assert (ids(path), len(split_files(path))) == ([1], 1)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from indextables.write.task_placement import place, roomy, suits, task_count
+from indextables.write.task_placement import place, suits, target_with_slack, task_count
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_rows_that_can_be_written_as_they_lie(rows: list[int], *, expected: bool
 
 
 def test_there_is_some_room_beyond_the_target() -> None:
-    assert (roomy(10_000), roomy(3)) == (11_000, 3)
+    assert (target_with_slack(10_000), target_with_slack(3)) == (11_000, 3)

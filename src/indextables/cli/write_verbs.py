@@ -1,6 +1,5 @@
 """Verbs that change the rows, the layout, the columns or the properties of a table. Each loads what it needs."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,12 +22,12 @@ from indextables.cli.arguments import (
 from indextables.cli.output import facts, show_figures, show_report
 from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.log import TransactionLog
-from indextables.log.actions import Add
 from indextables.schema import normalize, type_name
 from indextables.search.fields import STRING, TEXT
 from indextables.table import IndexTable
-from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, plan_job, write_task
+from indextables.write.commit_metrics import split_metrics
+from indextables.write.job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
+from indextables.write.job_planning import plan_job
 
 _NO_TEXT = (
     "note: no column of the new table is indexed as text, so searches compare exact values; "
@@ -84,7 +83,7 @@ def import_(
     """Writes files of rows to a table, which is made if it is not there."""
     from indextables.cli.progress import rows_read
     from indextables.cli.sources import rows_in
-    from indextables.maintain.replace_where import scope_of
+    from indextables.maintain.replace_where import resolve_overwrite
 
     refuse_file(path)
     if delimiter is not None and len(delimiter) != 1:
@@ -106,7 +105,9 @@ def import_(
     )
     mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
     new = {"partitionBy": layout, **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
-    job = plan_job(path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], scope=scope_of)
+    job = plan_job(
+        path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], overwrite=resolve_overwrite
+    )
     without_words = table is None and not as_json and _has_only_exact_strings(job)
     if dry_run:
         found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
@@ -117,8 +118,8 @@ def import_(
         )
     else:
         with rows_read(rows) as batches:
-            version, adds = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
-        imported = {"files": len(files), "rows": sum(add.num_records or 0 for add in adds), "splits": len(adds)}
+            version, added = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
+        imported = {"files": len(files), "rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
         show_figures({"table": path, "version": version, **imported}, as_json=as_json)
     if without_words:
         typer.echo(_NO_TEXT, err=True)
@@ -129,18 +130,14 @@ def _has_only_exact_strings(job: WriteJob) -> bool:
     return STRING in kinds and TEXT not in kinds
 
 
-def _written(job: WriteJob, rows: pa.RecordBatchReader) -> tuple[int, Sequence[Add]]:
-    """The version of the table after a write, and what it added, in one commit; a failure leaves no files."""
+def _written(job: WriteJob, rows: pa.RecordBatchReader) -> tuple[int, dict[str, int]]:
+    """The version of the table after a write, and the metrics of what it added; a failure leaves no files."""
     from indextables.maintain.compact_on_write import merge_after_write
 
-    log = TransactionLog.open(job.table, job.plan.config)
-    result = TaskResult(adds=[]) if job.done else write_task(job, rows, task=0)
-    try:
-        version = commit_job(job, [result])
-    except BaseException:
-        abort_job(job)
-        raise
-    return merge_after_write(log, log.snapshot(version), job.plan.config).version, result.adds
+    log = open_log(job)
+    result = TaskResult(adds=[]) if job.already_committed else write_task(job, rows, task=0, store=log.store)
+    after = commit_job(job, [result], log=log)
+    return merge_after_write(log, after, job.plan.config).version, split_metrics(result.adds)
 
 
 def _not_new(table: IndexTable, option: str) -> ConfigError:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from indextables.config import Config, property_key
-from indextables.errors import ConfigError, LayoutError, SchemaError
+from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
@@ -22,6 +22,7 @@ from indextables.schema import column_named, normalize, to_json, type_name
 from indextables.search import FieldRule, resolve
 from indextables.search.fields import NONE, default_rule
 from indextables.write.conform import widens
+from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
 from indextables.write.write_plan import (
     current_rules,
     partition_spec,
@@ -151,15 +152,9 @@ def _refuse_unusable_settings(metadata: Metadata) -> None:
     """Settings that every later write would refuse: unknown ones, and those that contradict what the table is."""
     config, schema = Config.resolve(properties=metadata.properties), metadata.arrow_schema()
     plan_write(metadata, config)
-    for column in config.write.cluster_by:
-        column_named(schema, column)
-    own = metadata.layouts[metadata.current_spec_id]
-    if config.write.partition_by is not None and Layout.parse(config.write.partition_by).bind(schema) != own:
-        raise LayoutError(
-            f"the table is partitioned by {str(own) or 'nothing'}; a property does not change that, "
-            "but evolve_layout or ALTER INDEXTABLES ... PARTITION BY does",
-            field=config.write.partition_by,
-        )
+    refuse_unknown_cluster_columns(config.write.cluster_by, schema)
+    if config.write.partition_by is not None:
+        refuse_other_layout(Layout.parse(config.write.partition_by), metadata)
 
 
 def _refuse_other_values(field: pa.Field, kind: pa.DataType) -> None:

@@ -26,8 +26,8 @@ from indextables.log.clock import now
 from indextables.log.splits import removes_for
 from indextables.maintain.compaction_groups import MergeGroup, Written, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
-from indextables.write.job import sweep
-from indextables.write.modes import figures
+from indextables.write.commit_metrics import split_metrics
+from indextables.write.uncommitted_files import sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def _removes(bundle: Sequence[Written], snapshot: Snapshot) -> list[Remove]:
 
 def _metrics(bundle: Sequence[Written]) -> dict[str, int]:
     return {
-        **figures([add for written in bundle for add in written.adds]),
+        **split_metrics([add for written in bundle for add in written.adds]),
         "numRemovedSplits": sum(len(written.group.splits) for written in bundle),
         "numRemovedBytes": sum(written.group.size for written in bundle),
         "numMergedGroups": len(bundle),

@@ -20,7 +20,7 @@ from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.prune import judge_splits
 from indextables.write.coalescing import coalescing_for
 from indextables.write.pipeline import write_rows
-from indextables.write.write_plan import WritePlan, sharing_as
+from indextables.write.write_plan import WritePlan, coalesced_like
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ def _to_share(
 ) -> tuple[list[tuple[pa.Table, WritePlan]], pa.Table]:
     """Plain splits that are to become shared ones, each bin with its plan, and the splits that are left."""
     config = replace(plan.config, write=replace(plan.config.write, coalesce=True))
-    coalescing = coalescing_for(plan.layout, config, beside=snapshot)
+    coalescing = coalescing_for(plan.layout, config, existing=snapshot)
     if coalescing is None:
         return [], splits
     found = bins_to_share(splits, snapshot.metadata, coalescing, limits)
@@ -139,7 +139,7 @@ def _as_they_are(splits: pa.Table, plan: WritePlan, snapshot: Snapshot) -> Write
     """Splits stay plain, or shared by their group; a partition that has grown in the meantime gets splits of its own."""
     plain = replace(plan, coalescing=None)
     place = splits["physical_partition"][0].as_py()
-    plan = sharing_as(splits, plain, beside=snapshot)
+    plan = coalesced_like(splits, plain, existing=snapshot)
     if plan.coalescing is None or not place:
         return plan
     group = dict(place).get(plan.coalescing.columns[-1]) or plan.coalescing.group
@@ -166,7 +166,7 @@ def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     if told:
         target = min(max(1, rows * limits.target_size // max(1, size)), target)
     config = replace(plan.config, write=replace(plan.config.write, target_records=target))
-    plan = sharing_as(splits, replace(plan, config=config))
+    plan = coalesced_like(splits, replace(plan, config=config))
     return MergeGroup(splits=refs, plan=plan, merges=_merges(splits))
 
 

@@ -1,4 +1,4 @@
-"""The rows of some splits, read to be written again.
+"""Rows of splits, read in order to be rewritten.
 
 >>> from indextables.config import Config
 >>> from indextables.log import TransactionLog
@@ -38,7 +38,7 @@ RowTest: TypeAlias = Callable[[pa.RecordBatch], pa.BooleanArray]
 
 
 def refs_to(splits: pa.Table) -> list[SplitRef]:
-    """What must be known of these rows of a splits table to open them; they travel to executors."""
+    """References to the splits in a splits table, sufficient to open them; they travel to executors."""
     return [task.split for task in tasks_for(splits, pa.nulls(len(splits), pa.uint8()))]
 
 
@@ -59,10 +59,9 @@ def rows_of(
 
 
 def plan_copy(snapshot: Snapshot, config: Config, *, spec_id: int | None = None) -> WritePlan:
-    """How rows of the table are written to it again: by its layout, or by that of another spec of it."""
+    """How rows of the table are rewritten: by its current layout, or by that of another spec."""
     config = replace(config, write=replace(config.write, typemap={}))
     plan = plan_write(snapshot.metadata, sized(config, snapshot))
     if spec_id in (None, plan.spec_id):
         return plan
-    plan = replace(plan, coalescing=None)  # what it says is of the current layout
-    return replace(plan, spec_id=spec_id, layout=snapshot.metadata.layouts[spec_id])
+    return replace(plan, spec_id=spec_id, coalescing=None)  # coalescing is planned for the current layout only

@@ -1,4 +1,4 @@
-"""Partitions dropped: the rows that satisfy a condition leave the table, and nothing comes in their place."""
+"""DROP PARTITIONS: deletes the rows that satisfy a condition on partition columns."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,18 @@ from indextables.config import Config
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.maintain.copy_rows import plan_copy
 from indextables.maintain.partition_predicate import read_condition
-from indextables.maintain.replace_where import take_out_where
-from indextables.maintain.split_rewrite import TakeOut
+from indextables.maintain.replace_where import plan_rewrite_where
+from indextables.maintain.split_rewrite import SplitRewrite
 from indextables.predicate import Predicate, to_sql
 from indextables.read.opener import SplitOpener
-from indextables.write.modes import commit_or_discard, figures
+from indextables.write.commit_metrics import split_metrics
 from indextables.write.pipeline import write_rows
+from indextables.write.uncommitted_files import commit_or_discard
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What a drop did, or would do: `splits` and `rows` go; so do `rewritten` splits, of which `copied` rows stay.
+    """What a drop deleted, or would delete: whole `splits`, and `rows` in all; `copied` rows of `rewritten` splits stay.
 
     `version` is that of the table afterwards: the same as before where there was nothing to drop.
     """
@@ -42,52 +43,53 @@ def drop_partitions(
     time_zone: str = "UTC",
     case_sensitive: bool = False,
 ) -> tuple[Snapshot, Dropped]:
-    """Takes the rows that satisfy a condition out of the table; gives the table afterwards, and what was done.
+    """Deletes the rows that satisfy a condition; gives the table afterwards, and what was done.
 
-    A drop has no rows of its own, so it is decided again where another writer was first.
+    A drop adds no rows of its own, so it is planned again where another writer committed first.
     """
-    decisions: list[TakeOut] = []
+    planned: list[SplitRewrite] = []
 
-    def decide(current: Snapshot) -> TakeOut:
+    def plan(current: Snapshot) -> SplitRewrite:
         condition = read_condition(
             where, current.metadata, table=log.table, time_zone=time_zone, case_sensitive=case_sensitive
         )
-        decisions.append(take_out_where(log, current, condition.predicate, config))
-        return decisions[-1]
+        planned.append(plan_rewrite_where(log, current, condition.predicate, config))
+        return planned[-1]
 
     def transaction(current: Snapshot) -> Transaction:
-        return _transaction(log, decide(current), config, text=where if isinstance(where, str) else to_sql(where))
+        return _transaction(log, plan(current), config, text=where if isinstance(where, str) else to_sql(where))
 
     if dry_run:
-        return snapshot, _result(decide(snapshot), snapshot.version, dry_run=True)
+        return snapshot, _result(plan(snapshot), snapshot.version, dry_run=True)
     after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
-    return after, _result(decisions[-1], after.version, dry_run=False)
+    return after, _result(planned[-1], after.version, dry_run=False)
 
 
-def _transaction(log: TransactionLog, taken: TakeOut, config: Config, *, text: str) -> Transaction:
-    removes, opener = taken.removes, SplitOpener.of(log.store, config)
-    rows = taken.rows(opener)
-    copies = write_rows(taken.copying(plan_copy(taken.snapshot, config)), rows, log.store) if len(taken.shared) else []
-    written = {key: figure for key, figure in figures(copies).items() if key != "numAddedRows"}
+def _transaction(log: TransactionLog, rewrite: SplitRewrite, config: Config, *, text: str) -> Transaction:
+    removes, copies = rewrite.removes, []
+    if len(rewrite.rewritten):
+        plan = rewrite.copy_plan(plan_copy(rewrite.snapshot, config))
+        copies = write_rows(plan, rewrite.rows(SplitOpener.of(log.store, config)), log.store)
+    added = {name: metric for name, metric in split_metrics(copies).items() if name != "numAddedRows"}
     return Transaction(
         operation=Operation.DROP,
-        snapshot=taken.snapshot,
+        snapshot=rewrite.snapshot,
         adds=copies,
         removes=removes,
-        rewritten=taken.rewritten,
-        reads=taken.reads,
+        rewritten=rewrite.rewritten_paths,
+        reads=rewrite.reads,
         parameters={"predicate": text},
-        metrics={**written, **taken.metrics},
+        metrics={**added, **rewrite.metrics},
     )
 
 
-def _result(taken: TakeOut, version: int, *, dry_run: bool) -> Dropped:
+def _result(rewrite: SplitRewrite, version: int, *, dry_run: bool) -> Dropped:
     return Dropped(
         version=version,
         dry_run=dry_run,
-        splits=len(taken.whole),
-        rewritten=len(taken.shared),
-        rows=taken.deleted,
-        copied=taken.copied,
-        bytes=pc.sum(taken.whole["size"]).as_py() or 0,
+        splits=len(rewrite.removed),
+        rewritten=len(rewrite.rewritten),
+        rows=rewrite.deleted,
+        copied=rewrite.copied,
+        bytes=pc.sum(rewrite.removed["size"]).as_py() or 0,
     )

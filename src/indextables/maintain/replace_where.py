@@ -1,7 +1,7 @@
-"""Rows in the place of others: those that satisfy a condition, or those of the partitions that the new rows belong to."""
+"""Overwrites of a part of a table: the rows that satisfy a condition, or the partitions that the new rows belong to."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import msgspec
@@ -19,41 +19,37 @@ from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.disjoint import refuse_overlaps
 from indextables.maintain.partition_predicate import Condition, conditions_in, read_condition, refuse_unreadable
 from indextables.maintain.row_selection import InPartitions, Satisfying, telling, values_in_log
-from indextables.maintain.split_rewrite import TakeOut, take_out
+from indextables.maintain.split_rewrite import SplitRewrite, plan_rewrite
 from indextables.predicate import Predicate, Verdict, disjunction
 from indextables.read.opener import SplitOpener
+from indextables.write.commit_metrics import split_metrics
 from indextables.write.conform import conformed, conformer
-from indextables.write.modes import Batches, figures, overwrite, peeked
+from indextables.write.input_data import Batches, peeked
+from indextables.write.job import Mode, write_and_commit
+from indextables.write.job_planning import plan_on
+from indextables.write.overwrite import FullOverwrite, Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
-from indextables.write.replaced_rows import Everything, Outgoing, Replacing
 from indextables.write.write_plan import WritePlan
 
 _EXAMPLES = 3
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that stay, copied before the commit: the splits that they are in now, and the `sources` of a version."""
+    """Rows that are kept, copied before the commit: the splits that they are in now, and their `sources` at a version."""
 
     version: int
     sources: Sequence[str]
     adds: Sequence[Add]
 
-    def encode(self) -> str:
-        return msgspec.json.encode(self).decode()
-
-    @staticmethod
-    def decode(text: str) -> "Copies":
-        return msgspec.json.decode(text, type=Copies)
-
-    def are_of(self, taken: TakeOut) -> bool:
-        return self.version == taken.snapshot.version and taken.rewritten == set(self.sources)
+    def match(self, rewrite: SplitRewrite) -> bool:
+        """Whether they are what a rewrite would copy; not so if the table has changed since."""
+        return self.version == rewrite.snapshot.version and rewrite.rewritten_paths == set(self.sources)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacingWhere:
-    """A write in the place of the rows that satisfy a condition, or one of several.
+class ReplaceWhereOverwrite(msgspec.Struct, frozen=True, tag=True):
+    """Replaces the rows that satisfy a condition, or one of several.
 
-    `copies` of rows that stay may be there already. If the table has changed since, others are written instead.
+    `copies` of the rows that are kept may exist already. If the table has changed since, others are written instead.
     """
 
     conditions: tuple[Condition, ...]
@@ -67,64 +63,57 @@ class ReplacingWhere:
     def predicate(self) -> Predicate:
         return disjunction(*(condition.predicate for condition in self.conditions))
 
-    def admitted(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def checked(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         text = " OR ".join(condition.text for condition in self.conditions)
         return _inside(Condition(text, self.predicate), conformed(batches, schema))
 
-    def outgoing(
+    def removed_splits(
         self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
-    ) -> Outgoing:
-        texts, moment = [condition.text for condition in self.conditions], now()
+    ) -> RemovedSplits:
+        texts, timestamp = [condition.text for condition in self.conditions], now()
         parameters = {"predicate": texts[0] if len(texts) == 1 else texts}
-        going = Outgoing(parameters=parameters)
+        removed = RemovedSplits(parameters=parameters)
         if snapshot is not None:
-            taken = take_out_where(log, snapshot, self.predicate, plan.config)
-            going = _outgoing(log, taken, plan, adds, parameters=parameters, copies=self.copies)
-        metrics = going.metrics if len(texts) == 1 else {}  # those of several cannot be told apart
-        actions = [ReplaceWhere(predicate=text, timestamp=moment, operation_metrics=metrics) for text in texts]
-        return replace(going, replaced=actions)
+            rewrite = plan_rewrite_where(log, snapshot, self.predicate, plan.config)
+            removed = _removed(log, rewrite, plan, adds, parameters=parameters, copies=self.copies)
+        metrics = removed.metrics if len(texts) == 1 else {}  # of several conditions, there are no separate metrics
+        actions = [ReplaceWhere(predicate=text, timestamp=timestamp, operation_metrics=metrics) for text in texts]
+        return replace(removed, replaced=actions)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacingPartitions:
-    """A write in the place of the partitions that it has rows for: dynamic partition overwrite."""
+class DynamicOverwrite(msgspec.Struct, frozen=True, tag=True):
+    """Replaces the partitions that the new rows belong to: dynamic partition overwrite."""
 
     @property
     def operation(self) -> Operation:
         return Operation.OVERWRITE
 
-    def admitted(self, batches: Iterable[pa.RecordBatch], _: pa.Schema) -> Iterable[pa.RecordBatch]:
+    def checked(self, batches: Iterable[pa.RecordBatch], _: pa.Schema) -> Iterable[pa.RecordBatch]:
         return batches
 
-    def outgoing(
+    def removed_splits(
         self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
-    ) -> Outgoing:
+    ) -> RemovedSplits:
         parameters = {"partitionOverwriteMode": "dynamic"}
         if snapshot is None:
-            return Outgoing(parameters=parameters)
+            return RemovedSplits(parameters=parameters)
         opener = SplitOpener.of(log.store, plan.config)
         selection = InPartitions.of(plan.layout, plan.schema, partitions_of(adds, snapshot.metadata, plan, opener))
-        return _outgoing(log, take_out(snapshot, selection, opener), plan, adds, parameters=parameters)
+        return _removed(log, plan_rewrite(snapshot, selection, opener), plan, adds, parameters=parameters)
 
 
-def scope_of(
-    config: Config,
-    metadata: Metadata,
-    *,
-    table: str,
-    time_zone: str = "UTC",
-    case_sensitive: bool = False,
-    copies: Copies | None = None,
-) -> Replacing:
-    """What an overwrite replaces, as the settings say: some rows, some partitions or everything."""
+def resolve_overwrite(
+    config: Config, metadata: Metadata, *, table: str, time_zone: str = "UTC", case_sensitive: bool = False
+) -> Overwrite:
+    """What an overwrite replaces according to the settings: some rows, some partitions or the whole table."""
     if config.write.replace_where is not None:
         conditions = tuple(
             read_condition(text, metadata, table=table, time_zone=time_zone, case_sensitive=case_sensitive)
             for text in conditions_in(config.write.replace_where)
         )
         refuse_overlaps(conditions)
-        return ReplacingWhere(conditions, copies)
-    return ReplacingPartitions() if config.write.partition_overwrite_mode == "dynamic" else Everything()
+        return ReplaceWhereOverwrite(conditions)
+    return DynamicOverwrite() if config.write.partition_overwrite_mode == "dynamic" else FullOverwrite()
 
 
 def replace_where(
@@ -142,19 +131,21 @@ def replace_where(
     parts = (
         _inside(condition, conformed(batches, schema)) for condition, (_, batches) in zip(conditions, data, strict=True)
     )
-    return overwrite(log, snapshot, (schema, chain.from_iterable(parts)), config, ReplacingWhere(conditions))
+    overwrite = ReplaceWhereOverwrite(conditions)
+    job = plan_on(log, snapshot, schema, config, mode=Mode.OVERWRITE, overwrite=lambda *_, **__: overwrite)
+    return write_and_commit(job, chain.from_iterable(parts), log=log, snapshot=snapshot)
 
 
-def take_out_where(log: TransactionLog, snapshot: Snapshot, predicate: Predicate, config: Config) -> TakeOut:
-    """What leaves the table with the rows that satisfy a predicate; the log must be clear about their partitions."""
+def plan_rewrite_where(log: TransactionLog, snapshot: Snapshot, predicate: Predicate, config: Config) -> SplitRewrite:
+    """Deletes the rows that satisfy a predicate; an error where the log has a partition value that cannot be read."""
     selection, splits = Satisfying(predicate), snapshot.splits
-    concerned = splits.filter(pc.not_equal(selection.verdicts(splits, snapshot.metadata), int(Verdict.NEVER)))
-    refuse_unreadable(predicate, concerned, snapshot.metadata, table=log.table, version=snapshot.version)
-    return take_out(snapshot, selection, SplitOpener.of(log.store, config))
+    matching = splits.filter(pc.not_equal(selection.verdicts(splits, snapshot.metadata), int(Verdict.NEVER)))
+    refuse_unreadable(predicate, matching, snapshot.metadata, table=log.table, version=snapshot.version)
+    return plan_rewrite(snapshot, selection, SplitOpener.of(log.store, config))
 
 
 def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, opener: SplitOpener) -> pa.Table:
-    """The partition values of the rows in new splits; a split that shares partitions and does not list them is read."""
+    """The partition values of the rows in new splits; a coalesced split that does not list its partitions is read."""
     fields = telling(plan.layout)
     types = [field.transform.result_type(plan.schema.field(field.source).type) for field in fields]
     names = pa.schema([(field.name, kind) for field, kind in zip(fields, types, strict=True)])
@@ -164,42 +155,42 @@ def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, open
     parts = explode_logical_partitions(splits, metadata)
     values, known = values_in_log(parts.table, plan.layout)
     listed = pa.table(values, schema=names).filter(known)
-    untold = splits.take(parts.split.filter(pc.invert(known)).unique())
+    unlisted = splits.take(parts.split.filter(pc.invert(known)).unique())
     columns = pa.schema([plan.schema.field(name) for name in dict.fromkeys(field.source for field in fields)])
     read = [
         pa.table([field.transform.apply(rows.column(field.source)) for field in fields], schema=names)
-        for rows in rows_of(opener, refs_to(untold), columns)
+        for rows in rows_of(opener, refs_to(unlisted), columns)
     ]
     return pa.concat_tables([listed, *read])
 
 
-def _outgoing(
+def _removed(
     log: TransactionLog,
-    taken: TakeOut,
+    rewrite: SplitRewrite,
     plan: WritePlan,
     adds: Sequence[Add],
     *,
     parameters: Mapping[str, object],
     copies: Copies | None = None,
-) -> Outgoing:
-    removes, copied = taken.removes, _copied(log, taken, plan, copies)
-    written = {**figures([*adds, *copied]), "numAddedRows": figures(adds)["numAddedRows"]}
-    return Outgoing(
+) -> RemovedSplits:
+    removes, copied = rewrite.removes, _copied(log, rewrite, plan, copies)
+    added = {**split_metrics([*adds, *copied]), "numAddedRows": split_metrics(adds)["numAddedRows"]}
+    return RemovedSplits(
         removes=removes,
         copies=copied,
-        rewritten=taken.rewritten,
-        reads=taken.reads,
+        rewritten=rewrite.rewritten_paths,
+        reads=rewrite.reads,
         parameters=parameters,
-        metrics={**written, **taken.metrics},
+        metrics={**added, **rewrite.metrics},
     )
 
 
-def _copied(log: TransactionLog, taken: TakeOut, plan: WritePlan, copies: Copies | None) -> Sequence[Add]:
-    if copies is not None and copies.are_of(taken):
+def _copied(log: TransactionLog, rewrite: SplitRewrite, plan: WritePlan, copies: Copies | None) -> Sequence[Add]:
+    if copies is not None and copies.match(rewrite):
         return copies.adds
-    if not len(taken.shared):
+    if not len(rewrite.rewritten):
         return []
-    return write_rows(taken.copying(plan), taken.rows(SplitOpener.of(log.store, plan.config)), log.store)
+    return write_rows(rewrite.copy_plan(plan), rewrite.rows(SplitOpener.of(log.store, plan.config)), log.store)
 
 
 def _inside(condition: Condition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

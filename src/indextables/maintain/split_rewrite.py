@@ -1,4 +1,4 @@
-"""Rows taken out of a table: splits that go as a whole, and splits that are written again without some of their rows."""
+"""Rows deleted from a table: splits that are removed, and splits that are rewritten without some of their rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,42 +16,43 @@ from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.row_selection import Selection
 from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
-from indextables.write.write_plan import WritePlan, sharing_as
+from indextables.write.write_plan import WritePlan, coalesced_like
 
-_AT_ONCE = 8
+_PARALLELISM = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TakeOut:
-    """What leaves a table with a selection of rows, decided; nothing is written yet.
+class SplitRewrite:
+    """How a selection of rows is deleted; nothing is written yet.
 
-    No row of the `whole` splits stays, and some of the `shared` ones do: `copied` of them, while `deleted` rows go.
+    All rows of the `removed` splits are deleted. Of the `rewritten` splits, some rows are kept: `copied` of them in all.
+    `deleted` is the number of rows that are deleted.
     """
 
     snapshot: Snapshot
     selection: Selection
-    whole: pa.Table
-    shared: pa.Table
+    removed: pa.Table
+    rewritten: pa.Table
     deleted: int
     copied: int
 
     def rows(self, opener: SplitOpener) -> Iterator[pa.RecordBatch]:
-        """The rows of the shared splits that stay."""
+        """The rows of the rewritten splits that are kept."""
         schema = self.snapshot.metadata.arrow_schema()
-        return rows_of(opener, refs_to(self.shared), schema, unless=self.selection.holds)
+        return rows_of(opener, refs_to(self.rewritten), schema, unless=self.selection.holds)
 
-    def copying(self, plan: WritePlan) -> WritePlan:
-        """How these rows are written: partitions that shared splits do so again, whatever the settings of the moment."""
-        return sharing_as(self.shared, plan)
+    def copy_plan(self, plan: WritePlan) -> WritePlan:
+        """How these rows are written: partitions that shared splits share them again, whatever the settings are now."""
+        return coalesced_like(self.rewritten, plan)
 
     @property
     def removes(self) -> list[Remove]:
-        going = pa.concat_tables([self.whole, self.shared])
-        return removes_for(going, self.snapshot.metadata, deletion_timestamp=now())
+        splits = pa.concat_tables([self.removed, self.rewritten])
+        return removes_for(splits, self.snapshot.metadata, deletion_timestamp=now())
 
     @property
-    def rewritten(self) -> frozenset[str]:
-        return frozenset(self.shared["path"].to_pylist())
+    def rewritten_paths(self) -> frozenset[str]:
+        return frozenset(self.rewritten["path"].to_pylist())
 
     @property
     def reads(self) -> MayMatch:
@@ -60,17 +61,17 @@ class TakeOut:
     @property
     def metrics(self) -> dict[str, int]:
         return {
-            "numRemovedSplits": len(self.whole) + len(self.shared),
-            "numRewrittenSplits": len(self.shared),
+            "numRemovedSplits": len(self.removed) + len(self.rewritten),
+            "numRewrittenSplits": len(self.rewritten),
             "numDeletedRows": self.deleted,
             "numCopiedRows": self.copied,
         }
 
 
-def take_out(snapshot: Snapshot, selection: Selection, opener: SplitOpener) -> TakeOut:
-    """What has to go, and what has to be copied, so that exactly the selected rows leave the table.
+def plan_rewrite(snapshot: Snapshot, selection: Selection, opener: SplitOpener) -> SplitRewrite:
+    """Which splits are removed or rewritten so that exactly the selected rows are deleted.
 
-    A split of which the log does not know enough is opened; one that turns out to hold no such row is left alone.
+    A split is opened where the log does not decide; one that turns out to have no selected row is left as it is.
     """
     splits = snapshot.splits
     verdicts = selection.verdicts(splits, snapshot.metadata)
@@ -80,12 +81,12 @@ def take_out(snapshot: Snapshot, selection: Selection, opener: SplitOpener) -> T
     selected, rows = counts["selected"], counts["rows"]
     all_of_them = pc.equal(selected, rows)
     some = pc.and_(pc.greater(selected, 0), pc.invert(all_of_them))
-    whole = pa.concat_tables([certain, unsure.filter(pc.and_(all_of_them, pc.greater(rows, 0)))])
-    return TakeOut(
+    removed = pa.concat_tables([certain, unsure.filter(pc.and_(all_of_them, pc.greater(rows, 0)))])
+    return SplitRewrite(
         snapshot,
         selection,
-        whole=whole,
-        shared=unsure.filter(some),
+        removed=removed,
+        rewritten=unsure.filter(some),
         deleted=_rows_in(certain, opener) + _sum(selected),
         copied=_sum(rows.filter(some)) - _sum(selected.filter(some)),
     )
@@ -101,32 +102,32 @@ def may_match(selection: Selection, metadata: Metadata) -> MayMatch:
 
 
 def _counts(splits: pa.Table, selection: Selection, metadata: Metadata, opener: SplitOpener) -> pa.Table:
-    """How many rows of each split are selected, of how many: only the columns that decide are read."""
+    """The number of selected rows and of all rows in each split; only the columns of the selection are read."""
     schema = metadata.arrow_schema()
-    decisive = pa.schema([schema.field(name) for name in selection.columns])
+    columns = pa.schema([schema.field(name) for name in selection.columns])
 
     def counted(split: SplitRef) -> dict[str, int]:
         selected = rows = 0
-        for batch in rows_of(opener, [split], decisive):
+        for batch in rows_of(opener, [split], columns):
             selected += _sum(selection.holds(batch))
             rows += batch.num_rows
         return {"selected": selected, "rows": rows}
 
-    found = _at_once(counted, refs_to(splits))
+    found = _in_parallel(counted, refs_to(splits))
     return pa.Table.from_pylist(found, pa.schema({"selected": pa.int64(), "rows": pa.int64()}))
 
 
-def _at_once(work: Callable[[SplitRef], dict[str, int]], splits: Sequence[SplitRef]) -> list[dict[str, int]]:
+def _in_parallel(work: Callable[[SplitRef], dict[str, int]], splits: Sequence[SplitRef]) -> list[dict[str, int]]:
     if len(splits) <= 1:
         return list(map(work, splits))
-    with ThreadPoolExecutor(min(_AT_ONCE, len(splits))) as pool:
+    with ThreadPoolExecutor(min(_PARALLELISM, len(splits))) as pool:
         return list(pool.map(work, splits))
 
 
 def _rows_in(splits: pa.Table, opener: SplitOpener) -> int:
-    """The number of rows in splits; a split of which the log does not say is asked."""
-    untold = splits.filter(splits["num_records"].is_null())
-    return _sum(splits["num_records"]) + sum(opener.open(split).num_rows for split in refs_to(untold))
+    """The number of rows in splits; a split is opened where the log does not have it."""
+    unknown = splits.filter(splits["num_records"].is_null())
+    return _sum(splits["num_records"]) + sum(opener.open(split).num_rows for split in refs_to(unknown))
 
 
 def _sum(values: pa.Array | pa.ChunkedArray) -> int:

@@ -40,7 +40,7 @@ _NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE
 _FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 
 
-class Column(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True, tag=True, tag_field="node"):
     name: str
 
 
@@ -56,7 +56,7 @@ class CastMode(Enum):
     LEGACY = "CAST (not ANSI)"
 
 
-class Cast(msgspec.Struct, frozen=True):
+class Cast(msgspec.Struct, frozen=True, tag=True, tag_field="node"):
     """A column converted row by row: `CAST(name AS INT) = 1`, and `name = 1` on strings, where Spark converts the column."""
 
     name: str
@@ -68,7 +68,7 @@ class Cast(msgspec.Struct, frozen=True):
 Operand = Column | Cast
 
 
-class _Combining(msgspec.Struct, frozen=True):
+class _Combining(msgspec.Struct, frozen=True, tag=True, tag_field="node"):
     """`&`, `|` and `~`, as on Spark's columns."""
 
     def __and__(self, other: "Predicate") -> "Predicate":

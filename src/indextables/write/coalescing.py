@@ -11,10 +11,10 @@ from indextables.log.split_bounds import partition_value
 from indextables.log.splits import partition_terms
 
 
-def coalescing_for(layout: Layout, config: Config, *, beside: Snapshot | None) -> Coalescing | None:
-    """How a write with this layout coalesces, `beside` rows that the table keeps; None where it does not.
+def coalescing_for(layout: Layout, config: Config, *, existing: Snapshot | None) -> Coalescing | None:
+    """How a write with this layout coalesces partitions; None where it does not.
 
-    A partition that fills a split is not small, whatever `minRows` says.
+    `existing` rows stay in the table. A partition that fills a split is not small, whatever `minRows` says.
     """
     if not config.write.coalesce:
         return None
@@ -27,7 +27,7 @@ def coalescing_for(layout: Layout, config: Config, *, beside: Snapshot | None) -
         small_below,
         max_tuples=config.write.coalesce_max_tuples,
         rules={value.lower(): group for value, group in config.write.coalesce_rules.items()},
-        large=frozenset() if beside is None else large_partitions(beside, layout, at_least=small_below),
+        large=frozenset() if existing is None else large_partitions(existing, layout, at_least=small_below),
     )
 
 

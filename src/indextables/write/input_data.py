@@ -14,13 +14,15 @@ from indextables.schema import type_name
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Columns: TypeAlias = Mapping[str, Any]
 Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch] | Rows | Columns
+Batches: TypeAlias = tuple[pa.Schema | None, Iterable[pa.RecordBatch]]
+"""The schema of the data, where it is known before the first batch, and the data."""
 _BATCH = 131_072
 _MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
 
 
 def batches_of(  # noqa: PLR0911 - one for each form
     data: Data, table: pa.Schema | None = None
-) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
+) -> Batches:
     """The schema of the data where it is known, and its batches. Python's own values get the types of the table.
 
     >>> schema, batches = batches_of([{"id": 1}, {"ID": 2, "name": "b"}], pa.schema({"id": pa.int32()}))
@@ -49,6 +51,16 @@ def batches_of(  # noqa: PLR0911 - one for each form
             return None, _checked(data)
         case _:
             raise _unknown(data)
+
+
+def peeked(data: Batches) -> Batches:
+    """The same data, with the schema of its first batch where it was not known; None where there is no batch."""
+    schema, batches = data
+    if schema is not None:
+        return data
+    rest: Iterator[pa.RecordBatch] = iter(batches)
+    first = next(rest, None)
+    return (None, ()) if first is None else (first.schema, chain([first], rest))
 
 
 def _checked(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:

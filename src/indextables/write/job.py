@@ -1,12 +1,13 @@
-"""A write whose splits are made by many tasks: planned in one place, committed in one place.
+"""A write: planned once, written by one task or many, committed once.
 
 ```
 plan_job ─▶ WriteJob ─▶ write_task, many times, anywhere ─▶ TaskResult ─▶ commit_job
-                                                                └──────▶ abort_job, if anything fails
+                                                                └──────▶ abort_job, if a task fails
 ```
 
-Everything that can be wrong with a write is found by `plan_job`, before any file exists. The names of a job's files carry
-its id, so that the files of tasks that nobody heard of again can be found, and no others.
+`job_planning.plan_job` finds everything that can be wrong with a write before any file exists. A `WriteJob` is a value:
+the same one is used by every task and by the commit, whatever process they run in. The names of a job's files contain its
+id, so that the files of tasks whose result was lost are found, and no others.
 """
 
 import logging
@@ -14,35 +15,26 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
-from indextables.config import Config
-from indextables.errors import (
-    ConflictError,
-    LayoutError,
-    SchemaError,
-    TableExistsError,
-    TableNotFoundError,
-)
-from indextables.layout import Layout
+from indextables.errors import ConflictError, TableExistsError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.actions import Add, Metadata
+from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol
 from indextables.log.clock import now
 from indextables.log.commit import Committed
-from indextables.log.nesting import refuse_nested
-from indextables.log.ownership import files_of_table, is_split_of_job
-from indextables.schema import what_there_is
-from indextables.write.conform import conformer
-from indextables.write.modes import PROTOCOL, already_written, figures, progress
+from indextables.storage import Store
+from indextables.write.commit_metrics import partition_count, split_metrics
+from indextables.write.idempotent_writes import txn_of
+from indextables.write.overwrite import Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
-from indextables.write.replaced_rows import Outgoing, Replacing, Scope, refuse_contradictions, whole_table
-from indextables.write.sizing import sized
-from indextables.write.write_plan import WritePlan, new_metadata, plan_write, with_columns_of
+from indextables.write.uncommitted_files import commit_or_discard, discard, sweep
+from indextables.write.write_plan import WritePlan, plan_write
 
 logger = logging.getLogger(__name__)
+
+PROTOCOL = Protocol(min_reader_version=READER_VERSION, min_writer_version=WRITER_VERSION)
 
 
 class Mode(StrEnum):
@@ -61,24 +53,30 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """A write, decided and checked; it travels to executors.
+    """A write, planned and checked; it travels to executors and to the commit.
 
-    `replacing` is what an overwrite replaces. `read_version` and `table_id` are None where there was no table. `metadata`
-    is what the commit changes of the table, if anything. A `speculative` job may run a task twice at once. A job that is
-    `done` was committed before, by the same application.
+    `input_schema` is the schema of the rows, None where there are none. `overwrite` is what an overwrite replaces.
+    `read_version` is the version that the job was planned on, None where there was no table. The commit changes the
+    table's metadata to that of the plan if `changes_metadata`. A `speculative` job may run a task twice at the same time.
+    A job is `already_committed` if its application has committed the batch before. `metrics` are recorded with the commit.
     """
 
     table: str
     mode: Mode
     plan: WritePlan
-    replacing: Replacing | None
+    input_schema: pa.Schema | None
+    overwrite: Overwrite | None
     read_version: int | None
-    table_id: str | None
-    metadata: Metadata | None
+    changes_metadata: bool
     started: int
     metrics: Mapping[str, int] = field(default_factory=dict)
     speculative: bool = False
-    done: bool = False
+    already_committed: bool = False
+
+    @property
+    def table_id(self) -> str | None:
+        """The id of the table that the job was planned on, None where there was none."""
+        return None if self.read_version is None else self.plan.table_id
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,187 +94,125 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(content, type=TaskResult)
 
 
-def plan_job(
-    table: str | Path,
-    schema: pa.Schema,
-    *,
-    mode: Mode,
-    sources: Sequence[Mapping[str, str]] = (),
-    scope: Scope = whole_table,
-    properties: Mapping[str, str] | None = None,
-) -> WriteJob:
-    """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
-
-    `scope` says what an overwrite replaces. A new table gets the `properties`.
-
-    >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
-    ...                sources=[{"partitionBy": "day"}])
-    >>> job.read_version, str(job.plan.layout)
-    (None, 'day')
-    """
-    refuse_contradictions(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
-    log = TransactionLog.open(table, Config.resolve(*sources))
-    snapshot = _current(log)
-    kept = snapshot.metadata.properties if snapshot else dict(properties or {})
-    config = sized(Config.resolve(*sources, properties=kept), snapshot)
-    if snapshot is not None and mode.operation is Operation.CREATE:
-        raise _exists(log.table)
-    metadata = _described(snapshot, schema, config, kept)
-    if snapshot is None:
-        refuse_nested(log.store)
-    plan = plan_write(metadata, config, beside=snapshot if mode is Mode.APPEND else None)
-    conformer(schema, plan.schema, layout=plan.layout)
-    _refuse_unknown_columns(config.write.cluster_by, plan.schema)
-    return WriteJob(
-        table=log.table,
-        mode=mode,
-        plan=plan,
-        replacing=scope(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None,
-        read_version=snapshot.version if snapshot else None,
-        table_id=snapshot.metadata.id if snapshot else None,
-        metadata=None if snapshot and metadata is snapshot.metadata else metadata,
-        started=now(),
-        done=snapshot is not None and already_written(snapshot, config),
-    )
-
-
-def write_task(job: WriteJob, batches: Iterable[pa.RecordBatch], *, task: int, attempt: int = 0) -> TaskResult:
-    """Writes the rows of one task; a failure leaves nothing of it behind."""
+def write_task(
+    job: WriteJob, batches: Iterable[pa.RecordBatch], *, task: int, attempt: int = 0, store: Store | None = None
+) -> TaskResult:
+    """Writes the rows of one task; a failure leaves no file of it."""
     started = time.monotonic_ns()
-    store = TransactionLog.open(job.table, job.plan.config).store
-    rows = batches if job.replacing is None else job.replacing.admitted(batches, job.plan.schema)
-    adds = write_rows(job.plan, rows, store, task=task)
+    rows = batches if job.overwrite is None else job.overwrite.checked(batches, job.plan.schema)
+    adds = write_rows(job.plan, rows, store or open_log(job).store, task=task)
     return TaskResult(adds=adds, attempt=attempt, milliseconds=(time.monotonic_ns() - started) // 1_000_000)
 
 
-def commit_job(job: WriteJob, results: Sequence[TaskResult]) -> int:
-    """Makes what the tasks wrote one version of the table, and gives its number.
+def commit_job(
+    job: WriteJob,
+    results: Sequence[TaskResult],
+    *,
+    log: TransactionLog | None = None,
+    snapshot: Snapshot | None = None,
+) -> Snapshot:
+    """Makes what the tasks wrote one version of the table; gives the table after it.
 
-    The results are those that count: of a task that ran twice, one. Files of the other attempts are deleted.
+    `results` has one attempt of each task. Files of other attempts, and of a commit that fails, are deleted. A caller that
+    has the `log` and the `snapshot` of the job's read version open passes them.
     """
-    log = log_of(job)
+    log = log or open_log(job)
+    if snapshot is None and job.read_version is not None:
+        snapshot = log.snapshot(job.read_version)
     adds = [add for result in results for add in result.adds]
     metrics = _metrics(job, results)
-    done = _commit(log, job, adds, metrics)
-    others = job.speculative or any(result.attempt for result in results)
-    if others or done is None or ((adds or job.replacing) and not done.written):
+    done = _commit(log, job, adds, snapshot, metrics)
+    if job.speculative or any(result.attempt for result in results):
         sweep(job.plan.job, log)
-    version = done.version if done else log.snapshot().version
-    logger.info("%s is at version %d after %s: %s", job.table, version, job.mode, metrics)
-    return version
+    after = done.snapshot if done else log.snapshot()
+    logger.info("%s is at version %d after %s: %s", job.table, after.version, job.mode, metrics)
+    return after
+
+
+def write_and_commit(
+    job: WriteJob, batches: Iterable[pa.RecordBatch], *, log: TransactionLog, snapshot: Snapshot | None
+) -> Snapshot:
+    """The whole job in this process, with one task; a failure leaves no files."""
+    if job.already_committed and snapshot is not None:
+        return snapshot
+    return commit_job(job, [write_task(job, batches, task=0, store=log.store)], log=log, snapshot=snapshot)
 
 
 def abort_job(job: WriteJob) -> list[str]:
-    """Deletes every file of the job that no version of the table holds; gives their names."""
-    return sweep(job.plan.job, log_of(job))
+    """Deletes every file of the job that no version of the table refers to; gives their names."""
+    return sweep(job.plan.job, open_log(job))
 
 
-def log_of(job: WriteJob) -> TransactionLog:
-    """The log of the table that the job was planned for."""
+def open_log(job: WriteJob) -> TransactionLog:
+    """The log of the table that the job was planned on."""
     return TransactionLog.open(job.table, job.plan.config).of_table(job.table_id)
 
 
-def sweep(job: str, log: TransactionLog) -> list[str]:
-    """Deletes every file whose name carries the id of a job and that no version of the table holds; gives their names."""
-    kept = _committed(log)
-    made = (entry.key for entry in files_of_table(log.store) if is_split_of_job(entry.key, job))
-    left = [key for key in made if key not in kept]
-    log.store.delete(left)
-    return left
+def refuse_existing(table: str) -> TableExistsError:
+    return TableExistsError(
+        f"there is a table at {table} already; append to it, overwrite it, or choose another path", table=table
+    )
 
 
-def _current(log: TransactionLog) -> Snapshot | None:
+def _commit(
+    log: TransactionLog, job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]
+) -> Committed | None:
+    """The commit; None where another writer created the table and the mode is `ignore`."""
     try:
-        return log.snapshot()
-    except TableNotFoundError:
-        return None
-
-
-def _described(snapshot: Snapshot | None, schema: pa.Schema, config: Config, properties: Mapping[str, str]) -> Metadata:
-    """What the table is after the write."""
-    layout = None if config.write.partition_by is None else Layout.parse(config.write.partition_by)
-    if snapshot is None:
-        return new_metadata(
-            schema, layout=layout or Layout(), fields=config.write.typemap, properties=properties, created_time=now()
-        )
-    metadata = snapshot.metadata
-    if layout is not None:
-        _refuse_other_layout(layout.bind(metadata.arrow_schema()), metadata.layouts[metadata.current_spec_id])
-    if config.write.merge_schema:
-        return with_columns_of(metadata, schema, config.write.typemap)
-    return metadata
-
-
-def _refuse_other_layout(asked: Layout, own: Layout) -> None:
-    if asked != own:
-        raise LayoutError(
-            f"the table is partitioned by {str(own) or 'nothing'}, and the write asks for {str(asked) or 'nothing'}; "
-            "leave partitionBy out to use the table's, or change the layout of the table first",
-            field=str(asked),
-        )
-
-
-def _refuse_unknown_columns(columns: Iterable[str], schema: pa.Schema) -> None:
-    known = {name.lower() for name in schema.names}
-    for column in columns:
-        if column.lower() not in known:
-            raise SchemaError(
-                f"clusterBy names a column {column!r} that is not there; {what_there_is(column, schema.names)}",
-                column=column,
-            )
-
-
-def _commit(log: TransactionLog, job: WriteJob, adds: list[Add], metrics: Mapping[str, int]) -> Committed | None:
-    """The commit; None where another writer created the table, which this one then leaves alone."""
-    snapshot = None if job.read_version is None else log.snapshot(job.read_version)
-    transaction = _transaction(job, adds, snapshot, metrics)
+        transaction = _transaction(log, job, adds, snapshot, metrics)
+    except BaseException:
+        discard(log, adds)
+        raise
     try:
-        return log.commit(transaction, replan=lambda winner: _joined(job, adds, winner, metrics))
+        return commit_or_discard(log, transaction, replan=lambda winner: _joined(log, job, adds, winner, metrics))
     except ConflictError as error:
         if job.mode is Mode.IGNORE:
             return None
         if job.mode is Mode.ERROR:
-            raise _exists(job.table) from error
+            raise refuse_existing(job.table) from error
         raise
 
 
-def _transaction(job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]) -> Transaction:
-    going = Outgoing()
-    if job.replacing is not None and not job.done:
-        log = log_of(job)
-        going = job.replacing.outgoing(log, snapshot, job.plan, adds)
+def _transaction(
+    log: TransactionLog, job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]
+) -> Transaction:
+    removed = RemovedSplits()
+    if job.overwrite is not None and not job.already_committed:
+        removed = job.overwrite.removed_splits(log, snapshot, job.plan, adds)
     return Transaction(
-        operation=job.replacing.operation if job.replacing else job.mode.operation,
+        operation=job.overwrite.operation if job.overwrite else job.mode.operation,
         snapshot=snapshot,
-        adds=[*adds, *going.copies],
-        removes=going.removes,
-        rewritten=going.rewritten,
-        reads=going.reads,
-        replaced=going.replaced,
+        adds=[*adds, *removed.copies],
+        removes=removed.removes,
+        rewritten=removed.rewritten,
+        reads=removed.reads,
+        replaced=removed.replaced,
         protocol=PROTOCOL if snapshot is None else None,
-        metadata=job.metadata,
-        txn=progress(job.plan.config),
-        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout), **going.parameters},
-        metrics={**metrics, **going.metrics},
+        metadata=job.plan.metadata if job.changes_metadata else None,
+        txn=txn_of(job.plan.config),
+        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout), **removed.parameters},
+        metrics={**metrics, **removed.metrics},
         txn_id=job.plan.job,
     )
 
 
-def _joined(job: WriteJob, adds: list[Add], winner: Snapshot, metrics: Mapping[str, int]) -> Transaction:
+def _joined(
+    log: TransactionLog, job: WriteJob, adds: list[Add], winner: Snapshot, metrics: Mapping[str, int]
+) -> Transaction:
     """The append to a table that another writer created in the meantime, if its rows belong there as they are."""
     theirs = plan_write(winner.metadata, job.plan.config)
-    different = _difference(job.plan, theirs)
-    if different:
+    difference = _difference(job.plan, theirs)
+    if difference:
         raise ConflictError(
-            f"{job.table} was created by another writer in the meantime, with {different}; read the table and retry",
+            f"{job.table} was created by another writer in the meantime, with {difference}; read the table and retry",
             table=job.table,
             version=winner.version,
             operation=Operation.CREATE,
-            reason=different,
+            reason=difference,
             paths=(),
         )
     moved = [msgspec.structs.replace(add, spec_id=theirs.spec_id, doc_mapping_id=theirs.doc_mapping_id) for add in adds]
-    return _transaction(replace(job, metadata=None), moved, winner, metrics)
+    return _transaction(log, replace(job, changes_metadata=False), moved, winner, metrics)
 
 
 def _difference(mine: WritePlan, theirs: WritePlan) -> str | None:
@@ -287,34 +223,14 @@ def _difference(mine: WritePlan, theirs: WritePlan) -> str | None:
     return "other types of fields in the index" if mine.rules != theirs.rules else None
 
 
-def _committed(log: TransactionLog) -> set[str]:
-    """Every path that is in the table, or was and may still be needed by older versions."""
-    snapshot = _current(log)
-    if snapshot is None:
-        return set()
-    return {*snapshot.splits["path"].to_pylist(), *snapshot.tombstones["path"].to_pylist()}
-
-
 def _metrics(job: WriteJob, results: Sequence[TaskResult]) -> dict[str, int]:
     adds = [add for result in results for add in result.adds]
     return {
         **job.metrics,
-        **figures(adds),
-        "numPartitions": len({partition for add in adds for partition in _partitions(add)}),
+        **split_metrics(adds),
+        "numPartitions": partition_count(adds),
         "numTasks": len(results),
         "numEmptyTasks": sum(not result.adds for result in results),
         "taskTimeMs": sum(result.milliseconds for result in results),
         "writeTimeMs": now() - job.started,
     }
-
-
-def _partitions(add: Add) -> list[tuple[str | None, ...]]:
-    """The partitions that a split holds, as far as it lists them."""
-    common, shared = tuple(add.partition_values.values()), add.logical_partitions
-    return [common] if shared is None else [(*common, *values) for values in shared.tuples]
-
-
-def _exists(table: str) -> TableExistsError:
-    return TableExistsError(
-        f"there is a table at {table} already; append to it, overwrite it, or choose another path", table=table
-    )

@@ -34,7 +34,7 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
     try:
         with _scratch(plan) as scratch:
             for contents in _contents(plan, batches, scratch):
-                name = split_name(plan.table, task=task, job=plan.job)
+                name = split_name(plan.table_id, task=task, job=plan.job)
                 keys.append(f"{contents.directory}/{name}" if contents.directory else name)
                 facts = _built(plan, contents, scratch / name)
                 store.put_file(keys[-1], scratch / name)

@@ -30,8 +30,8 @@ def task_count(rows: int, *, target: int) -> int:
     return max(1, -(-rows // target))
 
 
-def roomy(target: int) -> int:
-    """Where a task closes a split after its rows were arranged: rows spread evenly are not spread equally."""
+def target_with_slack(target: int) -> int:
+    """The rows of a full split after a repartition: rows that are spread by a hash are spread evenly only on average."""
     return target + target // 10
 
 
@@ -42,7 +42,7 @@ def suits(rows: Sequence[int], *, target: int) -> bool:
     (True, False, False)
     """
     filled = [count for count in rows if count]
-    return len(filled) <= task_count(sum(filled), target=target) and max(filled, default=0) <= roomy(target)
+    return len(filled) <= task_count(sum(filled), target=target) and max(filled, default=0) <= target_with_slack(target)
 
 
 def place(counts: Sequence[int], *, target: int, others: int = 0, at_once: int = 1) -> Placement:

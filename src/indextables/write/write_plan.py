@@ -17,24 +17,43 @@ from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.write.coalescing import coalescing_for, columns_shared_in
 from indextables.write.conform import widened
+from indextables.write.task_placement import target_with_slack
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
     """All that a task needs to turn rows into splits; it travels to executors.
 
-    `table` is the table's id. `coalescing` is None where every partition has splits of its own.
+    `metadata` describes the table as it is after the write, `spec_id` is the layout of the new splits, and `job` is the id
+    that is part of their names. `coalescing` is None where every partition has splits of its own.
     """
 
-    table: str
-    schema: pa.Schema
-    layout: Layout
+    metadata: Metadata
     spec_id: int
-    rules: Mapping[str, FieldRule]
-    doc_mapping_id: int
     config: Config
     job: str
     coalescing: Coalescing | None = None
+
+    @property
+    def table_id(self) -> str:
+        return self.metadata.id
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.metadata.arrow_schema()
+
+    @property
+    def layout(self) -> Layout:
+        return self.metadata.layouts[self.spec_id]
+
+    @property
+    def rules(self) -> dict[str, FieldRule]:
+        """How each column is indexed."""
+        return current_rules(self.metadata)
+
+    @property
+    def doc_mapping_id(self) -> int:
+        return self.metadata.current_doc_mapping_id or 0
 
 
 def new_metadata(
@@ -104,27 +123,23 @@ def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[st
     )
 
 
-def plan_write(metadata: Metadata, config: Config, *, beside: Snapshot | None = None) -> WritePlan:
-    """How rows are written to a table with this description, `beside` the rows that it has and keeps."""
+def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:
+    """How rows are written to a table with this metadata; `existing` rows that stay decide which partitions are large."""
     _refuse_other_field_types(metadata, config.write.typemap)
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
-        table=metadata.id,
-        schema=metadata.arrow_schema(),
-        layout=layout,
+        metadata=metadata,
         spec_id=metadata.current_spec_id,
-        rules=current_rules(metadata),
-        doc_mapping_id=metadata.current_doc_mapping_id or 0,
         config=config,
         job=uuid4().hex[:12],
-        coalescing=coalescing_for(layout, config, beside=beside),
+        coalescing=coalescing_for(layout, config, existing=existing),
     )
 
 
-def sharing_as(splits: pa.Table, plan: WritePlan, *, beside: Snapshot | None = None) -> WritePlan:
-    """The plan for rows of these splits: partitions that shared a split do so again, whatever the settings of the moment.
+def coalesced_like(splits: pa.Table, plan: WritePlan, *, existing: Snapshot | None = None) -> WritePlan:
+    """The plan for rows of these splits: partitions that shared a split share one again, whatever the settings are now.
 
-    Those that the table `beside` knows to be large have grown, and get splits of their own.
+    Those that are large in the `existing` table get splits of their own.
     """
     columns = columns_shared_in(splits, plan.layout)
     if plan.coalescing is not None or not columns:
@@ -132,7 +147,23 @@ def sharing_as(splits: pa.Table, plan: WritePlan, *, beside: Snapshot | None = N
     from_first = plan.layout.names[plan.layout.names.index(columns[0]) :]
     write = replace(plan.config.write, coalesce=True, coalesce_columns=from_first)
     config = replace(plan.config, write=write)
-    return replace(plan, coalescing=coalescing_for(plan.layout, config, beside=beside))
+    return replace(plan, coalescing=coalescing_for(plan.layout, config, existing=existing))
+
+
+def after_repartition(plan: WritePlan) -> WritePlan:
+    """The plan of tasks among which the rows were repartitioned, where the settings ask for that.
+
+    A task gets its share of a split only approximately, so it may fill a split beyond the target. Its share of a large
+    partition is at least half a split, so less than that is small.
+    """
+    write = plan.config.write
+    if not write.optimize_write:
+        return plan
+    config = replace(plan.config, write=replace(write, target_records=target_with_slack(write.target_records)))
+    if plan.coalescing is None:
+        return replace(plan, config=config)
+    small_below = max(1, min(plan.coalescing.small_below, write.target_records // 2))
+    return replace(plan, config=config, coalescing=replace(plan.coalescing, small_below=small_below))
 
 
 def partition_spec(layout: Layout, spec_id: int) -> PartitionSpec:

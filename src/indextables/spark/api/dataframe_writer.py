@@ -8,15 +8,18 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
-from indextables.config import PREFIX, Config, canonical
+from indextables.config import PREFIX, Config, canonical, is_secret
 from indextables.errors import ConfigError, TableExistsError
 from indextables.layout import Layout, PartitionField
 from indextables.log import TransactionLog
+from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import (
     CatalogTable,
@@ -29,35 +32,29 @@ from indextables.spark.catalog import (
     table_exists,
 )
 from indextables.spark.catalyst.session_state import parse_name
+from indextables.spark.source.job_option import encode_job
 from indextables.spark.source.options import (
-    ARRANGED,
-    CASE_SENSITIVE,
-    COPIES,
     FORMAT,
-    MODE,
-    PROPERTIES,
-    SPECULATION,
-    TIME_ZONE,
+    JOB,
     is_default,
     is_our_format,
     path_in,
-    scope_in,
     settings_in,
     settings_of,
 )
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.statements.insert import insert_by_position
-from indextables.spark.write.repartition import arranged
+from indextables.spark.write.repartition import repartition
 from indextables.spark.write.replace_where_copies import copied_by_executors
 from indextables.storage.location import Location
-from indextables.write.job import Mode, WriteJob, plan_job
-from indextables.write.replaced_rows import refuse_contradictions
-from indextables.write.task_placement import roomy
+from indextables.write.job import Mode
+from indextables.write.job_planning import plan_job
+from indextables.write.overwrite import OverwriteResolver, refuse_contradictory_options
+from indextables.write.write_plan import after_repartition
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE, "error": Mode.ERROR, "errorifexists": Mode.ERROR}
 _MODES |= {"default": Mode.ERROR, "ignore": Mode.IGNORE, "replacewhere": Mode.OVERWRITE}
 _UNITS = re.compile(r"(year|month|day|hour)s(?=\()")
-_TARGET = f"{PREFIX}optimizeWrite.targetRecordsPerSplit"
 _WHERE, _DYNAMIC = f"{PREFIX}replaceWhere", f"{PREFIX}partitionOverwriteMode"
 
 
@@ -238,26 +235,25 @@ class TableWriter(DataFrameWriter):
         settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
             return
-        internal = {MODE: mode.value, PROPERTIES: json.dumps(dict(self._properties)), **_session_reads(self._spark)}
         job = plan_job(
             path,
             arrow_schema(self._df.schema),
             mode=mode,
             sources=[settings],
-            scope=scope_in(internal),
+            overwrite=_overwrite_resolver(self._spark),
             properties=self._properties,
         )
-        if job.done:
+        if job.already_committed:
             return
         started = time.monotonic_ns()
-        frame = arranged(self._df, job.plan)
-        spent = (time.monotonic_ns() - started) // 1_000_000
+        frame = repartition(self._df, job.plan)
+        metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
+        speculative = (self._spark.conf.get("spark.speculation", "false") or "").lower() == "true"
+        job = replace(job, plan=after_repartition(job.plan), metrics=metrics, speculative=speculative)
         writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-        internal |= {ARRANGED: str(spent), SPECULATION: self._spark.conf.get("spark.speculation", "false") or ""}
-        with copied_by_executors(self._spark, job) as copies:
-            if copies is not None:
-                internal[COPIES] = copies.encode()
-            writer.options(**{**settings, **_decided(job), **internal}).save(job.table)
+        secrets = {key: value for key, value in settings.items() if is_secret(key)}
+        with copied_by_executors(self._spark, job) as planned:
+            writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
 
     def _settings(self, mode: Mode) -> dict[str, str]:
         """What options and session say, under full keys; the options first."""
@@ -270,7 +266,7 @@ class TableWriter(DataFrameWriter):
             given[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._clustered)
         if self._columns:
             given[f"{PREFIX}partitionBy"] = str(self._layout())
-        refuse_contradictions(given, overwrites=mode is Mode.OVERWRITE)
+        refuse_contradictory_options(given, overwrites=mode is Mode.OVERWRITE)
         session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark, given))}
         if mode is not Mode.OVERWRITE:
             session.pop(_WHERE, None)
@@ -322,10 +318,10 @@ def _sparks_overwrite_mode(spark: SparkSession) -> dict[str, str]:
     return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
 
 
-def _session_reads(spark: SparkSession) -> dict[str, str]:
-    """How the session reads times without a zone, and names."""
+def _overwrite_resolver(spark: SparkSession) -> OverwriteResolver:
+    """Conditions are read with the time zone and the case sensitivity of the session."""
     zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
-    return {TIME_ZONE: zone or "UTC", CASE_SENSITIVE: case or "false"}
+    return partial(resolve_overwrite, time_zone=zone or "UTC", case_sensitive=(case or "").lower() == "true")
 
 
 def _refuse_other_format(parts: Sequence[str]) -> None:
@@ -342,13 +338,3 @@ def _mode_named(name: str) -> Mode:
         return _MODES[name.lower()]
     except KeyError:
         raise ConfigError(f"there is no mode {name!r}; use {', '.join(_MODES)}", key="mode", value=name) from None
-
-
-def _decided(job: WriteJob) -> dict[str, str]:
-    """What the tasks need not decide again."""
-    config = job.plan.config.write
-    rows = roomy(config.target_records) if config.optimize_write else config.target_records
-    decided = {_TARGET: str(rows), f"{PREFIX}autoSize.enabled": "false"}
-    if config.coalesce and config.optimize_write:  # a part of a large partition must not be taken for a small one
-        decided[f"{PREFIX}coalesce.minRows"] = str(max(1, min(config.coalesce_min_rows, config.target_records // 2)))
-    return decided

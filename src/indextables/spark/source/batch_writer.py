@@ -8,9 +8,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from indextables.log import TransactionLog
 from indextables.maintain.compact_on_write import merge_after_write
-from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, write_task
+from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
 _LAST_BREATH = (
     3.0  # seconds; Spark kills the Python worker of a cancelled task after two (spark.python.task.killTimeout)
@@ -37,11 +36,9 @@ class SplitSink(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         done = [message.content for message in messages if isinstance(message, TaskDone)]
-        version = commit_job(self._job, [TaskResult.decode(content) for content in done])
-        config = self._job.plan.config
-        if config.maintenance.merge_on_write:
-            log = TransactionLog.open(self._job.table, config)
-            merge_after_write(log, log.snapshot(version), config)
+        log = open_log(self._job)
+        after = commit_job(self._job, [TaskResult.decode(content) for content in done], log=log)
+        merge_after_write(log, after, self._job.plan.config)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Sweeps the files of the job. Tasks that Spark has given up write on until it kills them: they are swept too."""

@@ -1,31 +1,23 @@
 """The data source `indextables`: what Spark calls when a frame is read or written with this format."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from indextables.config import PREFIX, canonical
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, SchemaError
+from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.source.batch_reader import TableReader
 from indextables.spark.source.batch_writer import SplitSink
-from indextables.spark.source.options import (
-    ARRANGED,
-    FORMAT,
-    MODE,
-    PROPERTIES,
-    PROVIDER,
-    SPECULATION,
-    path_in,
-    scope_in,
-    settings_in,
-)
+from indextables.spark.source.job_option import decode_job
+from indextables.spark.source.options import FORMAT, JOB, PROVIDER, path_in, settings_in
 from indextables.spark.source.read_options import Asked
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
-from indextables.write.job import Mode, WriteJob, plan_job
-from indextables.write.replaced_rows import Everything
+from indextables.write.job import Mode, WriteJob
+from indextables.write.job_planning import plan_job
+from indextables.write.overwrite import FullOverwrite
 
 
 class IndexTablesDataSource(DataSource):
@@ -49,25 +41,46 @@ class IndexTablesDataSource(DataSource):
         return TableReader(Asked.of(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> SplitSink:  # noqa: FBT001 - Spark's signature
-        mode = Mode.OVERWRITE if overwrite else Mode(self.options.get(MODE, Mode.APPEND))
-        job = plan_job(
-            path_in(self.options),
-            arrow_schema(schema),
-            mode=mode,
-            sources=[settings_in(self.options)],
-            scope=scope_in(self.options),
-            properties=json.loads(self.options.get(PROPERTIES, "{}")),
+        """The write as `df.write` has planned it; without `enable()`, it is planned here, from the options."""
+        job = decode_job(self.options)
+        if job is None:
+            job = _planned(self.options, schema, Mode.OVERWRITE if overwrite else Mode.APPEND)
+        _refuse_other_write(job, path_in(self.options), arrow_schema(schema), overwrites=overwrite)
+        return SplitSink(job)
+
+
+def _planned(options: Mapping[str, str], schema: StructType, mode: Mode) -> WriteJob:
+    settings = settings_in(options)
+    rows = arrow_schema(schema)
+    job = plan_job(path_in(options), rows, mode=mode, sources=[settings], overwrite=resolve_overwrite)
+    _refuse_unclear_overwrite(job, canonical(settings))
+    return job
+
+
+def _refuse_other_write(job: WriteJob, table: str, rows: pa.Schema, *, overwrites: bool) -> None:
+    """A job is for one table and for rows of one schema: those that Spark is about to write."""
+    if (job.table, job.mode is Mode.OVERWRITE) != (table, overwrites):
+        raise ConfigError(
+            f"the option {JOB} has a write to {job.table} ({job.mode}), and Spark writes to {table}; leave it out",
+            key=JOB,
+            value=None,
         )
-        if MODE not in self.options:
-            _refuse_unclear_overwrite(job, canonical(settings_in(self.options)))
-        metrics = {"arrangeTimeMs": int(self.options.get(ARRANGED, 0))}
-        return SplitSink(replace(job, metrics=metrics, speculative=self.options.get(SPECULATION) == "true"))
+    if job.input_schema is None or _columns(job.input_schema) != _columns(rows):
+        raise SchemaError(
+            f"Spark is about to write columns that the write was not planned for: {rows.names}; "
+            f"it was planned for {job.input_schema and job.input_schema.names}",
+            column=None,
+        )
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in schema]
 
 
 def _refuse_unclear_overwrite(job: WriteJob, settings: Mapping[str, str]) -> None:
     """Without `enable()`, nobody has looked at what the session says of overwrites: it may mean some partitions only."""
     key = f"{PREFIX}partitionOverwriteMode"
-    if job.read_version is None or not job.plan.layout.fields or key in settings or job.replacing != Everything():
+    if job.read_version is None or not job.plan.layout.fields or key in settings or job.overwrite != FullOverwrite():
         return
     raise ConfigError(
         f"an overwrite would replace all of {job.table}, and without indextables.enable(spark) the session's "

@@ -1,38 +1,22 @@
 """Settings as Spark has them: options with keys in lower case, some of them Spark's own, and a session."""
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 
 from pyspark.sql import SparkSession
 
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
-from indextables.maintain.replace_where import Copies, scope_of
 from indextables.spark.catalyst.session_state import session_settings
 from indextables.spark.source.hadoop import CREDENTIALS, from_hadoop
 from indextables.storage import Location
-from indextables.write.replaced_rows import Scope
 
 FORMAT = "indextables"
 PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the same format, as code for the JVM names it
 VIEW = "_indextables_"  # begins the name of a view that stands for a path in a statement
 _QUIET = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-MODE, ARRANGED, SPECULATION, PROPERTIES, COPIES, TIME_ZONE, CASE_SENSITIVE, TABLE, SEARCHES, SITE, ABSORBED = (
-    f"{_INTERNAL}{name}"
-    for name in (
-        "mode",
-        "arranged",
-        "speculation",
-        "properties",
-        "copies",
-        "timezone",
-        "casesensitive",
-        "table",
-        "searches",
-        "site",
-        "absorbed",
-    )
+JOB, TABLE, SEARCHES, SITE, ABSORBED = (
+    f"{_INTERNAL}{name}" for name in ("job", "table", "searches", "site", "absorbed")
 )
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
@@ -75,16 +59,6 @@ def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, s
     found = {**from_hadoop(everything, ours), **ours}
     full = {PREFIX + key.strip().lower().removeprefix(PREFIX) for key in given}
     return {key: value for key, value in found.items() if key.lower() not in CREDENTIALS or not full & CREDENTIALS}
-
-
-def scope_in(options: Mapping[str, str]) -> Scope:
-    """What an overwrite replaces: conditions are read as the session that wrote them reads its own."""
-    return partial(
-        scope_of,
-        time_zone=options.get(TIME_ZONE, "UTC"),
-        case_sensitive=options.get(CASE_SENSITIVE, "false").lower() == "true",
-        copies=Copies.decode(options[COPIES]) if COPIES in options else None,
-    )
 
 
 def path_in(options: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ _BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is 
 _MOST_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
 
 
-def arranged(frame: DataFrame, plan: WritePlan) -> DataFrame:
+def repartition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     """The same rows, in as many tasks as there are full splits, those of a partition together and in order."""
     if not plan.config.write.optimize_write:
         return frame

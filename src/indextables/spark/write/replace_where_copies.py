@@ -1,25 +1,26 @@
-"""Rows that stay when others of their splits are replaced, copied by executors before the write.
+"""Rows that a replaceWhere keeps, in splits that it rewrites, copied by executors before the write.
 
-Spark commits a write in a process without a session, which could copy them only by itself. So they are copied by a job of
-their own, and the commit uses the copies if the table is still as it was. Otherwise it makes others.
+Spark commits a write in a process without a session, which could only copy them by itself. So a Spark job copies them
+first, and the commit uses the copies if the table has not changed since. Otherwise it makes others.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import msgspec
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.maintain.copy_rows import refs_to, rows_of
-from indextables.maintain.replace_where import Copies, ReplacingWhere, take_out_where
+from indextables.maintain.replace_where import Copies, ReplaceWhereOverwrite, plan_rewrite_where
 from indextables.maintain.row_selection import Satisfying, Selection
-from indextables.maintain.split_rewrite import TakeOut
+from indextables.maintain.split_rewrite import SplitRewrite
 from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
-from indextables.write.job import WriteJob, abort_job, log_of
+from indextables.write.job import WriteJob, abort_job, open_log
 from indextables.write.pipeline import write_rows
 from indextables.write.write_plan import WritePlan
 
@@ -42,36 +43,37 @@ class _CopyTask:
 
 
 @contextmanager
-def copied_by_executors(spark: SparkSession, job: WriteJob) -> Iterator[Copies | None]:
-    """The copies of a job's replaceWhere, if there are many rows to copy. Those that are not committed are deleted."""
-    taken = _many_rows_to_copy(job)
-    if taken is None:
-        yield None
+def copied_by_executors(spark: SparkSession, job: WriteJob) -> Iterator[WriteJob]:
+    """The job, with the copies of its replaceWhere if there are many rows to copy. Copies not committed are deleted."""
+    rewrite, overwrite = _large_rewrite(job), job.overwrite
+    if rewrite is None or not isinstance(overwrite, ReplaceWhereOverwrite):
+        yield job
         return
     try:
-        yield _copies(spark, job, taken)
+        copies = _copies(spark, job, rewrite)
+        yield replace(job, overwrite=msgspec.structs.replace(overwrite, copies=copies))
     finally:
         abort_job(job)
 
 
-def _many_rows_to_copy(job: WriteJob) -> TakeOut | None:
-    """What a replaceWhere takes out of splits of which many rows stay; the log alone tells if there may be as many."""
-    replacing = job.replacing
-    if job.read_version is None or job.metadata is not None or not isinstance(replacing, ReplacingWhere):
+def _large_rewrite(job: WriteJob) -> SplitRewrite | None:
+    """The rewrite of a replaceWhere that keeps many rows; the log alone decides whether there can be as many."""
+    overwrite = job.overwrite
+    if job.read_version is None or job.changes_metadata or not isinstance(overwrite, ReplaceWhereOverwrite):
         return None
-    log = log_of(job)
+    log = open_log(job)
     snapshot = log.snapshot(job.read_version)
-    verdicts = Satisfying(replacing.predicate).verdicts(snapshot.splits, snapshot.metadata)
+    verdicts = Satisfying(overwrite.predicate).verdicts(snapshot.splits, snapshot.metadata)
     unsure = snapshot.splits.filter(pc.equal(verdicts, int(Verdict.SOMETIMES)))
     if (pc.sum(unsure["num_records"]).as_py() or 0) <= job.plan.config.write.driver_copy_rows:
         return None
-    taken = take_out_where(log, snapshot, replacing.predicate, job.plan.config)
-    return taken if len(taken.shared) else None
+    rewrite = plan_rewrite_where(log, snapshot, overwrite.predicate, job.plan.config)
+    return rewrite if len(rewrite.rewritten) else None
 
 
-def _copies(spark: SparkSession, job: WriteJob, taken: TakeOut) -> Copies:
-    splits, context = refs_to(taken.shared), spark.sparkContext
-    work = _CopyTask(job.table, taken.copying(job.plan), taken.selection)
+def _copies(spark: SparkSession, job: WriteJob, rewrite: SplitRewrite) -> Copies:
+    splits, context = refs_to(rewrite.rewritten), spark.sparkContext
+    work = _CopyTask(job.table, rewrite.copy_plan(job.plan), rewrite.selection)
     tasks = min(len(splits), _TASKS_PER_CORE * context.defaultParallelism)
     adds = context.parallelize(splits, tasks).mapPartitionsWithIndex(work).collect()
-    return Copies(version=taken.snapshot.version, sources=[split.path for split in splits], adds=adds)
+    return Copies(version=rewrite.snapshot.version, sources=[split.path for split in splits], adds=adds)

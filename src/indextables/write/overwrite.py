@@ -1,13 +1,14 @@
-"""What a write takes out of the table beside what it adds: the one thing in which the ways to write differ.
+"""What an overwrite replaces: the whole table, or a part of it.
 
-An overwrite takes out everything. What takes out some rows has to copy the others of the same splits, and so lives above
-this layer (`indextables.maintain`): it is anything that is `Replacing`.
+An overwrite of a part has to copy the other rows of the splits that it rewrites, and so its kinds live above this layer
+(`indextables.maintain.replace_where`): a kind is anything that is an `Overwrite`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import pyarrow as pa
 
 from indextables.config import PREFIX, Config, canonical
@@ -21,8 +22,11 @@ from indextables.write.write_plan import WritePlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
-    """The splits that go, and `copies` of their rows that stay; see `Transaction` for `rewritten` and `reads`."""
+class RemovedSplits:
+    """The splits that an overwrite removes, and `copies` of those of their rows that are kept.
+
+    See `Transaction` for `rewritten` and `reads`.
+    """
 
     removes: Sequence[Remove] = ()
     copies: Sequence[Add] = ()
@@ -33,56 +37,58 @@ class Outgoing:
     metrics: Mapping[str, int] = field(default_factory=dict)
 
 
-class Replacing(Protocol):
+@runtime_checkable
+class Overwrite(Protocol):
     """Which rows of the table a write replaces; it travels to executors."""
 
     @property
     def operation(self) -> Operation: ...
 
-    def admitted(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterable[pa.RecordBatch]:
-        """The rows to be written; an error where there is one that does not belong to what is replaced."""
+    def checked(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterable[pa.RecordBatch]:
+        """The rows to be written; an error where one of them is outside what is replaced."""
 
-    def outgoing(
+    def removed_splits(
         self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
-    ) -> Outgoing:
-        """What leaves the table, now that the splits of `adds` are written; copies are written here."""
+    ) -> RemovedSplits:
+        """What is removed from the table, given the new splits (`adds`); copies of rows that are kept are written here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Everything:
+class FullOverwrite(msgspec.Struct, frozen=True, tag=True):
     """An overwrite of the whole table."""
 
     @property
     def operation(self) -> Operation:
         return Operation.OVERWRITE
 
-    def admitted(self, batches: Iterable[pa.RecordBatch], _: pa.Schema) -> Iterable[pa.RecordBatch]:
+    def checked(self, batches: Iterable[pa.RecordBatch], _: pa.Schema) -> Iterable[pa.RecordBatch]:
         return batches
 
-    def outgoing(self, _: TransactionLog, snapshot: Snapshot | None, __: WritePlan, ___: Sequence[Add]) -> Outgoing:
+    def removed_splits(
+        self, _: TransactionLog, snapshot: Snapshot | None, __: WritePlan, ___: Sequence[Add]
+    ) -> RemovedSplits:
         removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now()) if snapshot else []
-        return Outgoing(removes=removes, reads=everything, metrics={"numRemovedSplits": len(removes)})
+        return RemovedSplits(removes=removes, reads=everything, metrics={"numRemovedSplits": len(removes)})
 
 
-class Scope(Protocol):
-    """From settings and the description of a table to what an overwrite of it replaces."""
+class OverwriteResolver(Protocol):
+    """From the settings and the metadata of a table to what an overwrite of it replaces."""
 
-    def __call__(self, config: Config, metadata: Metadata, *, table: str) -> Replacing: ...
+    def __call__(self, config: Config, metadata: Metadata, *, table: str) -> Overwrite: ...
 
 
-def whole_table(config: Config, metadata: Metadata, *, table: str) -> Replacing:  # noqa: ARG001 - a Scope
-    """Everything; settings that ask for less are refused, because an overwrite must never replace more than it was told."""
+def full_overwrite_only(config: Config, metadata: Metadata, *, table: str) -> Overwrite:  # noqa: ARG001 - a resolver
+    """The whole table; settings that ask for less are refused: an overwrite must never replace more than was asked for."""
     if config.write.replace_where is not None or config.write.partition_overwrite_mode == "dynamic":
         raise ConfigError(
-            "this way of writing replaces whole tables only; leave replaceWhere and partitionOverwriteMode out",
+            "this write can only replace the whole table; leave replaceWhere and partitionOverwriteMode out",
             key="replaceWhere" if config.write.replace_where is not None else "partitionOverwriteMode",
             value=config.write.replace_where or "dynamic",
         )
-    return Everything()
+    return FullOverwrite()
 
 
-def refuse_contradictions(options: Mapping[str, str], *, overwrites: bool) -> None:
-    """Options of one call that say two things: a part of the table to an append, or two parts to an overwrite."""
+def refuse_contradictory_options(options: Mapping[str, str], *, overwrites: bool) -> None:
+    """Refuses options of one call that contradict each other: replaceWhere with an append, or with dynamic overwrite."""
     given = canonical(options)
     where, mode = given.get(f"{PREFIX}replaceWhere"), given.get(f"{PREFIX}partitionOverwriteMode", "")
     if where is not None and not overwrites:

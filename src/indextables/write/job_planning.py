@@ -1,0 +1,137 @@
+"""Planning a write: the table as it is, the table after the write, and everything that can be refused before any file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from indextables.config import Config
+from indextables.errors import TableNotFoundError
+from indextables.layout import Layout
+from indextables.log import Operation, Snapshot, TransactionLog
+from indextables.log.actions import Metadata
+from indextables.log.clock import now
+from indextables.log.nesting import refuse_nested
+from indextables.search import FieldRule
+from indextables.write.conform import conformer
+from indextables.write.idempotent_writes import is_committed
+from indextables.write.job import Mode, WriteJob, commit_job, refuse_existing
+from indextables.write.overwrite import OverwriteResolver, full_overwrite_only, refuse_contradictory_options
+from indextables.write.sizing import sized
+from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
+from indextables.write.write_plan import new_metadata, plan_write, with_columns_of
+
+
+def plan_job(
+    table: str | Path,
+    schema: pa.Schema,
+    *,
+    mode: Mode,
+    sources: Sequence[Mapping[str, str]] = (),
+    overwrite: OverwriteResolver = full_overwrite_only,
+    properties: Mapping[str, str] | None = None,
+) -> WriteJob:
+    """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
+
+    `overwrite` tells what an overwrite replaces. A new table gets the `properties`.
+
+    >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
+    ...                sources=[{"partitionBy": "day"}])
+    >>> job.read_version, str(job.plan.layout)
+    (None, 'day')
+    """
+    refuse_contradictory_options(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
+    log = TransactionLog.open(table, Config.resolve(*sources))
+    snapshot = _current(log)
+    kept = snapshot.metadata.properties if snapshot else dict(properties or {})
+    config = Config.resolve(*sources, properties=kept)
+    if snapshot is None:
+        layout = Layout.parse(config.write.partition_by or "")
+        metadata = _new_table(log, schema, layout=layout, fields=config.write.typemap, properties=kept)
+        return _planned(log, None, schema, metadata, sized(config, None), mode=mode, overwrite=overwrite)
+    return plan_on(log, snapshot, schema, config, mode=mode, overwrite=overwrite)
+
+
+def plan_on(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    schema: pa.Schema | None,
+    config: Config,
+    *,
+    mode: Mode,
+    overwrite: OverwriteResolver = full_overwrite_only,
+) -> WriteJob:
+    """The write to a table as a snapshot shows it; a `schema` that is not known is that of no rows."""
+    if mode.operation is Operation.CREATE:
+        raise refuse_existing(log.table)
+    metadata, layout = snapshot.metadata, config.write.partition_by
+    if layout is not None:
+        refuse_other_layout(Layout.parse(layout), metadata)
+    if config.write.merge_schema and schema is not None:
+        metadata = with_columns_of(metadata, schema, config.write.typemap)
+    return _planned(log, snapshot, schema, metadata, sized(config, snapshot), mode=mode, overwrite=overwrite)
+
+
+def create_table(
+    log: TransactionLog,
+    schema: pa.Schema,
+    *,
+    layout: Layout,
+    fields: Mapping[str, str | FieldRule],
+    properties: Mapping[str, str],
+) -> Snapshot:
+    """Commits an empty table: a job without tasks."""
+    if log.exists():
+        raise refuse_existing(log.table)
+    metadata = _new_table(log, schema, layout=layout, fields=fields, properties=properties)
+    if log.config.write.partition_by is not None:
+        refuse_other_layout(Layout.parse(log.config.write.partition_by), metadata)
+    job = _planned(log, None, schema, metadata, log.config, mode=Mode.ERROR, overwrite=full_overwrite_only)
+    return commit_job(job, [], log=log)
+
+
+def _planned(
+    log: TransactionLog,
+    snapshot: Snapshot | None,
+    schema: pa.Schema | None,
+    metadata: Metadata,
+    config: Config,
+    *,
+    mode: Mode,
+    overwrite: OverwriteResolver,
+) -> WriteJob:
+    plan = plan_write(metadata, config, existing=snapshot if mode is Mode.APPEND else None)
+    if schema is not None:
+        conformer(schema, plan.schema, layout=plan.layout)
+    refuse_unknown_cluster_columns(config.write.cluster_by, plan.schema)
+    return WriteJob(
+        table=log.table,
+        mode=mode,
+        plan=plan,
+        input_schema=schema,
+        overwrite=overwrite(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None,
+        read_version=snapshot.version if snapshot else None,
+        changes_metadata=snapshot is None or metadata is not snapshot.metadata,
+        started=now(),
+        already_committed=snapshot is not None and is_committed(snapshot, config),
+    )
+
+
+def _new_table(
+    log: TransactionLog,
+    schema: pa.Schema,
+    *,
+    layout: Layout,
+    fields: Mapping[str, str | FieldRule],
+    properties: Mapping[str, str],
+) -> Metadata:
+    metadata = new_metadata(schema, layout=layout, fields=fields, properties=properties, created_time=now())
+    refuse_nested(log.store)
+    return metadata
+
+
+def _current(log: TransactionLog) -> Snapshot | None:
+    try:
+        return log.snapshot()
+    except TableNotFoundError:
+        return None

@@ -1,0 +1,37 @@
+"""Settings that must agree with the table: its layout, and the columns that it is clustered by.
+
+A write is refused where they do not, and so is a property that every later write would be refused for.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from indextables.errors import LayoutError, SchemaError
+from indextables.layout import Layout
+from indextables.log.actions import Metadata
+from indextables.schema import what_there_is
+
+
+def refuse_other_layout(wanted: Layout, metadata: Metadata) -> None:
+    """Raises a LayoutError where `partitionBy` is not the layout of the table."""
+    own = metadata.layouts[metadata.current_spec_id]
+    wanted = wanted.bind(metadata.arrow_schema())
+    if wanted != own:
+        raise LayoutError(
+            f"the table is partitioned by {str(own) or 'nothing'}, and partitionBy asks for {str(wanted) or 'nothing'}; "
+            "leave partitionBy out to use the table's layout, or change that with evolve_layout or "
+            "ALTER INDEXTABLE ... PARTITION BY",
+            field=str(wanted),
+        )
+
+
+def refuse_unknown_cluster_columns(columns: Iterable[str], schema: pa.Schema) -> None:
+    """Raises a SchemaError where `clusterBy` names a column that the table does not have."""
+    known = {name.lower() for name in schema.names}
+    for column in columns:
+        if column.lower() not in known:
+            raise SchemaError(
+                f"clusterBy names a column {column!r} that is not there; {what_there_is(column, schema.names)}",
+                column=column,
+            )
