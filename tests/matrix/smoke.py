@@ -170,6 +170,8 @@ def catalog_tables(spark: Any, place: Path) -> None:
         spark.sql("INSERT INTO matrix_t VALUES (20, 'd0', timestamp'2026-01-01', 'late')")
         equal(ids(spark.sql("SELECT * FROM matrix_t WHERE day = 'd0'")), [0, 3, 6, 9, 20])
         equal(spark.table("matrix_t").count(), 13)
+        spark.sql("INSERT INTO matrix_t REPLACE WHERE day = 'd0' VALUES (20, 'd0', timestamp'2026-01-01', 'again')")
+        equal(ids(spark.table("matrix_t")), [1, 2, 4, 5, 7, 8, 10, 11, 20])
         equal(ids(spark.sql("SELECT id FROM matrix_t WHERE id > :least", args={"least": 10})), [11, 20])
     finally:
         spark.sql("DROP TABLE matrix_t")

@@ -14,6 +14,9 @@ from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, pair
 from indextables.spark.catalyst.parsed_statement import InsertInto
 from indextables.spark.catalyst.relation import options_of
 from indextables.spark.catalyst.session_state import parse_plan, session_state
+from indextables.spark.catalyst.versions import CURRENT
+
+_OVERWRITE = "OverwriteByExpression"  # REPLACE WHERE, in versions without `has_insert_criteria`
 
 
 class Replaces(Enum):
@@ -48,7 +51,9 @@ class NotAnAppendError(Exception):
 
 def insert_clauses(insert: InsertInto) -> InsertClauses:
     plan: Java = insert.plan
-    criteria = plan.replaceCriteriaOpt().get() if plan.replaceCriteriaOpt().isDefined() else None
+    if kind(plan) == _OVERWRITE:
+        return InsertClauses(options_of(plan.table()), False, Replaces.WHERE, plan.deleteExpr())
+    criteria = _criteria(plan)
     has_condition = criteria is not None and kind(criteria) == "InsertReplaceWhere"
     if criteria is None:
         replaces = Replaces.ALL if plan.overwrite() else Replaces.NOTHING
@@ -96,7 +101,18 @@ def resolve_condition(frame: DataFrame, condition: Expression) -> Predicate | No
     return None if any(cast.mode is CastMode.LEGACY for cast in casts(predicate)) else predicate
 
 
+def _criteria(plan: Java) -> Java | None:
+    """What an INSERT replaces, where it says so."""
+    found = plan.replaceCriteriaOpt() if CURRENT.has_insert_criteria else None
+    return found.get() if found is not None and found.isDefined() else None
+
+
 def _as_append(spark: Any, plan: Java) -> Java:
+    if kind(plan) == _OVERWRITE:
+        jvm = jvm_of(spark)
+        append = jvm.org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement
+        spec = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
+        return append(plan.table(), spec, seq([], spark), plan.query(), False, False, plan.isByName())
     other = {"replaceCriteriaOpt": jvm_of(spark).scala.Option.empty(), "overwrite": False}
     names = [str(plan.productElementName(i)) for i in range(plan.productArity())]
     return plan.copy(*(other.get(name, plan.productElement(i)) for i, name in enumerate(names)))

@@ -416,5 +416,6 @@ _WRITE_READERS: dict[str, Callable[[SparkSession, Any], WriteStatement]] = {
     "ReplaceTable": _create_table,
     "ReplaceTableAsSelect": _create_table,
     "InsertIntoStatement": _insert_into,
+    "OverwriteByExpression": _insert_into,  # REPLACE WHERE, before Spark 4.2
     "InsertIntoDir": _insert_directory,
 }

@@ -58,7 +58,7 @@ def _relations(plan: Java) -> Iterator[Java]:
     match kind(plan):
         case "UnresolvedRelation" | "RelationTimeTravel":
             yield plan
-        case "InsertIntoStatement":
+        case "InsertIntoStatement" | "OverwriteByExpression":
             others = [plan.table()]
         case "SingleStatement":  # of a script; its children are those of the statement
             return (yield from _relations(plan.parsedPlan()))

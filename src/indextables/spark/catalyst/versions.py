@@ -28,12 +28,13 @@ class Differences:
 
     utc: Mapping[str, Any]  # the argument of `to_arrow_schema` that gives timestamps the zone UTC
     inline_cte_flags: int  # arguments of the constructor of the rule InlineCTE
+    has_insert_criteria: bool  # whether REPLACE WHERE is parsed as an InsertIntoStatement, not an OverwriteByExpression
 
 
 _BY_VERSION = {  # from this version on
-    (4, 1): Differences(utc={"timestamp_utc": True}, inline_cte_flags=2),
-    (4, 2): Differences(utc={"timezone": "UTC"}, inline_cte_flags=2),
-    (4, 3): Differences(utc={"timezone": "UTC"}, inline_cte_flags=3),
+    (4, 1): Differences(utc={"timestamp_utc": True}, inline_cte_flags=2, has_insert_criteria=False),
+    (4, 2): Differences(utc={"timezone": "UTC"}, inline_cte_flags=2, has_insert_criteria=True),
+    (4, 3): Differences(utc={"timezone": "UTC"}, inline_cte_flags=3, has_insert_criteria=True),
 }
 
 
