@@ -7,7 +7,7 @@ from time import perf_counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.predicate import Bounds, ColumnBounds, Verdict, judge, read
+from indextables.predicate import Bounds, ColumnBounds, Verdict, judge, parse_condition
 
 FILES = 1_000_000
 WHERE = "region = 'region-17' AND at >= '2024-04-01' AND at < '2024-04-02' AND id BETWEEN 400000 AND 410000"
@@ -18,7 +18,7 @@ START = 1_704_067_200_000_000  # 2024-01-01T00:00Z
 
 def run(*, files: int = FILES, rounds: int = 5) -> dict[str, float | int]:
     """Milliseconds, the best of several rounds; the region as a partition value, as a dictionary, as min and max."""
-    predicate = read(WHERE, SCHEMA)
+    predicate = parse_condition(WHERE, SCHEMA)
     texts = _regions(files)
     plain = texts.dictionary_decode()
     statistics = pc.binary_join_element_wise(plain, "", "~")

@@ -19,9 +19,9 @@ from indextables.config import Config, MaintenanceConfig
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata, PartitionSpec, Protocol, SpecField
 from indextables.log.snapshot import TOMBSTONES, Rows
-from indextables.log.split_bounds import facts_about
+from indextables.log.split_bounds import bounds_of_splits
 from indextables.log.splits import splits_schema
-from indextables.predicate import Verdict, columns, judge, read
+from indextables.predicate import Verdict, columns, judge, parse_condition
 from indextables.schema import to_json
 
 SIZES = (1_000, 100_000, 1_000_000)
@@ -189,12 +189,12 @@ def _measure_ours(table: Path, size: int) -> dict[str, float]:
 
     def prune(text: str) -> tuple[float, int]:
         start = time.perf_counter()
-        predicate = read(text, schema)
-        verdicts = judge(predicate, facts_about(columns(predicate), snapshot.splits, snapshot.metadata))
+        predicate = parse_condition(text, schema)
+        verdicts = judge(predicate, bounds_of_splits(columns(predicate), snapshot.splits, snapshot.metadata))
         kept = len(snapshot.splits.filter(pc.not_equal(verdicts, Verdict.NEVER)))
         return time.perf_counter() - start, kept
 
-    read("app = 'warm up'", schema)
+    parse_condition("app = 'warm up'", schema)
     by_value, kept = prune("app = 'app-7'")
     assert kept == size // 100
     by_range, kept = prune(f"id >= {1000 * (size // 2)} AND id < {1000 * (size // 2) + 3000}")

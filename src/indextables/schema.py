@@ -94,7 +94,7 @@ def parse_type(text: str) -> pa.DataType:
         raise SchemaError(f"{text!r} is not a type of a column; use one of {known}", column=None) from None
 
 
-def given_schema(given: pa.Schema | Mapping[str, pa.DataType]) -> pa.Schema:
+def schema_from_input(given: pa.Schema | Mapping[str, pa.DataType]) -> pa.Schema:
     """A schema, or columns and their types, as a schema."""
     if isinstance(given, pa.Schema):
         return given  # Arrow would copy it by C, where a name ends at its first zero byte
@@ -127,18 +127,20 @@ def column_named(schema: pa.Schema, name: str, *, case_sensitive: bool = False) 
     'Day'
     """
     if not isinstance(name, str):
-        raise SchemaError(f"{name!r} is not the name of a column; {what_there_is('', schema.names)}", column=None)
+        raise SchemaError(
+            f"{name!r} is not the name of a column; {available_columns_hint('', schema.names)}", column=None
+        )
     own: dict[str, str] = {column if case_sensitive else column.lower(): column for column in schema.names}
     found = own.get(name if case_sensitive else name.lower())
     if found is None:
-        raise SchemaError(f"there is no column {name!r}; {what_there_is(name, schema.names)}", column=name)
+        raise SchemaError(f"there is no column {name!r}; {available_columns_hint(name, schema.names)}", column=name)
     return found
 
 
-def what_there_is(name: str, columns: list[str]) -> str:
+def available_columns_hint(name: str, columns: list[str]) -> str:
     """The end of a message on a column that is not there.
 
-    >>> what_there_is("yaer", ["year", "name"]), what_there_is("n", ["year", "name"])
+    >>> available_columns_hint("yaer", ["year", "name"]), available_columns_hint("n", ["year", "name"])
     ("did you mean 'year'? The table has year, name", 'the table has year, name')
     """
     known = f"table has {', '.join(columns)}"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from indextables.config import Config, span
+from indextables.config import Config, duration_argument
 from indextables.engine import engine
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, TransactionLog
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from indextables.inspect.advice import Advice
     from indextables.inspect.health import Health
-    from indextables.inspect.workload import Given
+    from indextables.inspect.workload import QueryInput
     from indextables.layout import Layout
     from indextables.log.log import CheckpointResult
     from indextables.maintain.alter import Change, LayoutChange
     from indextables.maintain.compact import MergeProgress, MergeResult
-    from indextables.maintain.drop_partitions import Dropped
+    from indextables.maintain.drop_partitions import DropResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.read.opener import SplitOpener
@@ -57,7 +57,7 @@ class IndexTable:
     def __init__(
         self, log: TransactionLog, snapshot: Snapshot, *, options: Mapping[str, str] | None = None, pinned: bool = False
     ) -> None:
-        self._log = log.of_table(snapshot.metadata.id)
+        self._log = log.for_table(snapshot.metadata.id)
         self._snapshot = snapshot
         self._options = dict(options or {})
         self._pinned = pinned
@@ -79,14 +79,16 @@ class IndexTable:
         `text`, `string` or `none`.
         """
         from indextables.maintain.alter import parsed_layout
-        from indextables.schema import given_schema
+        from indextables.schema import schema_from_input
         from indextables.write.job_planning import create_table
 
         config = Config.resolve(options or {}, properties=properties)
         log = TransactionLog.open(path, config)
         rules = {**config.write.typemap, **(fields or {})}
         layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
-        snapshot = create_table(log, given_schema(schema), layout=layout, fields=rules, properties=properties or {})
+        snapshot = create_table(
+            log, schema_from_input(schema), layout=layout, fields=rules, properties=properties or {}
+        )
         return cls(log, snapshot, options=options)
 
     @classmethod
@@ -101,7 +103,7 @@ class IndexTable:
         """A table as it is, or as it was after a version or at a moment (text without a zone is UTC)."""
         _refuse_both(version, timestamp)
         log = TransactionLog.open(path, Config.resolve(options or {}))
-        snapshot = log.snapshot(version, timestamp=_moment(timestamp))
+        snapshot = log.snapshot(version, timestamp=_parse_timestamp(timestamp))
         return cls(log, snapshot, options=options, pinned=version is not None or timestamp is not None)
 
     @property
@@ -143,7 +145,7 @@ class IndexTable:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
         from indextables.write.job import Mode
 
-        return self._write(data, self._confirmed(), options, Mode.OVERWRITE)
+        return self._write(data, self._verified(), options, Mode.OVERWRITE)
 
     def replace_where(
         self,
@@ -173,11 +175,11 @@ class IndexTable:
         refuse_contradictory_options({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
-        return self._wrote(replace_where(self._log.configured(config), self._confirmed(), pairs, config), config)
+        return self._after_write(replace_where(self._log.configured(config), self._verified(), pairs, config), config)
 
     def drop_partitions(
         self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC", case_sensitive: bool = False
-    ) -> Dropped:
+    ) -> DropResult:
         """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go.
 
         `time_zone` is that of times in the condition that name none; `case_sensitive` tells column names apart by case.
@@ -187,9 +189,9 @@ class IndexTable:
         config = self._config(None)
         log = self._log.configured(config)
         after, dropped = drop_partitions(
-            log, self._confirmed(), where, config, dry_run=dry_run, time_zone=time_zone, case_sensitive=case_sensitive
+            log, self._verified(), where, config, dry_run=dry_run, time_zone=time_zone, case_sensitive=case_sensitive
         )
-        self._moved(after)
+        self._advance(after)
         return dropped
 
     def scan(
@@ -246,7 +248,7 @@ class IndexTable:
     def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> IndexTable:
         """The table as it was; such a handle never moves and cannot write."""
         _refuse_both(version, timestamp)
-        snapshot = self._log.snapshot(version, timestamp=_moment(timestamp))
+        snapshot = self._log.snapshot(version, timestamp=_parse_timestamp(timestamp))
         return IndexTable(self._log, snapshot, options=self._options, pinned=True)
 
     def refresh(self) -> Self:
@@ -280,9 +282,9 @@ class IndexTable:
     def add_columns(self, columns: pa.Schema | Mapping[str, pa.DataType]) -> int:
         """Adds columns in one commit, null in all rows that are there. Gives the new version."""
         from indextables.maintain.alter import with_columns
-        from indextables.schema import given_schema
+        from indextables.schema import schema_from_input
 
-        added = given_schema(columns)
+        added = schema_from_input(columns)
         return self._alter(lambda metadata: with_columns(metadata, added), {"addColumns": ", ".join(added.names)})
 
     def widen_column(self, name: str, kind: str | pa.DataType) -> int:
@@ -348,12 +350,12 @@ class IndexTable:
         the rows of merged splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets
         small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, its executors do the work.
         """
-        from indextables.maintain.compact import merge, plan_only, run_here
+        from indextables.maintain.compact import merge, plan_only, run_in_process
         from indextables.maintain.compaction_request import merge_request
 
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
         config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
-        snapshot = self._confirmed()
+        snapshot = self._verified()
         request = merge_request(
             snapshot,
             config,
@@ -368,9 +370,9 @@ class IndexTable:
         )
         if dry_run:
             return plan_only(snapshot, request, config)
-        run = run_here if spark is None else engine("spark").compaction_runner(spark)
+        run = run_in_process if spark is None else engine("spark").compaction_runner(spark)
         after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
-        self._moved(after)
+        self._advance(after)
         return result
 
     def purge(
@@ -391,7 +393,7 @@ class IndexTable:
 
         self._writable()
         config = self._config(options)
-        retention = span(older_than, of="older_than")
+        retention = duration_argument(older_than, name="older_than")
         return purge(self._log.configured(config), config, older_than=retention, dry_run=dry_run, force=force)
 
     def health(self) -> Health:
@@ -406,7 +408,7 @@ class IndexTable:
 
         return report(self._log, self._snapshot, self._config(None), self._rules)
 
-    def advise(self, queries: Iterable[Given]) -> Advice:
+    def advise(self, queries: Iterable[QueryInput]) -> Advice:
         """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
         from indextables.inspect.advise import advise, columns_of
         from indextables.inspect.partitioning import layout_findings
@@ -422,7 +424,7 @@ class IndexTable:
         from indextables.maintain.alter import alter
 
         log = self._log.configured(self._config(None))
-        return self._moved(alter(log, self._writable(), change, parameters))
+        return self._advance(alter(log, self._writable(), change, parameters))
 
     def history(self) -> pa.Table:
         """What was done to the table, the newest first: version, time, operation, parameters, metrics."""
@@ -464,9 +466,9 @@ class IndexTable:
             raise IndexTablesError(f"{self!r} shows the past and cannot be written; open the table without a version")
         return self._snapshot
 
-    def _confirmed(self) -> Snapshot:
+    def _verified(self) -> Snapshot:
         """What is about to be rewritten; the table must be the one that was opened, or its splits would seem to be lost."""
-        self._log.confirm(self._writable())
+        self._log.verify_table(self._writable())
         return self._snapshot
 
     def _write(self, data: Data, snapshot: Snapshot, options: Mapping[str, str] | None, mode: Mode) -> int:
@@ -482,16 +484,16 @@ class IndexTable:
         log = self._log.configured(config)
         schema, batches = peeked(batches_of(data, self.schema))
         job = plan_on(log, snapshot, schema, config, mode=mode, overwrite=resolve_overwrite)
-        return self._wrote(write_and_commit(job, batches, log=log, snapshot=snapshot), config)
+        return self._after_write(write_and_commit(job, batches, log=log, snapshot=snapshot), config)
 
-    def _wrote(self, snapshot: Snapshot, config: Config) -> int:
+    def _after_write(self, snapshot: Snapshot, config: Config) -> int:
         from indextables.maintain.compact_on_write import merge_after_write
 
         if snapshot.version > self._snapshot.version:
             snapshot = merge_after_write(self._log.configured(config), snapshot, config)
-        return self._moved(snapshot)
+        return self._advance(snapshot)
 
-    def _moved(self, snapshot: Snapshot) -> int:
+    def _advance(self, snapshot: Snapshot) -> int:
         self._snapshot = snapshot
         return snapshot.version
 
@@ -515,7 +517,7 @@ def _refuse_both(version: int | None, timestamp: object) -> None:
         raise IndexTablesError(f"{version!r} is not a version; they are numbered 0, 1, 2 and so on")
 
 
-def _moment(given: datetime | date | str | None) -> datetime | None:
+def _parse_timestamp(given: datetime | date | str | None) -> datetime | None:
     """A day is its first moment, in UTC."""
     try:
         match given:

@@ -109,9 +109,9 @@ def test_what_does_not_fit_a_type_is_named_and_nothing_is_written(
         (
             "a.csv",
             "id,n\n1,2\n2,3,4\n",
-            "a.csv, line 3: the header has 2 columns, and this row 3 values: '2,3,4'; complete",
+            "a.csv, line 3: the header has 2 columns, and this row has 3 values: '2,3,4'; complete",
         ),
-        ("a.csv", "id,n\n1,2\n2\n", "a.csv, line 3: the header has 2 columns, and this row 1 value: '2'"),
+        ("a.csv", "id,n\n1,2\n2\n", "a.csv, line 3: the header has 2 columns, and this row has 1 value: '2'"),
         ("a.csv", 'id,n\n"1\n",2\n' + f"3,{LONG}\n" * MANY + "5,6,7\n", "a.csv, line 1,004: the header has 2 columns"),
         (
             "a.csv",

@@ -138,17 +138,17 @@ def test_properties_change(path: str) -> None:
 def test_what_is_out_of_shape_is_found(path: str) -> None:
     assert [finding["area"] for finding in found("health", path)["findings"]] == ["splits"]
     assert "splits are small" in run("health", path, "--exit-code", code=3).stdout
-    [mend] = [finding["mend"] for finding in found("health", path)["findings"]]
-    assert f"-> {mend}" in run("health", path).stdout
-    assert f"<code>{mend}</code>" in html_of(path)
-    run_line(mend)
+    [fix] = [finding["fix"] for finding in found("health", path)["findings"]]
+    assert f"-> {fix}" in run("health", path).stdout
+    assert f"<code>{fix}</code>" in html_of(path)
+    run_line(fix)
     assert "nothing to mend" in run("health", path, "--exit-code").stdout
 
 
 def test_advice_is_given_on_queries_and_files_of_them(path: str, tmp_path: Path) -> None:
     (tmp_path / "queries.sql").write_text("n = 3\n\n  SELECT * FROM t WHERE day = 'mon'\nwhat?\n")
     advice = found("advise", path, "n BETWEEN 3 AND 5", "--file", tmp_path / "queries.sql")
-    assert (advice["queries"], advice["unread"], advice["current"]) == (3, ["what?"], "day")
+    assert (advice["queries"], advice["unparsed"], advice["current"]) == (3, ["what?"], "day")
     assert {use["column"] for use in advice["uses"]} == {"n", "day"}
     assert advice["commands"]
     for command in advice["commands"]:

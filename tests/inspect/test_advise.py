@@ -10,9 +10,9 @@ import pytest
 from indextables import IndexTable, Layout
 from indextables.inspect.advice import Advice
 from indextables.inspect.advise import advise, candidate
-from indextables.inspect.findings import MOST_PARTITIONS
+from indextables.inspect.findings import MAX_PARTITIONS
 from indextables.inspect.profile import ColumnProfile, TableProfile
-from indextables.inspect.workload import Given, read_workload
+from indextables.inspect.workload import QueryInput, read_workload
 
 START = datetime(2021, 1, 1, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
@@ -64,7 +64,7 @@ def analysts() -> list[str]:
     return queries
 
 
-def advice(queries: list[Given], table: TableProfile, current: str = "") -> Advice:
+def advice(queries: list[QueryInput], table: TableProfile, current: str = "") -> Advice:
     return advise(read_workload(queries, SCHEMA), table, Layout.parse(current))
 
 
@@ -105,7 +105,7 @@ def test_it_explains_itself() -> None:
 @pytest.mark.parametrize("size", [0, 1, 100 * 1024**2, 10 * GB, 1 * TB, 20 * TB, 900 * TB])
 def test_no_size_of_table_is_cut_too_small(size: int) -> None:
     best = advice(analysts(), archive(size)).candidates[0]
-    assert best.partitions <= MOST_PARTITIONS
+    assert best.partitions <= MAX_PARTITIONS
     assert not best.layout.fields or best.partition_bytes >= 64 * 1024**2
 
 
@@ -129,14 +129,14 @@ def test_what_nobody_asks_for_is_no_layout() -> None:
 
 
 def test_weights_count() -> None:
-    queries: list[Given] = [("mission_id = 'a'", 1), ("payload_id = 'p'", 99)]
+    queries: list[QueryInput] = [("mission_id = 'a'", 1), ("payload_id = 'p'", 99)]
     assert advice(queries, archive()).uses[0].column == "payload_id"
 
 
 def test_queries_that_cannot_be_read_are_named() -> None:
     workload = read_workload(["SELECT FROM WHERE", "upper(mission_id) = 'A'", "mission_id = 'a'"], SCHEMA)
     assert len(workload.queries) == 1
-    assert len(workload.unread) == 2
+    assert len(workload.unparsed) == 2
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ class TestSmallTables:
         health = table.health()
         assert areas(health) == [(Area.LAYOUT, Severity.WARNING)]
         assert "a partition for nearly every row: id has 100 values in 100 rows" in str(health)
-        assert str(health.findings[0].mend) == f'table.evolve_layout("{better}")'
+        assert str(health.findings[0].fix) == f'table.evolve_layout("{better}")'
         table.evolve_layout(better)
         table.merge_splits(rewrite_layout=True)
         assert table.health().healthy
@@ -155,11 +155,11 @@ def test_merging_mends_what_it_is_said_to_mend() -> None:
     table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA, partition_by="day")
     for n in range(3):
         table.append(pa.table({"day": ["mon"], "n": [n]}))
-    assert [str(finding.mend) for finding in table.health().findings] == ["table.merge_splits()"]
+    assert [str(finding.fix) for finding in table.health().findings] == ["table.merge_splits()"]
     table.merge_splits()
     assert table.health().healthy
     table.evolve_layout("")
-    assert [str(finding.mend) for finding in table.health().findings] == ["table.merge_splits(rewrite_layout=True)"]
+    assert [str(finding.fix) for finding in table.health().findings] == ["table.merge_splits(rewrite_layout=True)"]
     table.merge_splits(rewrite_layout=True)
     assert table.health().healthy
 
@@ -215,7 +215,7 @@ def test_a_purge_mends_what_it_is_said_to_mend(tmp_path: Path) -> None:
         table.overwrite(pa.table({"day": ["mon"], "n": [n]}))
     while not (found := table.health().findings):  # the next millisecond
         pass
-    assert [str(finding.mend) for finding in found] == ["table.purge()"]
+    assert [str(finding.fix) for finding in found] == ["table.purge()"]
     assert table.purge().past == 1
     health = table.health()
     assert (health.healthy, health.tombstones, health.tombstone_bytes) == (True, 0, 0)
@@ -231,4 +231,4 @@ def test_without_removed_splits_no_file_is_looked_for() -> None:
 
 def test_it_is_a_value_for_programs_too() -> None:
     health = described({"mon": [MB] * 40}).health()
-    assert msgspec.to_builtins(health)["findings"][0]["mend"]["method"] == "merge_splits"
+    assert msgspec.to_builtins(health)["findings"][0]["fix"]["method"] == "merge_splits"

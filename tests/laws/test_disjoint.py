@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from indextables.maintain.disjoint import are_disjoint
-from indextables.predicate import Not, Predicate, bind, evaluate, read
+from indextables.predicate import Not, Predicate, bind, evaluate, parse_condition
 from tests.laws.conditions import SCHEMA, predicates, rows
 
 
@@ -46,7 +46,7 @@ COLUMNS = pa.schema({"p": pa.string(), "n": pa.int32(), "x": pa.float64(), "ts":
     ],
 )
 def test_what_can_be_proved(one: str, other: str) -> None:
-    assert are_disjoint(read(one, COLUMNS), read(other, COLUMNS))
+    assert are_disjoint(parse_condition(one, COLUMNS), parse_condition(other, COLUMNS))
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_what_can_be_proved(one: str, other: str) -> None:
     [("p = 'a'", "n = 1"), ("n >= 3", "n <= 3"), ("p = 'a'", "p = 'a'"), ("TRUE", "n = 1"), ("p = '1'", "p = 2")],
 )
 def test_what_cannot(one: str, other: str) -> None:
-    assert not are_disjoint(read(one, COLUMNS), read(other, COLUMNS))
+    assert not are_disjoint(parse_condition(one, COLUMNS), parse_condition(other, COLUMNS))
 
 
 def test_too_many_alternatives_are_not_looked_at() -> None:
     lists = [f"n IN ({', '.join(map(str, range(start, start + 100)))})" for start in (0, 1000, 2000)]
     one = " AND ".join(f"({numbers} OR p = '{i}')" for i, numbers in enumerate(lists))
-    assert not are_disjoint(read(one, COLUMNS), read(f"NOT ({one})", COLUMNS))
+    assert not are_disjoint(parse_condition(one, COLUMNS), parse_condition(f"NOT ({one})", COLUMNS))

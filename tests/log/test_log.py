@@ -118,21 +118,21 @@ class TestTimeTravel:
         assert log.snapshot(timestamp=naive).version == 0
 
 
-def moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+def moment(epoch_millis: int) -> datetime:
+    return datetime.fromtimestamp(epoch_millis / 1000, UTC)
 
 
 def set_times(log: TransactionLog, times: dict[int, int | None]) -> None:
     """A table with one version for each time, as somebody else might have written it."""
     grown(log, len(times))
-    for version, milliseconds in times.items():
+    for version, epoch_millis in times.items():
         path = file_of(log, commit_key(version))
         first, *rest = path.read_text().splitlines(keepends=True)
         info = json.loads(first)
-        info["commitInfo"] |= {"timestamp": milliseconds}
-        path.write_text("".join([json.dumps(info) + "\n", *rest] if milliseconds is not None else rest))
-        if milliseconds is not None:
-            os.utime(path, (0, milliseconds / 1000))
+        info["commitInfo"] |= {"timestamp": epoch_millis}
+        path.write_text("".join([json.dumps(info) + "\n", *rest] if epoch_millis is not None else rest))
+        if epoch_millis is not None:
+            os.utime(path, (0, epoch_millis / 1000))
 
 
 class TestRefresh:

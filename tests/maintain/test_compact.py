@@ -21,7 +21,7 @@ from indextables.log.actions import LogicalPartitions
 from indextables.maintain.alter import with_layout
 from indextables.maintain.bin_packing import Limits, packed
 from indextables.maintain.compact import MergeProgress, Work, merge
-from indextables.maintain.compaction_groups import MergeGroup, Written
+from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.pipeline import write_rows
 from indextables.write.write_plan import plan_write
@@ -294,7 +294,7 @@ class TestBundles:
 def merge_until_killed(path: str) -> None:
     """Commits two groups, and dies when the third is written."""
 
-    def run(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+    def run(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
         yield from map(work, groups[:2])
         work(groups[2])
         os.kill(os.getpid(), signal.SIGKILL)
@@ -386,7 +386,7 @@ class TestTrouble:
     def test_a_failure_keeps_the_groups_that_are_finished(self, table: IndexTable) -> None:
         before, log = files(table), TransactionLog.open(table.path)
 
-        def broken(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+        def broken(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
             yield work(groups[0])
             work(groups[1])
             raise RuntimeError("an executor is gone")
@@ -419,7 +419,7 @@ class TestTrouble:
     def test_a_merge_of_the_same_splits_in_between_is_a_conflict(self, table: IndexTable) -> None:
         log, other = TransactionLog.open(table.path), IndexTable.open(table.path)
 
-        def too_late(work: Work, groups: Sequence[MergeGroup]) -> list[Written]:
+        def too_late(work: Work, groups: Sequence[MergeGroup]) -> list[WrittenGroup]:
             written = [work(group) for group in groups]
             other.merge_splits(where="month = 9")
             return written
@@ -432,7 +432,7 @@ class TestTrouble:
     def test_a_failure_leaves_the_table_as_it_was(self, table: IndexTable) -> None:
         before, log = files(table), TransactionLog.open(table.path)
 
-        def broken(work: Work, groups: Sequence[MergeGroup]) -> list[Written]:
+        def broken(work: Work, groups: Sequence[MergeGroup]) -> list[WrittenGroup]:
             work(groups[0])
             raise RuntimeError("an executor is gone")
 

@@ -11,7 +11,7 @@ from indextables.config import Config, WriteConfig
 from indextables.errors import ConfigError
 from indextables.log import Snapshot, TransactionLog
 from indextables.maintain.copy_rows import plan_copy, refs_to, rows_of
-from indextables.predicate import evaluate, read
+from indextables.predicate import evaluate, parse_condition
 from indextables.read.opener import SplitOpener
 from indextables.write.pipeline import write_rows
 
@@ -30,7 +30,7 @@ def table_of(*batches: dict[str, list[object]], partition_by: str = "day") -> tu
 def rows(log: TransactionLog, snapshot: Snapshot, unless: str | None = None) -> list[dict[str, object]]:
     schema = snapshot.metadata.arrow_schema()
     opener = SplitOpener.of(log.store, Config())
-    test = None if unless is None else partial(evaluate, read(unless, schema))
+    test = None if unless is None else partial(evaluate, parse_condition(unless, schema))
     batches = rows_of(opener, refs_to(snapshot.splits), schema, unless=test)
     return pa.Table.from_batches(batches, schema).to_pylist()
 

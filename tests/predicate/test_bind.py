@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from indextables.errors import InvalidPredicateError, TypeMismatchError
-from indextables.predicate import bind, col, read, to_sql
+from indextables.predicate import bind, col, parse_condition, to_sql
 
 SCHEMA = pa.schema(
     {
@@ -81,7 +81,7 @@ SCHEMA = pa.schema(
     ],
 )
 def test_literals_become_values_of_the_column(written: str, bound: str) -> None:
-    assert to_sql(read(written, SCHEMA, time_zone="America/Los_Angeles")) == bound
+    assert to_sql(parse_condition(written, SCHEMA, time_zone="America/Los_Angeles")) == bound
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_python_values(column: str, value: Any, bound: str) -> None:
 
 
 def test_names_follow_sparks_case_rules() -> None:
-    assert to_sql(read("YEAR = 1", SCHEMA)) == "Year = 1"
+    assert to_sql(parse_condition("YEAR = 1", SCHEMA)) == "Year = 1"
     with pytest.raises(InvalidPredicateError, match="'YEAR'") as caught:
-        read("YEAR = 1", SCHEMA, case_sensitive=True)
+        parse_condition("YEAR = 1", SCHEMA, case_sensitive=True)
     assert caught.value.columns == SCHEMA.names
 
 
@@ -123,7 +123,7 @@ def test_names_follow_sparks_case_rules() -> None:
 )
 def test_comparisons_that_cannot_be(written: str, column: str, actual: str) -> None:
     with pytest.raises(TypeMismatchError, match=column) as caught:
-        read(written, SCHEMA)
+        parse_condition(written, SCHEMA)
     assert (caught.value.column, caught.value.actual_type) == (column, actual)
 
 
@@ -145,8 +145,11 @@ def test_values_that_no_column_could_hold() -> None:
 )
 def test_a_time_zone_that_is_none(zone: str, condition: str) -> None:
     with pytest.raises(InvalidPredicateError, match=zone):
-        read(condition, SCHEMA, time_zone=zone)
+        parse_condition(condition, SCHEMA, time_zone=zone)
 
 
 def test_a_time_zone_that_is_an_offset_to_java() -> None:
-    assert to_sql(read("at > '1900-01-01'", SCHEMA, time_zone="EST")) == "at > TIMESTAMP '1900-01-01 05:00:00.000000Z'"
+    assert (
+        to_sql(parse_condition("at > '1900-01-01'", SCHEMA, time_zone="EST"))
+        == "at > TIMESTAMP '1900-01-01 05:00:00.000000Z'"
+    )

@@ -4,14 +4,14 @@ import pyarrow as pa
 import pytest
 
 from indextables.errors import CastInvalidInputError, UnsupportedOperatorError
-from indextables.predicate import IndexQuery, col, evaluate, read
+from indextables.predicate import IndexQuery, col, evaluate, parse_condition
 
 NAN = float("nan")
 
 
 def answers(where: str, values: list[Any], kind: pa.DataType | None = None) -> list[bool | None]:
     rows = pa.record_batch({"x": pa.array(values, kind)})
-    return evaluate(read(where, rows.schema), rows).to_pylist()
+    return evaluate(parse_condition(where, rows.schema), rows).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_tables_and_dictionaries() -> None:
     names = pa.chunked_array([["a", "b"], [None]]).dictionary_encode()
     rows = pa.table({"x": names, "n": pa.chunked_array([["1"], ["2", None]])})
     schema = pa.schema({"x": pa.string(), "n": pa.string()})
-    assert evaluate(read("x = 'a' AND n = 1", schema), rows).to_pylist() == [True, False, None]
+    assert evaluate(parse_condition("x = 'a' AND n = 1", schema), rows).to_pylist() == [True, False, None]
 
 
 def test_an_empty_batch() -> None:
@@ -130,4 +130,4 @@ def test_index_queries_are_answered_from_outside() -> None:
 )
 def test_a_text_is_converted_only_where_the_answer_depends_on_it(condition: str, answers: list[bool | None]) -> None:
     rows = pa.table({"kind": ["number", "word", None], "text": pa.array([" 7", "abc", None])})
-    assert evaluate(read(condition, rows.schema), rows).to_pylist() == answers
+    assert evaluate(parse_condition(condition, rows.schema), rows).to_pylist() == answers

@@ -3,7 +3,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from indextables.predicate import read, to_sql
+from indextables.predicate import parse_condition, to_sql
 
 SCHEMA = pa.schema(
     {
@@ -30,6 +30,6 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 @pytest.mark.parametrize("time_zone", ["UTC", "America/Los_Angeles"])
 def test_what_is_written_is_bound_to_the_same_again(condition: str, time_zone: Any) -> None:
-    bound = read(condition, SCHEMA, time_zone=time_zone)
-    again = read(to_sql(bound), SCHEMA, time_zone=time_zone)
+    bound = parse_condition(condition, SCHEMA, time_zone=time_zone)
+    again = parse_condition(to_sql(bound), SCHEMA, time_zone=time_zone)
     assert repr(again) == repr(bound)  # as text, because NaN is not equal to itself

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables.errors import CastInvalidInputError, IndexTablesError, TypeMismatchError
-from indextables.predicate import evaluate, read
+from indextables.predicate import evaluate, parse_condition
 
 pytestmark = pytest.mark.spark
 
@@ -105,7 +105,7 @@ def time_zone(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
 def ours(condition: str, time_zone: str) -> list[bool | None] | type[IndexTablesError]:
     rows = pa.table(COLUMNS)
     try:
-        return evaluate(read(condition, rows.schema, time_zone=time_zone), rows).to_pylist()
+        return evaluate(parse_condition(condition, rows.schema, time_zone=time_zone), rows).to_pylist()
     except (TypeMismatchError, CastInvalidInputError) as error:
         return type(error)
 

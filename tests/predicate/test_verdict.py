@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from pyiceberg_core import transform
 
-from indextables.predicate import Bounds, ColumnBounds, ColumnImage, Verdict, judge, read
+from indextables.predicate import Bounds, ColumnBounds, ColumnImage, Verdict, judge, parse_condition
 
 NEVER, SOMETIMES, ALWAYS = Verdict
 INSTANT = pa.timestamp("us", "UTC")
@@ -23,7 +23,7 @@ def identity(values: list[Any], kind: pa.DataType) -> ColumnBounds:
 
 def verdicts(where: str, fact: ColumnBounds | ColumnImage, kind: pa.DataType, column: str = "p") -> list[Verdict]:
     files = len(fact.lower if isinstance(fact, ColumnBounds) else fact.values)
-    judged = judge(read(where, pa.schema({column: kind, "x": pa.int64()})), Bounds(files, {column: (fact,)}))
+    judged = judge(parse_condition(where, pa.schema({column: kind, "x": pa.int64()})), Bounds(files, {column: (fact,)}))
     return [Verdict(verdict) for verdict in judged.to_pylist()]
 
 
@@ -176,8 +176,8 @@ def test_several_facts_are_all_true() -> None:
     partition = ColumnBounds(pa.array([0, 5]), pa.array([5, 10]), upper_inclusive=False)
     bounds = Bounds(2, {"p": (statistics, partition)})
     schema = pa.schema({"p": pa.int64()})
-    assert judge(read("p >= 5", schema), bounds).to_pylist() == [NEVER, ALWAYS]
-    assert judge(read("p > 9", schema), bounds).to_pylist() == [NEVER, NEVER]
+    assert judge(parse_condition("p >= 5", schema), bounds).to_pylist() == [NEVER, ALWAYS]
+    assert judge(parse_condition("p > 9", schema), bounds).to_pylist() == [NEVER, NEVER]
 
 
 def test_dictionaries_and_chunks_say_the_same() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions, PartitionSpec, SpecField
-from indextables.predicate import Verdict, read
+from indextables.predicate import Verdict, parse_condition
 from indextables.read.prune import SplitVerdicts, judge_splits
 from indextables.schema import to_json
 from tests.log.samples import add, created
@@ -41,7 +41,7 @@ def split(name: str, partition: dict[str, str | None] | None = None, **facts: ob
 
 
 def split_verdicts(snapshot: Snapshot, where: str) -> SplitVerdicts:
-    return judge_splits(read(where, snapshot.metadata.arrow_schema()), snapshot)
+    return judge_splits(parse_condition(where, snapshot.metadata.arrow_schema()), snapshot)
 
 
 def kept(snapshot: Snapshot, where: str) -> set[str]:
@@ -305,6 +305,6 @@ def test_layout_and_statistics_are_told_apart() -> None:
         split("b", {"region_identity": "eu"}, min_values={"month": 1}, max_values={"month": 2}),
         split("c", {"region_identity": "eu"}, min_values={"month": 5}, max_values={"month": 6}),
     )
-    predicate = read("region = 'eu' AND month > 4", snapshot.metadata.arrow_schema())
+    predicate = parse_condition("region = 'eu' AND month > 4", snapshot.metadata.arrow_schema())
     by_layout, by_all = (judge_splits(predicate, snapshot, statistics=given) for given in (False, True))
     assert (by_layout.count(Verdict.NEVER), by_all.count(Verdict.NEVER)) == (1, 2)

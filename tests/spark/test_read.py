@@ -64,7 +64,7 @@ def test_filters_of_one_frame_do_not_meet(registered: Any, table: IndexTable, pu
 
 
 @pytest.mark.parametrize(
-    ("options", "question"),
+    ("options", "scan_spec"),
     [
         ({"where": "level = 'ERROR' OR number = 2"}, {"where": "level = 'ERROR' OR number = 2"}),
         ({"query": "message:timeout AND NOT message:retry"}, {"query": "message:timeout AND NOT message:retry"}),

@@ -212,7 +212,7 @@ def test_a_search_that_cannot_be_read_is_an_error_at_once(frame: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "question",
+    "scan_spec",
     [
         {"where": "level = 'ERROR' OR message INDEXQUERY 'full'", "columns": ["number", "id"]},
         {"query": "message:timeout", "where": "message <> 'x' AND NOT (price < 1 OR cost = 1.5)"},

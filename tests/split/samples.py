@@ -9,7 +9,7 @@ import pytest
 
 from indextables.config import Config, ReadConfig
 from indextables.search import Query, parse, resolve
-from indextables.split import SplitCache, SplitFacts, SplitOptions, SplitReader, write_split
+from indextables.split import SplitCache, SplitOptions, SplitReader, SplitSummary, write_split
 from indextables.storage import Store, open_store
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -48,7 +48,9 @@ def numbered(rows: int) -> pa.Table:
     )
 
 
-def write(table: pa.Table, path: Path, *, rows_per_group: int = 8192, rows_per_batch: int | None = None) -> SplitFacts:
+def write(
+    table: pa.Table, path: Path, *, rows_per_group: int = 8192, rows_per_batch: int | None = None
+) -> SplitSummary:
     rules = resolve(table.schema, {"message": "text"} if "message" in table.column_names else {})
     batches = table.to_batches(max_chunksize=rows_per_batch)
     return write_split(
@@ -56,7 +58,7 @@ def write(table: pa.Table, path: Path, *, rows_per_group: int = 8192, rows_per_b
     )
 
 
-def reader(path: Path, facts: SplitFacts | None, *, cache: SplitCache | None = None) -> SplitReader:
+def reader(path: Path, facts: SplitSummary | None, *, cache: SplitCache | None = None) -> SplitReader:
     return SplitReader(
         open_store(path.parent),
         path.name,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
-from indextables.split import SplitFacts, SplitReader
+from indextables.split import SplitReader, SplitSummary
 from indextables.storage import open_store
 from tests.split.samples import numbered, private_cache, query, reader, write
 
@@ -19,13 +19,13 @@ GOLDEN = Path(__file__).parent / "golden" / "version-1.split"
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, SplitFacts]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, SplitSummary]:
     path = tmp_path_factory.mktemp("format") / "a.split"
     facts = write(ROWS, path, rows_per_group=20)
     return path.read_bytes(), facts
 
 
-def everything(data: bytes, facts: SplitFacts | None, directory: Path, *, size: int | None = None) -> object:
+def everything(data: bytes, facts: SplitSummary | None, directory: Path, *, size: int | None = None) -> object:
     """All that a split tells: its rows, and what a search finds. Each read has a cache of its own."""
     (directory / "a.split").write_bytes(data)
     split = SplitReader(
@@ -40,7 +40,7 @@ def everything(data: bytes, facts: SplitFacts | None, directory: Path, *, size: 
 
 
 def expect_damage(
-    data: bytes, facts: SplitFacts | None, directory: Path, *, size: int | None = None
+    data: bytes, facts: SplitSummary | None, directory: Path, *, size: int | None = None
 ) -> DamagedSplitError:
     with pytest.raises(DamagedSplitError, match=r"a\.split is damaged: .*; restore it") as caught:
         everything(data, facts, directory, size=size)
@@ -49,7 +49,7 @@ def expect_damage(
     return caught.value
 
 
-def test_a_split_says_where_its_index_is(written: tuple[bytes, SplitFacts]) -> None:
+def test_a_split_says_where_its_index_is(written: tuple[bytes, SplitSummary]) -> None:
     data, facts = written
     metadata = pq.read_metadata(pa.BufferReader(data)).metadata
     section = json.loads(metadata[b"indextables.index"])
@@ -69,7 +69,7 @@ def test_a_split_says_where_its_index_is(written: tuple[bytes, SplitFacts]) -> N
 @pytest.mark.parametrize("part", ["everything but the trailer", "half", "the footer", "the magic", "all of it"])
 @pytest.mark.parametrize("size_known", [True, False])
 def test_a_split_that_was_cut(
-    written: tuple[bytes, SplitFacts],
+    written: tuple[bytes, SplitSummary],
     tmp_path: Path,
     part: str,
     size_known: bool,  # noqa: FBT001 - a parameter of cases
@@ -80,7 +80,7 @@ def test_a_split_that_was_cut(
     expect_damage(cut, facts if size_known else None, tmp_path, size=len(data) if size_known else None)
 
 
-def test_every_flipped_byte_is_noticed_or_harmless(written: tuple[bytes, SplitFacts], tmp_path: Path) -> None:
+def test_every_flipped_byte_is_noticed_or_harmless(written: tuple[bytes, SplitSummary], tmp_path: Path) -> None:
     data, facts = written
     expected, chance = everything(data, facts, tmp_path), random.Random(11)
     footer, index, rows = range(*facts.footer), range(*facts.index), range(facts.index[0])
@@ -98,7 +98,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(written: tuple[bytes, SplitFa
     assert all(place < facts.index[0] for place in unnoticed)
 
 
-def test_the_index_is_not_needed_to_read_rows(written: tuple[bytes, SplitFacts], tmp_path: Path) -> None:
+def test_the_index_is_not_needed_to_read_rows(written: tuple[bytes, SplitSummary], tmp_path: Path) -> None:
     data, facts = written
     start, end = facts.index
     (tmp_path / "a.split").write_bytes(data[:start] + bytes(end - start) + data[end:])
@@ -111,7 +111,7 @@ def test_a_parquet_file_is_no_split(tmp_path: Path) -> None:
     assert "it has no indextables.index in its footer" in error.reason
 
 
-def test_a_split_at_another_place_than_the_log_says(written: tuple[bytes, SplitFacts], tmp_path: Path) -> None:
+def test_a_split_at_another_place_than_the_log_says(written: tuple[bytes, SplitSummary], tmp_path: Path) -> None:
     data, facts = written
     (tmp_path / "a.split").write_bytes(data)
     split = SplitReader(
@@ -152,13 +152,13 @@ def rename(section: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_footer_that_lies(written: tuple[bytes, SplitFacts], tmp_path: Path, lie: str) -> None:
+def test_a_footer_that_lies(written: tuple[bytes, SplitSummary], tmp_path: Path, lie: str) -> None:
     change, reason = LIES[lie]
     error = expect_damage(with_section(written[0], change), None, tmp_path)
     assert reason in error.reason
 
 
-def test_a_newer_split(written: tuple[bytes, SplitFacts], tmp_path: Path) -> None:
+def test_a_newer_split(written: tuple[bytes, SplitSummary], tmp_path: Path) -> None:
     newer = with_section(written[0], lambda section: section.update(version=2, fields="of another kind"))
     with pytest.raises(UnsupportedSplitError, match="its format is 2, this release reads up to 1; upgrade") as caught:
         everything(newer, None, tmp_path)

@@ -42,7 +42,7 @@ def test_an_index_that_lost_rows_is_not_written(tmp_path: Path, monkeypatch: pyt
 
 
 def test_more_rows_than_an_index_holds_in_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.split.index._MOST_MEMORY", 15_000_000)
+    monkeypatch.setattr("indextables.split.index._MAX_MEMORY", 15_000_000)
     rows = pa.table({"id": [f"{n:040}" for n in range(100_000)]})
     with pytest.raises(OversizedSplitError, match="write fewer rows to each split") as caught:
         write(rows, tmp_path / "a.split")

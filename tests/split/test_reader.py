@@ -9,7 +9,7 @@ import tantivy
 from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.split import SplitReader
-from indextables.split.sparse_file import RangesFile
+from indextables.split.sparse_file import SparseFile
 from indextables.storage import open_store
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write
 
@@ -30,13 +30,13 @@ def test_some_columns_of_some_row_groups(tmp_path: Path) -> None:
 
 def test_a_split_is_decoded_by_the_thread_that_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread of Arrow's that lets go of our file while the process ends would abort it."""
-    threads, read = set(), RangesFile.read_buffer
+    threads, read = set(), SparseFile.read_buffer
 
-    def watched(file: RangesFile, size: int) -> pa.Buffer:
+    def watched(file: SparseFile, size: int) -> pa.Buffer:
         threads.add(get_ident())
         return read(file, size)
 
-    monkeypatch.setattr(RangesFile, "read_buffer", watched)
+    monkeypatch.setattr(SparseFile, "read_buffer", watched)
     rows = numbered(1000)
     assert pa.Table.from_batches(split_of(rows, tmp_path, rows_per_group=64).read()).equals(rows)
     assert threads == {get_ident()}

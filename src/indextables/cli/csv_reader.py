@@ -30,7 +30,7 @@ from indextables.cli.file_reader import (
     told,
 )
 from indextables.errors import IndexTablesError
-from indextables.words import counted
+from indextables.plural import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,9 @@ class CsvReader(Reader):
         if len(cells) != len(header):
             shown = shortened(self.delimiter.join(cells))
             return IndexTablesError(
-                f"{place}: the header has {counted(len(header), 'column')}, and this row {counted(len(cells), 'value')}: "
-                f"{shown}; complete the row, and put values that have {self.delimiter!r} in them in quotes"
+                f"{place}: the header has {pluralize(len(header), 'column')}, and this row has "
+                f"{pluralize(len(cells), 'value')}: {shown}; complete the row, and quote values that contain "
+                f"{self.delimiter!r}"
             )
         for name, value in zip(header, cells, strict=True):
             if name in kinds and not self._reads([name], [[value]], {name: kinds[name]}):

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from indextables.cli.plain_rows import plain_rows
-from indextables.words import counted
+from indextables.plural import pluralize
 
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -27,14 +27,14 @@ def draw_rows(rows: pa.Table, style: Style | None, note: str) -> None:
         shown.add_row(*(_cell(name, value, style) for name, value in row.items()))
     console = _console()
     console.print(shown)
-    console.print(note or counted(len(rows), "row"), style="dim")
+    console.print(note or pluralize(len(rows), "row"), style="dim")
 
 
-def draw_figures(figures: Mapping[str, Any]) -> None:
+def draw_metrics(metrics: Mapping[str, Any]) -> None:
     shown = Table(box=None, pad_edge=False, show_header=False)
     shown.add_column(style="bold")
     shown.add_column(overflow="fold")
-    for name, value in figures.items():
+    for name, value in metrics.items():
         number = isinstance(value, int) and not isinstance(value, bool)
         shown.add_row(name.replace("_", " "), f"{value:,}" if number else _cell(name, value, None))
     _console().print(shown)

@@ -60,8 +60,8 @@ def _wanted(query: Query) -> Iterator[Leaf]:
                 yield from _wanted(term)
         case Boost(term):
             yield from _wanted(term)
-        case Prefer(term, wishes):
-            for each in (term, *wishes):
+        case Prefer(term, should):
+            for each in (term, *should):
                 yield from _wanted(each)
         case Term() | Phrase() | Prefix():
             yield query

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from indextables.cli.arguments import AtTime, AtVersion, Columns, Json, Query, Settings, Table, Where, names, opened
-from indextables.cli.output import show_figures, show_report, show_rows
+from indextables.cli.output import show_metrics, show_report, show_rows
+from indextables.plural import pluralize
 from indextables.schema import type_name
-from indextables.words import counted
 
 if TYPE_CHECKING:
     from indextables.cli.drawing import Style
@@ -26,7 +26,7 @@ def info(
     """What a table is: its version, size, layout and columns."""
     table = opened(path, option, version=version, timestamp=timestamp)
     splits = table.splits()
-    figures = {
+    metrics = {
         "path": table.path,
         "version": table.version,
         "rows": table.count(),
@@ -37,7 +37,7 @@ def info(
         "fields": {name: rule.type for name, rule in table.fields.items()},
         "properties": table.properties,
     }
-    show_figures(figures, as_json=as_json)
+    show_metrics(metrics, as_json=as_json)
 
 
 def search(
@@ -63,8 +63,8 @@ def search(
         show_rows(search_top(scan, limit), as_json=True)
         return
     best = search_top(scan, limit + 1)
-    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_searched(scan.scan_spec)}"
-    show_rows(best.slice(0, limit), as_json=False, style=_marked(scan.scan_spec), note=note)
+    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_search_note(scan.scan_spec)}"
+    show_rows(best.slice(0, limit), as_json=False, style=_highlighter(scan.scan_spec), note=note)
 
 
 def count(
@@ -86,12 +86,12 @@ def count(
     if by is not None:
         show_rows(scan.group_by(*names(by) or ()).count(), as_json=as_json)
     elif as_json:
-        show_figures({"count": scan.count()}, as_json=True)
+        show_metrics({"count": scan.count()}, as_json=True)
     else:
         rows = scan.count()
         typer.echo(rows)
         if not rows and query is not None:
-            typer.echo(_searched(scan.scan_spec), err=True)
+            typer.echo(_search_note(scan.scan_spec), err=True)
 
 
 def explain(
@@ -137,10 +137,10 @@ def _of_all(scan: "Scan", shown: int) -> str:
 
     if is_search_only(scan.scan_spec):
         return f"{shown:,} of {scan.count():,} rows; --limit for more"
-    return f"{counted(shown, 'row')} and more; use --limit"
+    return f"{pluralize(shown, 'row')} and more; use --limit"
 
 
-def _searched(scan_spec: "ScanSpec") -> str:
+def _search_note(scan_spec: "ScanSpec") -> str:
     """Which columns a search that found nothing has looked at, and how to find parts of exact values."""
     from indextables.read.scan_plan import columns_and_values
 
@@ -154,7 +154,7 @@ def _searched(scan_spec: "ScanSpec") -> str:
     return f"searched: {columns_and_values(columns) or 'no column'}{hint}"
 
 
-def _marked(scan_spec: "ScanSpec") -> "Style":
+def _highlighter(scan_spec: "ScanSpec") -> "Style":
     """Texts with the words that were searched for."""
     from indextables.cli.highlight import Highlighter
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from indextables.cli.arguments import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened
-from indextables.cli.output import facts, show_figures, show_json, show_report
+from indextables.cli.output import facts, show_json, show_metrics, show_report
 from indextables.cli.suggested_commands import commands_on
-from indextables.config import span
+from indextables.config import duration_argument
 from indextables.errors import IndexTablesError
 
 UNFINISHED = 3
@@ -26,11 +26,11 @@ def health(
     as_json: Json = False,
 ) -> None:
     """Figures of a table, and what is out of shape, with what mends it."""
-    found, say = opened(path, option).health(), commands_on(path)
+    found, format_step = opened(path, option).health(), commands_on(path)
     if as_json:
-        show_json(facts(found, say))
+        show_json(facts(found, format_step))
     else:
-        typer.echo(found.told(say))
+        typer.echo(found.render(format_step))
     if exit_code and not found.healthy:
         raise typer.Exit(UNFINISHED)
 
@@ -71,11 +71,11 @@ def advise(
     given = [*(queries or ()), *(line for each in file or () for line in _lines(each))]
     if not given:
         raise IndexTablesError("there are no queries to advise on; give some, or --file with one in each line")
-    advice, say = opened(path, option).advise(given), commands_on(path)
+    advice, format_step = opened(path, option).advise(given), commands_on(path)
     if as_json:
-        show_json({**facts(advice), "commands": [say(step) for step in advice.steps]})
+        show_json({**facts(advice), "commands": [format_step(step) for step in advice.steps]})
     else:
-        typer.echo(advice.told(say))
+        typer.echo(advice.render(format_step))
 
 
 def merge(
@@ -140,18 +140,18 @@ def purge(
     as_json: Json = False,
 ) -> None:
     """Deletes files that no version of the last days needs: 7, unless told otherwise."""
-    retention = span(older_than, of="--older-than")
+    retention = duration_argument(older_than, name="--older-than")
     show_report(opened(path, option).purge(older_than=retention, force=force, dry_run=dry_run), as_json=as_json)
 
 
 def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
     """Writes a checkpoint of the log, so that the table opens faster."""
-    show_figures(facts(opened(path, option).checkpoint()), as_json=as_json)
+    show_metrics(facts(opened(path, option).checkpoint()), as_json=as_json)
 
 
 def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
     """Brings search indexes to the cache of this machine, before anybody searches."""
-    show_figures(facts(opened(path, option).prewarm(where)), as_json=as_json)
+    show_metrics(facts(opened(path, option).prewarm(where)), as_json=as_json)
 
 
 def _write(file: Path, text: str, *, replace: bool) -> None:

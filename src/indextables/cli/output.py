@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from indextables.cli.plain_rows import plain_rows
-from indextables.inspect.steps import Saying, Step
+from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.layout import Layout
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, 
     draw_rows(rows, style, note)
 
 
-def show_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:
+def show_metrics(metrics: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        show_json(figures)
+        show_json(metrics)
         return
-    from indextables.cli.drawing import draw_figures
+    from indextables.cli.drawing import draw_metrics
 
-    draw_figures(figures)
+    draw_metrics(metrics)
 
 
 def show_report(result: Any, *, as_json: bool) -> None:
@@ -45,22 +45,22 @@ def show_report(result: Any, *, as_json: bool) -> None:
         typer.echo(str(result))
 
 
-def facts(result: Any, say: Saying = str) -> Any:
-    """A result as plain values: its fields by name, layouts as their text, steps as `say` says them.
+def facts(result: Any, format_step: StepFormat = str) -> Any:
+    """A result as plain values: its fields by name, layouts as their text, steps as `format_step` says them.
 
-    >>> from indextables.maintain.drop_partitions import Dropped
-    >>> facts(Dropped(version=3, dry_run=False, splits=1, rewritten=0, rows=7, copied=0, bytes=99))["rows"]
+    >>> from indextables.maintain.drop_partitions import DropResult
+    >>> facts(DropResult(version=3, dry_run=False, splits=1, rewritten=0, rows=7, copied=0, bytes=99))["rows"]
     7
     """
     match result:
         case Layout():
             return str(result)
         case Step():
-            return say(result)
+            return format_step(result)
         case tuple():
-            return [facts(part, say) for part in result]
+            return [facts(part, format_step) for part in result]
         case _ if is_dataclass(result):
-            return {field.name: facts(getattr(result, field.name), say) for field in fields(result)}
+            return {field.name: facts(getattr(result, field.name), format_step) for field in fields(result)}
         case _:
             return result
 

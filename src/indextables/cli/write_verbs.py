@@ -19,7 +19,7 @@ from indextables.cli.arguments import (
     settings,
     types,
 )
-from indextables.cli.output import facts, show_figures, show_report
+from indextables.cli.output import facts, show_metrics, show_report
 from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import normalize, type_name
@@ -113,14 +113,14 @@ def import_(
         found = {field.name: type_name(field.type) for field in normalize(rows.schema)}
         would = "create" if table is None else "overwrite" if overwrite else "append"
         read = sum(batch.num_rows for batch in rows)  # every value is looked at, as the import would
-        show_figures(
+        show_metrics(
             {"table": path, "would": would, "files": len(files), "rows": read, "columns": found}, as_json=as_json
         )
     else:
         with rows_read(rows) as batches:
             version, added = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
         imported = {"files": len(files), "rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
-        show_figures({"table": path, "version": version, **imported}, as_json=as_json)
+        show_metrics({"table": path, "version": version, **imported}, as_json=as_json)
     if without_words:
         typer.echo(_NO_TEXT, err=True)
 
@@ -163,7 +163,7 @@ def drop_partitions(
 ) -> None:
     """Deletes the rows that satisfy a condition on partition columns."""
     dropped = opened(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
-    show_figures(facts(dropped), as_json=as_json)
+    show_metrics(facts(dropped), as_json=as_json)
 
 
 def evolve(
@@ -194,7 +194,7 @@ def add_column(
 ) -> None:
     """Adds a column, which is null in all rows that are there."""
     version = opened(path, option).add_column(name, kind, field=field)
-    show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+    show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
 
 def widen_column(
@@ -207,7 +207,7 @@ def widen_column(
 ) -> None:
     """Gives a column a wider type: integers up to long, float to double."""
     version = opened(path, option).widen_column(name, kind)
-    show_figures({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
+    show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
 
 def set_properties(
@@ -223,7 +223,7 @@ def set_properties(
     """Sets properties of a table: settings for everybody who uses it, and keys of your own."""
     table = opened(path, option)
     table.set_properties(settings(properties))
-    show_figures({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
+    show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
 
 
 def unset_properties(
@@ -236,7 +236,7 @@ def unset_properties(
     """Removes properties of a table."""
     table = opened(path, option)
     table.unset_properties(*keys)
-    show_figures({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
+    show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
 
 
 def _existing(path: str, given: dict[str, str]) -> IndexTable | None:

@@ -4,7 +4,7 @@ from indextables.config.maintenance_config import MaintenanceConfig
 from indextables.config.read_config import ReadConfig
 from indextables.config.setting import PREFIX
 from indextables.config.setting_keys import READ_OPTIONS, canonical, is_secret, property_key
-from indextables.config.setting_parsers import boolean, duration, size, span
+from indextables.config.setting_parsers import boolean, duration, duration_argument, size
 from indextables.config.settings import Config
 from indextables.config.settings_page import markdown
 from indextables.config.store_config import StoreConfig
@@ -21,9 +21,9 @@ __all__ = [
     "boolean",
     "canonical",
     "duration",
+    "duration_argument",
     "is_secret",
     "markdown",
     "property_key",
     "size",
-    "span",
 ]

@@ -94,18 +94,18 @@ def duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
 
 
-def span(given: timedelta | str | None, *, of: str) -> timedelta | None:
-    """A span of time, or the text of one, that a user gave as `of`.
+def duration_argument(value: timedelta | str | None, *, name: str) -> timedelta | None:
+    """The duration that was passed as the argument `name`, as a timedelta or as text.
 
-    >>> span("12h", of="older_than"), span(None, of="older_than")
+    >>> duration_argument("12h", name="older_than"), duration_argument(None, name="older_than")
     (datetime.timedelta(seconds=43200), None)
     """
-    if given is None or isinstance(given, timedelta):
-        return given
+    if value is None or isinstance(value, timedelta):
+        return value
     try:
-        return duration(str(given))
+        return duration(str(value))
     except ValueError as error:
-        raise ConfigError(f"{of} is {given!r}, but must be {error}", key=of, value=str(given)) from None
+        raise ConfigError(f"{name} is {value!r}, but must be {error}", key=name, value=str(value)) from None
 
 
 def part_size(text: str) -> int:

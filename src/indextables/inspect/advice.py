@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from indextables.inspect.findings import Finding, amount
-from indextables.inspect.steps import Saying, Step
+from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.layout import Layout
 
 
@@ -55,7 +55,7 @@ class Advice:
     queries: int
     uses: tuple[ColumnUse, ...]
     candidates: tuple[Candidate, ...]
-    unread: tuple[str, ...] = ()
+    unparsed: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -67,9 +67,9 @@ class Advice:
         return (*change, Step("merge_splits", options={**move, **sort})) if move or sort else change
 
     def __str__(self) -> str:
-        return self.told()
+        return self.render()
 
-    def told(self, say: Saying = str) -> str:
+    def render(self, format_step: StepFormat = str) -> str:
         found = [self._of(use) for use in self.uses] or ["  no query narrows a column down"]
         return "\n".join(
             [
@@ -81,21 +81,21 @@ class Advice:
                 "what layouts would do",
                 *(f"{'->' if one is self.candidates[0] else '  '} {one}" for one in self.candidates),
                 "",
-                *self._of_the_current(say),
+                *self._of_the_current(format_step),
                 f"partition by {str(self.layout) or 'nothing'}" + (", as it is" if self.layout == self.current else ""),
                 f"sort by {', '.join(self.cluster_by)} within partitions"
                 if self.cluster_by
                 else "no order within partitions",
-                *(f"  {say(step)}" for step in self.steps),
-                *(f"not understood: {text}" for text in self.unread),
+                *(f"  {format_step(step)}" for step in self.steps),
+                *(f"not understood: {text}" for text in self.unparsed),
             ]
         )
 
-    def _of_the_current(self, say: Saying) -> list[str]:
+    def _of_the_current(self, format_step: StepFormat) -> list[str]:
         """What is wrong with the layout that the table has, and what mends it without another one."""
         lines = [f"as it is, {finding.what}" for finding in self.findings]
-        kept = [finding.mend for finding in self.findings if finding.mend and finding.mend.method == "merge_splits"]
-        return [*lines, *(f"  to keep the layout: {say(step)}" for step in kept), *([""] if lines else [])]
+        kept = [finding.fix for finding in self.findings if finding.fix and finding.fix.method == "merge_splits"]
+        return [*lines, *(f"  to keep the layout: {format_step(step)}" for step in kept), *([""] if lines else [])]
 
     def _of(self, use: ColumnUse) -> str:
         how = "by value" if use.equality_only else "by range"

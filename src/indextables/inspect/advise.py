@@ -12,18 +12,18 @@ from math import ceil, exp, log, log10
 import pyarrow as pa
 
 from indextables.inspect.advice import Advice, Candidate, ColumnUse
-from indextables.inspect.findings import MANY_PARTITIONS, MOST_LEVELS, MOST_PARTITIONS, SPLIT_SIZES, Finding
+from indextables.inspect.findings import MANY_PARTITIONS, MAX_LEVELS, MAX_PARTITIONS, SPLIT_SIZES, Finding
 from indextables.inspect.partitioning import levels, nearly_unique
 from indextables.inspect.profile import ColumnProfile, TableProfile
 from indextables.inspect.workload import Constraint, Workload
 from indextables.layout import Bucket, Calendar, Layout, PartitionField, Transform, Truncate
 
 _TARGET_SPLIT = 128 * 1024**2
-_MOST_VALUES = 2_000  # of a column that is a partition by itself
+_MAX_VALUES = 2_000  # of a column that is a partition by itself
 _UNITS = (Calendar("year"), Calendar("month"), Calendar("day"), Calendar("hour"))
 _BUCKETS = (8, 16, 64, 256)
 _RANGES = 64
-_MOST_FIELDS = 3
+_MAX_FIELDS = 3
 _COLUMNS = 4
 _FIRST_TIER = 0.5  # of the worth of the best column: what is worth less is for sorting, not for partitions
 _WORTH_SORTING = 0.05
@@ -52,13 +52,13 @@ def advise(workload: Workload, table: TableProfile, current: Layout, *, findings
     cluster_by = [use.column for use in uses if use.column not in taken and use.worth >= _WORTH_SORTING]
     return Advice(
         layout=best.layout,
-        cluster_by=tuple(cluster_by[:_MOST_FIELDS]),
+        cluster_by=tuple(cluster_by[:_MAX_FIELDS]),
         current=current,
         rows=table.rows,
         bytes=table.bytes,
         uses=tuple(uses),
         candidates=tuple(shown),
-        unread=workload.unread,
+        unparsed=workload.unparsed,
         queries=len(workload.queries),
         findings=tuple(findings),
     )
@@ -93,12 +93,12 @@ def _cost(one: Candidate) -> float:
 def _refusal(layout: Layout, partitions: int, table: TableProfile, *, current: bool) -> str | None:
     if not layout.fields:
         return None
-    if levels(layout) > MOST_LEVELS:
-        return f"more than {MOST_LEVELS} levels"
+    if levels(layout) > MAX_LEVELS:
+        return f"more than {MAX_LEVELS} levels"
     if any(field.is_identity and _is_unique(field, table) for field in layout.fields):
         return "a partition for nearly every row"
-    if partitions > MOST_PARTITIONS:
-        return f"more than {MOST_PARTITIONS:,} partitions"
+    if partitions > MAX_PARTITIONS:
+        return f"more than {MAX_PARTITIONS:,} partitions"
     if table.bytes // partitions < SPLIT_SIZES[0] and not (current and partitions < MANY_PARTITIONS):
         return "partitions too small to fill a split"
     return None
@@ -127,7 +127,7 @@ def _layouts(uses: Sequence[ColumnUse], table: TableProfile) -> Iterator[Layout]
     """Every choice of some columns, each in every way that suits it; those of most worth first in the layout."""
     ways = {use.column: list(_ways(use, table)) for use in uses}
     names = [use.column for use in uses if ways[use.column]]
-    for size in range(1, _MOST_FIELDS + 1):
+    for size in range(1, _MAX_FIELDS + 1):
         for columns in combinations(names, size):
             for fields in product(*(ways[column] for column in columns)):
                 yield Layout(fields)
@@ -147,7 +147,7 @@ def _ways(use: ColumnUse, table: TableProfile) -> Iterator[PartitionField]:
         yield from (PartitionField(use.column, unit) for unit in units)
     elif pa.types.is_floating(known.type) or pa.types.is_binary(known.type):
         return
-    elif known.distinct <= _MOST_VALUES:
+    elif known.distinct <= _MAX_VALUES:
         yield PartitionField(use.column)
         if use.equality_only and known.distinct > _BUCKETS[0] and Bucket(2).accepts(known.type):
             yield from (PartitionField(use.column, Bucket(n)) for n in _BUCKETS if n < known.distinct)

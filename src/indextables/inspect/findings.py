@@ -14,14 +14,14 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.inspect.steps import Saying, Step
+from indextables.inspect.recommended_steps import Step, StepFormat
 
 MB, GB = 1024**2, 1024**3
 SPLIT_SIZES = (64 * MB, 512 * MB)
 PARTITION_SIZES = (1 * GB, 100 * GB)
-MOST_PARTITIONS = 50_000
+MAX_PARTITIONS = 50_000
 MANY_PARTITIONS = 50  # fewer small ones cost little, whatever their size
-MOST_LEVELS = 4
+MAX_LEVELS = 4
 MANY_VALUES = 20  # fewer are not a high cardinality, even if each has one row
 EVOLVE = Step("evolve_layout", "...")
 
@@ -46,22 +46,22 @@ class Finding:
     area: Area
     severity: Severity
     what: str
-    mend: Step | None
+    fix: Step | None
     hint: str = ""
 
-    def told(self, say: Saying = str) -> str:
-        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(say)}"
+    def render(self, format_step: StepFormat = str) -> str:
+        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(format_step)}"
 
-    def advice(self, say: Saying = str) -> str:
+    def advice(self, format_step: StepFormat = str) -> str:
         """What to do.
 
         >>> Finding(Area.LOG, Severity.ADVICE, "a long log", Step("purge"), "or keep less").advice()
         'table.purge(), or keep less'
         """
-        return ", ".join(part for part in (say(self.mend) if self.mend else "", self.hint) if part)
+        return ", ".join(part for part in (format_step(self.fix) if self.fix else "", self.hint) if part)
 
     def __str__(self) -> str:
-        return self.told()
+        return self.render()
 
 
 def amount(size: int) -> str:

@@ -14,9 +14,9 @@ from indextables.config import Config
 from indextables.inspect.findings import EVOLVE, PARTITION_SIZES, SPLIT_SIZES, Area, Finding, Severity, amount, median
 from indextables.inspect.listing import list_partitions
 from indextables.inspect.partitioning import layout_findings
-from indextables.inspect.steps import Saying, Step
+from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.clock import milliseconds
+from indextables.log.clock import epoch_millis
 from indextables.log.files import LogFiles, list_log
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.ownership import files_of_table
@@ -60,9 +60,9 @@ class Health:
         return self.small_splits / self.splits if self.splits else 0.0
 
     def __str__(self) -> str:
-        return self.told()
+        return self.render()
 
-    def told(self, say: Saying = str) -> str:
+    def render(self, format_step: StepFormat = str) -> str:
         sizes = f"median {amount(self.median_split)}, {self.small_ratio:.0%} small"
         parts = f"median {amount(self.median_partition)}, largest {amount(self.largest_partition)}"
         lines = [
@@ -72,15 +72,17 @@ class Health:
             f"  log         {self.log_files:,} files with {amount(self.log_bytes)}",
             f"  past        {self.tombstones:,} removed splits with {amount(self.tombstone_bytes)}",
         ]
-        return "\n".join([*lines, "", *([finding.told(say) for finding in self.findings] or ["nothing to mend"])])
+        return "\n".join(
+            [*lines, "", *([finding.render(format_step) for finding in self.findings] or ["nothing to mend"])]
+        )
 
 
 def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
     """Looks at the log and a listing of it, and at which removed splits are still there; no split is opened."""
-    log.confirm(snapshot)
+    log.verify_table(snapshot)
     splits, files, past = snapshot.splits, list_log(log.store), removed_splits(log.store, snapshot)
     sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
-    figures = Health(
+    metrics = Health(
         table=log.table,
         version=snapshot.version,
         splits=len(splits),
@@ -97,9 +99,9 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         tombstone_bytes=_sum(past["size"]),
         findings=(),
     )
-    seen = _Seen(figures, snapshot, config, files, past)
-    found = tuple(finding for check in _CHECKS for finding in check(seen))
-    return replace(figures, findings=found)
+    inputs = _HealthInput(metrics, snapshot, config, files, past)
+    found = tuple(finding for check in _CHECKS for finding in check(inputs))
+    return replace(metrics, findings=found)
 
 
 def removed_splits(store: Store, snapshot: Snapshot) -> pa.Table:
@@ -117,60 +119,60 @@ def removed_splits(store: Store, snapshot: Snapshot) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    figures: Health
+class _HealthInput:
+    metrics: Health
     snapshot: Snapshot
     config: Config
     files: LogFiles
     past: pa.Table
 
 
-def _small_splits(seen: _Seen) -> Iterator[Finding]:
+def _small_splits(inputs: _HealthInput) -> Iterator[Finding]:
     """What a merge would do, so that the command helps."""
-    plan = plan_only(seen.snapshot, MergeRequest(limits=limits_of(seen.config)), seen.config)
+    plan = plan_only(inputs.snapshot, MergeRequest(limits=limits_of(inputs.config)), inputs.config)
     if plan.splits_before > plan.splits_after:
-        share = plan.splits_before / seen.figures.splits
+        share = plan.splits_before / inputs.metrics.splits
         severity = Severity.WARNING if plan.splits_before >= _MANY_SPLITS and share > 1 / 2 else Severity.ADVICE
-        what = f"{plan.splits_before:,} of {seen.figures.splits:,} splits are small; {plan.splits_after:,} would do"
+        what = f"{plan.splits_before:,} of {inputs.metrics.splits:,} splits are small; {plan.splits_after:,} would do"
         yield Finding(Area.SPLITS, severity, what, Step("merge_splits"))
 
 
-def _large_splits(seen: _Seen) -> Iterator[Finding]:
-    large = _sum(pc.greater(seen.snapshot.splits["size"], SPLIT_SIZES[1]))
+def _large_splits(inputs: _HealthInput) -> Iterator[Finding]:
+    large = _sum(pc.greater(inputs.snapshot.splits["size"], SPLIT_SIZES[1]))
     if large:
         what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot share one among tasks"
         hint = "write with a smaller targetRecordsPerSplit from now on"
         yield Finding(Area.SPLITS, Severity.ADVICE, what, None, hint)
 
 
-def _partitioning(seen: _Seen) -> Iterator[Finding]:
-    return layout_findings(seen.snapshot, seen.config)
+def _partitioning(inputs: _HealthInput) -> Iterator[Finding]:
+    return layout_findings(inputs.snapshot, inputs.config)
 
 
-def _large_partitions(seen: _Seen) -> Iterator[Finding]:
-    if seen.figures.largest_partition > PARTITION_SIZES[1]:
-        size, good = seen.figures.largest_partition, PARTITION_SIZES[1]
+def _large_partitions(inputs: _HealthInput) -> Iterator[Finding]:
+    if inputs.metrics.largest_partition > PARTITION_SIZES[1]:
+        size, good = inputs.metrics.largest_partition, PARTITION_SIZES[1]
         what = f"the largest partition has {amount(size)}; up to {amount(good)} is good"
         yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
 
 
-def _skew(seen: _Seen) -> Iterator[Finding]:
-    figures = seen.figures
-    if figures.partitions > 1 and figures.largest_partition > max(_SKEW * figures.median_partition, SPLIT_SIZES[1]):
-        times = figures.largest_partition // max(1, figures.median_partition)
+def _skew(inputs: _HealthInput) -> Iterator[Finding]:
+    metrics = inputs.metrics
+    if metrics.partitions > 1 and metrics.largest_partition > max(_SKEW * metrics.median_partition, SPLIT_SIZES[1]):
+        times = metrics.largest_partition // max(1, metrics.median_partition)
         what = f"the largest partition has {times:,} times the size of the median one"
         yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
 
 
-def _old_layouts(seen: _Seen) -> Iterator[Finding]:
-    old = _sum(pc.not_equal(seen.snapshot.splits["spec_id"], seen.snapshot.metadata.current_spec_id))
+def _old_layouts(inputs: _HealthInput) -> Iterator[Finding]:
+    old = _sum(pc.not_equal(inputs.snapshot.splits["spec_id"], inputs.snapshot.metadata.current_spec_id))
     if old:
-        what = f"{old:,} of {seen.figures.splits:,} splits have an older layout"
+        what = f"{old:,} of {inputs.metrics.splits:,} splits have an older layout"
         yield Finding(Area.LAYOUT, Severity.ADVICE, what, Step("merge_splits", options={"rewrite_layout": True}))
 
 
-def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
-    parts = explode_logical_partitions(seen.snapshot.splits, seen.snapshot.metadata).table
+def _unknown_rows(inputs: _HealthInput) -> Iterator[Finding]:
+    parts = explode_logical_partitions(inputs.snapshot.splits, inputs.snapshot.metadata).table
     unknown = parts["num_records"].null_count
     if unknown:
         what = f"the log does not know the rows of {unknown:,} splits: counts open them"
@@ -179,28 +181,28 @@ def _unknown_rows(seen: _Seen) -> Iterator[Finding]:
         )
 
 
-def _long_log(seen: _Seen) -> Iterator[Finding]:
-    newest = max(seen.files.checkpoints, default=-1)
-    behind = seen.figures.version - newest
-    if behind > max(2 * seen.config.maintenance.checkpoint_interval, _MANY_SPLITS):
+def _long_log(inputs: _HealthInput) -> Iterator[Finding]:
+    newest = max(inputs.files.checkpoints, default=-1)
+    behind = inputs.metrics.version - newest
+    if behind > max(2 * inputs.config.maintenance.checkpoint_interval, _MANY_SPLITS):
         what = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
         yield Finding(Area.LOG, Severity.WARNING, what, Step("checkpoint"))
-    if seen.figures.log_files > _LONG_LOG:
-        retention = seen.config.maintenance.log_retention.days
-        what = f"the log has {seen.figures.log_files:,} files; those older than {retention} days go"
+    if inputs.metrics.log_files > _LONG_LOG:
+        retention = inputs.config.maintenance.log_retention.days
+        what = f"the log has {inputs.metrics.log_files:,} files; those older than {retention} days go"
         yield Finding(Area.LOG, Severity.ADVICE, what, Step("purge"), "or a shorter log.retention")
 
 
-def _past(seen: _Seen) -> Iterator[Finding]:
-    cutoff = milliseconds(datetime.now(UTC) - max(seen.config.maintenance.purge_min_retention, timedelta(0)))
-    expired = seen.past.filter(pc.field("deletion_timestamp") < cutoff)
+def _past(inputs: _HealthInput) -> Iterator[Finding]:
+    cutoff = epoch_millis(datetime.now(UTC) - max(inputs.config.maintenance.purge_min_retention, timedelta(0)))
+    expired = inputs.past.filter(pc.field("deletion_timestamp") < cutoff)
     if len(expired):
         what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"
         yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
 
 
 _FINER = "a finer layout, for example with bucket(16, id); advise tells the one that suits your queries"
-_CHECKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _small_splits,
     _large_splits,
     _partitioning,

@@ -46,8 +46,8 @@ def list_partitions(snapshot: Snapshot) -> pa.Table:
     partition, complete = _partition(parts.table, snapshot.metadata)
     names = [f"key_{number}" for number in range(partition.type.num_fields)]
     keys = [*partition.flatten(), parts.table["spec_id"], complete]
-    figures = _figures(parts, snapshot.splits)
-    table = pa.table([*keys, *figures.columns], names=[*names, "spec_id", "complete", *figures.column_names])
+    metrics = _metrics(parts, snapshot.splits)
+    table = pa.table([*keys, *metrics.columns], names=[*names, "spec_id", "complete", *metrics.column_names])
     grouped = table.group_by([*names, "spec_id", "complete"], use_threads=False).aggregate(_SUMMARY)
     values = [grouped[name].combine_chunks() for name in names]
     return pa.table(
@@ -75,7 +75,7 @@ _SUMMARY = [
 ]
 
 
-def _figures(parts: PartitionSlices, splits: pa.Table) -> pa.Table:
+def _metrics(parts: PartitionSlices, splits: pa.Table) -> pa.Table:
     """What is added up for each partition."""
     return pa.table(
         {

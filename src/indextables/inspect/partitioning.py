@@ -15,8 +15,8 @@ from indextables.inspect.findings import (
     EVOLVE,
     MANY_PARTITIONS,
     MANY_VALUES,
-    MOST_LEVELS,
-    MOST_PARTITIONS,
+    MAX_LEVELS,
+    MAX_PARTITIONS,
     PARTITION_SIZES,
     SPLIT_SIZES,
     Area,
@@ -26,7 +26,7 @@ from indextables.inspect.findings import (
     median,
 )
 from indextables.inspect.listing import list_partitions
-from indextables.inspect.steps import Step
+from indextables.inspect.recommended_steps import Step
 from indextables.layout import Bucket, Calendar, Identity, Layout, PartitionField, Transform, Truncate, Void
 from indextables.log import Snapshot
 from indextables.log.logical_partitions import explode_logical_partitions
@@ -58,8 +58,8 @@ def levels(layout: Layout) -> int:
 
 
 def _levels(layout: Layout) -> Iterator[Finding]:
-    if levels(layout) > MOST_LEVELS:
-        what = f"the layout has {levels(layout)} levels ({layout}), where {MOST_LEVELS} at most are good: "
+    if levels(layout) > MAX_LEVELS:
+        what = f"the layout has {levels(layout)} levels ({layout}), where {MAX_LEVELS} at most are good: "
         what += "each one multiplies the number of partitions"
         hint = f"with the columns that most queries filter by, and sort by the others (cluster_by); {_ADVISE}"
         yield Finding(Area.LAYOUT, Severity.WARNING, what, EVOLVE, hint)
@@ -94,9 +94,9 @@ def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
 def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
     partitions = list_partitions(snapshot)
     small, good = median(partitions["size"]), PARTITION_SIZES[0]
-    if len(partitions) > MOST_PARTITIONS:
-        what = f"{len(partitions):,} partitions are more than {MOST_PARTITIONS:,}; half of them have at most {amount(small)}"
-        yield Finding(Area.PARTITIONS, Severity.WARNING, what, *_mended(snapshot, config))
+    if len(partitions) > MAX_PARTITIONS:
+        what = f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {amount(small)}"
+        yield Finding(Area.PARTITIONS, Severity.WARNING, what, *_fix_for_small_partitions(snapshot, config))
         return
     own = partitions.filter(
         (pc.field("shared_splits") == 0) & (pc.field("spec_id") == snapshot.metadata.current_spec_id)
@@ -106,10 +106,10 @@ def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
     if tiny or (len(own) > 1 and small < good < size):
         what = f"half of {len(own):,} partitions have at most {amount(small)}, where {amount(good)} and more is good"
         severity = Severity.WARNING if tiny else Severity.ADVICE
-        yield Finding(Area.PARTITIONS, severity, what, *_mended(snapshot, config))
+        yield Finding(Area.PARTITIONS, severity, what, *_fix_for_small_partitions(snapshot, config))
 
 
-def _mended(snapshot: Snapshot, config: Config) -> tuple[Step, str]:
+def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step, str]:
     """What helps against many small partitions: that they share splits, where a merge can do that, or a coarser layout."""
     layout, schema = snapshot.metadata.layouts[snapshot.metadata.current_spec_id], snapshot.metadata.arrow_schema()
     distinct = [_values(snapshot, field)[0] for field in layout.fields]

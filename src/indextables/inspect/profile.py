@@ -54,10 +54,10 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
 
 def _rows(splits: pa.Table, opener: SplitOpener) -> int:
     """The rows of all splits; where the log does not tell, about as many for their size as those of some of these splits."""
-    told, untold = (
+    render, untold = (
         splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
     )
-    rows = int(pc.sum(told["num_records"]).as_py() or 0)
+    rows = int(pc.sum(render["num_records"]).as_py() or 0)
     if not len(untold):
         return rows
     some = list(refs_to(_spread(untold)))

@@ -16,10 +16,21 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from indextables.errors import PredicateError
-from indextables.predicate import Comparison, In, IsNull, NullSafeEqual, Op, Or, Predicate, StartsWith, read, terms_of
+from indextables.predicate import (
+    Comparison,
+    In,
+    IsNull,
+    NullSafeEqual,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+    parse_condition,
+    terms_of,
+)
 from indextables.predicate.nodes import Column
 
-Given: TypeAlias = str | Predicate | tuple[str | Predicate, float]
+QueryInput: TypeAlias = str | Predicate | tuple[str | Predicate, float]
 """SQL, whole queries or conditions; with how often it is asked, where that is known."""
 
 
@@ -57,7 +68,7 @@ class Workload:
     """Queries that were understood, and the texts of those that were not."""
 
     queries: tuple[Query, ...]
-    unread: tuple[str, ...]
+    unparsed: tuple[str, ...]
 
     def coverage(self, column: str) -> float:
         """The share of queries that say something of a column, from 0 to 1."""
@@ -70,25 +81,25 @@ class Workload:
         return sorted(named, key=lambda column: (-self.coverage(column), column))
 
 
-def read_workload(given: Iterable[Given], schema: pa.Schema) -> Workload:
+def read_workload(given: Iterable[QueryInput], schema: pa.Schema) -> Workload:
     """The queries of a workload; a query that cannot be read is put aside, and its weight does not count."""
     understood: list[Query] = []
-    unread: list[str] = []
+    unparsed: list[str] = []
     for query in [given] if isinstance(given, str) else given:
         text, weight = query if isinstance(query, tuple) else (query, 1.0)
         try:
             understood.append(Query(str(text), float(weight), _constraints(_conditions(text, schema))))
         except PredicateError:
-            unread.append(str(text))
+            unparsed.append(str(text))
     total = sum(query.share for query in understood) or 1.0
-    return Workload(tuple(replace(query, share=query.share / total) for query in understood), tuple(unread))
+    return Workload(tuple(replace(query, share=query.share / total) for query in understood), tuple(unparsed))
 
 
 def _conditions(text: str | Predicate, schema: pa.Schema) -> Iterator[Predicate]:
     """The conditions that all rows of an answer satisfy."""
     conjuncts: Sequence[Any] = [text] if not isinstance(text, str) or not _is_query(text) else _conjuncts_of(text)
     for conjunct in conjuncts:
-        bound = read(conjunct, schema)
+        bound = parse_condition(conjunct, schema)
         yield from terms_of(bound)
 
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from indextables.errors import LayoutError
 from indextables.layout.transforms import Calendar, Identity, Transform
-from indextables.schema import what_there_is
+from indextables.schema import available_columns_hint
 
 _COLUMN = r"(?:`(?:[^`]|``)+`|[^\s,()`]+)"
 _SIZE_FIRST, _SIZE_LAST = r"(?:(?P<first>-?[0-9]+)\s*,\s*)?", r"(?:\s*,\s*(?P<last>-?[0-9]+))?"
@@ -193,7 +193,7 @@ def _refuse_missing(fields: Sequence[PartitionField], schema: pa.Schema) -> None
     terms, verb = ", ".join(field.term for field in fields), "names" if len(fields) == 1 else "name"
     columns = "a column that is not there" if len(fields) == 1 else "columns that are not there"
     raise LayoutError(
-        f"{terms} {verb} {columns}; {what_there_is(fields[0].source, schema.names)}", field=fields[0].name
+        f"{terms} {verb} {columns}; {available_columns_hint(fields[0].source, schema.names)}", field=fields[0].name
     )
 
 

@@ -393,8 +393,8 @@ class Truncate(Transform):
 
     def _decimals(self, results: pa.Array, source_type: pa.DataType) -> Preimage:
         unscaled = results.view(_WIDEST)
-        first, last = unscaled.cast(_ROOMY), iceberg.truncate(unscaled, self.width).cast(_ROOMY)
-        last = pc.add(last, pa.scalar(self.width - 1, _ROOMY))
+        first, last = unscaled.cast(_WIDE_DECIMAL), iceberg.truncate(unscaled, self.width).cast(_WIDE_DECIMAL)
+        last = pc.add(last, pa.scalar(self.width - 1, _WIDE_DECIMAL))
         largest = 10**source_type.precision - 1
         lower, upper = (
             clamp(bound, -largest, largest).cast(pa.decimal128(source_type.precision, 0)).view(source_type)
@@ -429,7 +429,7 @@ class Void(Transform):
 
 
 _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
-_ROOMY = pa.decimal256(50, 0)
+_WIDE_DECIMAL = pa.decimal256(50, 0)
 _PLAIN: dict[str, Transform] = {"identity": Identity(), "void": Void()}
 _PLAIN |= {unit: Calendar(unit) for unit in get_args(Unit)}
 _PLAIN |= {f"{unit}s": Calendar(unit) for unit in get_args(Unit)}  # as Spark SQL and Iceberg's DDL say it

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from indextables.log.files import DIRECTORY, LogFiles
-from indextables.log.history import Moment
+from indextables.log.history import CommitRecord
 from indextables.log.ownership import is_temporary
 from indextables.storage import Entry
 
 _ABANDONED_AFTER = timedelta(days=1)
 
 
-def expired_files(files: LogFiles, moments: Sequence[Moment], *, now: datetime, retention: timedelta) -> list[str]:
+def expired_files(
+    files: LogFiles, commit_records: Sequence[CommitRecord], *, now: datetime, retention: timedelta
+) -> list[str]:
     """The keys to delete, oldest first, so that every state of the table that is no older than `retention` stays readable.
 
     The state at the beginning of that time is the last version at or before it. It is built from the newest checkpoint
@@ -19,7 +21,7 @@ def expired_files(files: LogFiles, moments: Sequence[Moment], *, now: datetime, 
     writers left behind goes after a day.
     """
     limit = (now - retention).timestamp() * 1000
-    oldest_kept = max((m.version for m in moments if m.timestamp <= limit), default=-1)
+    oldest_kept = max((m.version for m in commit_records if m.timestamp <= limit), default=-1)
     checkpoint = max((number for number in files.checkpoints if number <= oldest_kept), default=-1)
     before = sorted(
         (n, e.key) for known in (files.commits, files.checkpoints) for n, e in known.items() if n < checkpoint

@@ -8,5 +8,5 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
+def epoch_millis(timestamp: datetime) -> int:
+    return int(timestamp.timestamp() * 1000)

@@ -20,8 +20,8 @@ from indextables.log.clock import now
 from indextables.log.codec import encode
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
 from indextables.log.files import UNLISTED, commit_key, list_log
-from indextables.log.identity import confirm
 from indextables.log.snapshot import Snapshot, initial
+from indextables.log.table_identity import verify_table
 from indextables.log.transaction import Transaction
 from indextables.log.version import Version, parse_version, read_versions
 from indextables.release import __version__
@@ -55,7 +55,7 @@ class Committed:
 
 def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: Plan | None = None) -> Committed:
     """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
-    store.prove_put_if_absent()
+    store.verify_put_if_absent()
     reason: IndexTablesError | None = None
     unclear = 0
     for missed in _missed(store, transaction.snapshot):
@@ -90,7 +90,7 @@ def _missed(store: Store, snapshot: Snapshot | None) -> list[Version]:
     As long as it is there, the name of the next version tells whether there is one: log files go oldest first. Where it
     is gone, the log has been cleaned up (or was written with names of another width), and only a listing tells.
     """
-    files = list_log(store) if snapshot is None else confirm(store, snapshot)
+    files = list_log(store) if snapshot is None else verify_table(store, snapshot)
     if files is None or (snapshot is None and (files.latest < 0 or 0 in files.commits)):
         return []
     read = -1 if snapshot is None else snapshot.version
@@ -111,12 +111,12 @@ def _winners(store: Store, number: int, snapshot: Snapshot | None) -> Iterator[V
     """The versions from a number on. They are of the table that was read: so is the one before them, if it is confirmed."""
     found = False
     for version in _versions_from(store, number):
-        if snapshot is not None and not version.is_of(snapshot.metadata.id):
-            confirm(store, snapshot)
+        if snapshot is not None and not version.belongs_to(snapshot.metadata.id):
+            verify_table(store, snapshot)
         found = True
         yield version
     if not found and snapshot is not None:
-        confirm(store, snapshot)
+        verify_table(store, snapshot)
 
 
 def _pauses(retries: int) -> Iterator[float]:

@@ -87,7 +87,7 @@ def resolve(transaction: Transaction, winner: Version) -> Resolution:
     if snapshot is None:
         return _lost_creation(transaction)
     moved_on = replace(transaction, snapshot=snapshot.advanced([winner]))
-    if not winner.is_of(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
+    if not winner.belongs_to(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
         return Rebase(moved_on)
     race = _Race(moved_on, winner, snapshot.metadata)
     for rule in (_protocol, _application, _metadata, _without_input, _unseen_rows, _lost_splits):

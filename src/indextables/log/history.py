@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from indextables.log.actions import CommitInfo
-from indextables.log.clock import milliseconds
+from indextables.log.clock import epoch_millis
 from indextables.log.files import LogFiles
 from indextables.log.version import read_info
 from indextables.storage import Store
@@ -28,7 +28,7 @@ _COLUMNS = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class CommitRecord:
     """A version, when it came to be (milliseconds since 1970, always after the version before it), and its commitInfo."""
 
     version: int
@@ -36,21 +36,21 @@ class Moment:
     info: CommitInfo
 
 
-def read_moments(store: Store, files: LogFiles) -> list[Moment]:
+def read_commit_records(store: Store, files: LogFiles) -> list[CommitRecord]:
     """The versions whose files are there, in order."""
     entries = sorted(files.commits.items())
     with ThreadPoolExecutor(16) as pool:
         infos = list(pool.map(lambda item: read_info(store, *item, files=files), entries))
-    moments, last = [], -1
+    commit_records, last = [], -1
     for (number, entry), info in zip(entries, infos, strict=True):
-        given = info.timestamp if info.timestamp is not None else milliseconds(entry.modified)
+        given = info.timestamp if info.timestamp is not None else epoch_millis(entry.modified)
         last = max(given, last + 1)
-        moments.append(Moment(number, last, info))
-    return moments
+        commit_records.append(CommitRecord(number, last, info))
+    return commit_records
 
 
-def history_table(moments: Sequence[Moment]) -> pa.Table:
-    newest_first = list(reversed(moments))
+def history_table(commit_records: Sequence[CommitRecord]) -> pa.Table:
+    newest_first = list(reversed(commit_records))
     infos = [moment.info for moment in newest_first]
     columns = {
         "version": [moment.version for moment in newest_first],

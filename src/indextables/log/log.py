@@ -19,12 +19,12 @@ from indextables.errors import (
 from indextables.log.actions import READER_VERSION, WRITER_VERSION
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files
-from indextables.log.clock import milliseconds
+from indextables.log.clock import epoch_millis
 from indextables.log.commit import Committed, Plan, commit
 from indextables.log.files import LogFiles, list_log
-from indextables.log.history import Moment, history_table, read_moments
-from indextables.log.identity import confirm, refuse_other_table
+from indextables.log.history import CommitRecord, history_table, read_commit_records
 from indextables.log.snapshot import Snapshot, initial
+from indextables.log.table_identity import refuse_other_table, verify_table
 from indextables.log.transaction import Transaction
 from indextables.log.version import Version, read_info, read_versions
 from indextables.storage import Entry, Store, open_store
@@ -65,7 +65,7 @@ class TransactionLog:
         log._seen = self._seen
         return log
 
-    def of_table(self, table_id: str | None) -> "TransactionLog":
+    def for_table(self, table_id: str | None) -> "TransactionLog":
         """The same log, as that of the table with this id; what has been read of it is kept."""
         log = TransactionLog(self.store, self.config, table_id=table_id)
         log._seen = self._seen
@@ -90,7 +90,7 @@ class TransactionLog:
 
     def history(self) -> pa.Table:
         """Every version that the log still describes, the newest first."""
-        return history_table(self._moments(self._files()))
+        return history_table(self._commit_records(self._files()))
 
     def commit(self, transaction: Transaction, *, replan: Plan | None = None) -> Committed:
         """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
@@ -104,15 +104,15 @@ class TransactionLog:
             self._maintain(done.snapshot)
         return done
 
-    def confirm(self, snapshot: Snapshot) -> None:
+    def verify_table(self, snapshot: Snapshot) -> None:
         """Raises a TableReplacedError where the version that was read is not in the log any more, but another one is."""
-        confirm(self.store, snapshot)
+        verify_table(self.store, snapshot)
 
     def checkpoint(self, snapshot: Snapshot | None = None) -> CheckpointResult:
         """Writes a checkpoint of the newest version, or of the given snapshot."""
         snapshot = snapshot or self.snapshot()
-        confirm(self.store, snapshot)
-        forgotten = milliseconds(datetime.now(UTC) - self.config.maintenance.tombstone_retention)
+        verify_table(self.store, snapshot)
+        forgotten = epoch_millis(datetime.now(UTC) - self.config.maintenance.tombstone_retention)
         size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
         return CheckpointResult(snapshot.version, len(snapshot.splits), size)
 
@@ -121,8 +121,8 @@ class TransactionLog:
         retention = self.config.maintenance.log_retention if retention is None else retention
         files, now = self._files(), datetime.now(UTC)
         old_enough = any(entry.modified <= now - retention for entry in files.commits.values())
-        moments = self._moments(files) if old_enough else []
-        expired = expired_files(files, moments, now=now, retention=retention)
+        commit_records = self._commit_records(files) if old_enough else []
+        expired = expired_files(files, commit_records, now=now, retention=retention)
         if expired and not dry_run:
             self._delete(expired, files)
         return expired
@@ -142,12 +142,12 @@ class TransactionLog:
             )
         return files
 
-    def _moments(self, files: LogFiles) -> list[Moment]:
-        moments = read_moments(self.store, files)
-        found = {moment.info.table_id for moment in moments}
+    def _commit_records(self, files: LogFiles) -> list[CommitRecord]:
+        commit_records = read_commit_records(self.store, files)
+        found = {moment.info.table_id for moment in commit_records}
         if self.table_id is not None and found and found.isdisjoint({None, self.table_id}):
-            refuse_other_table(self.table, self.table_id, moments[-1].info.table_id)
-        return moments
+            refuse_other_table(self.table, self.table_id, commit_records[-1].info.table_id)
+        return commit_records
 
     def _latest(self, files: LogFiles) -> Snapshot:
         seen = self._still_valid(files)
@@ -190,20 +190,20 @@ class TransactionLog:
 
     def _advanced(self, start: Snapshot, versions: Sequence[Version]) -> Snapshot:
         """A snapshot with later versions applied to it. Those that were committed to another table change nothing."""
-        strays = [version.number for version in versions if not version.is_of(start.metadata.id)]
+        strays = [version.number for version in versions if not version.belongs_to(start.metadata.id)]
         if strays:
             logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
         return start.advanced(versions)
 
     def _is_stray(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
         """Whether a checkpoint is of a table that was there before, while the log is of another one."""
-        if start.version not in files.commits or all(version.is_of(start.metadata.id) for version in versions):
+        if start.version not in files.commits or all(version.belongs_to(start.metadata.id) for version in versions):
             return False
         info = read_info(self.store, start.version, files.commits[start.version])
         return info.table_id not in (None, start.metadata.id)
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
-        moment = milliseconds(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
+        moment = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
         times = self._times(files)
         at_or_before = [version for version, time_of in times.items() if time_of <= moment]
         if not at_or_before:
@@ -222,7 +222,9 @@ class TransactionLog:
         """When each readable version came to be; a version file that is gone may have left its time in a checkpoint."""
         orphans = {n: entry.key for n, entry in files.checkpoints.items() if n not in files.commits}
         kept = {number: read_checkpoint(self.store, key, number).timestamp for number, key in orphans.items()}
-        return kept | {m.version: m.timestamp for m in read_moments(self.store, files) if m.version >= files.earliest}
+        return kept | {
+            m.version: m.timestamp for m in read_commit_records(self.store, files) if m.version >= files.earliest
+        }
 
     def _refuse_unreadable(self, files: LogFiles, version: int) -> None:
         if files.earliest <= version <= files.latest:

@@ -16,20 +16,20 @@ from indextables.log.files import list_log
 from indextables.log.ownership import nested_tables
 from indextables.storage import Location, Store
 
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 logger = logging.getLogger(__name__)
 
 
 def refuse_nested(store: Store) -> None:
     """Raises a NestedTableError where a new table would lie inside another one, or around one.
 
-    Each directory above the root is asked for a log, which takes one request. Of the files below it, the first `MOST_FILES`
+    Each directory above the root is asked for a log, which takes one request. Of the files below it, the first `MAX_FILES`
     are looked at.
     """
     for location in _above(store.location):
         if _is_table(store.at(location)):
             raise _error(store, "inside", location)
-    for key in sorted(nested_tables(entry.key for entry in islice(store.list(), MOST_FILES))):
+    for key in sorted(nested_tables(entry.key for entry in islice(store.list(), MAX_FILES))):
         location = _below(store.location, key)
         if _is_table(store.at(location)):
             raise _error(store, "around", location)

@@ -60,7 +60,7 @@ class Snapshot:
         if not versions:
             return self
         last, timestamp = versions[-1], later(self.timestamp, versions)
-        versions = [version for version in versions if version.is_of(self.metadata.id)]
+        versions = [version for version in versions if version.belongs_to(self.metadata.id)]
         built = "rows" in self.__dict__
         return Snapshot(
             version=last.number,

@@ -17,7 +17,9 @@ from indextables.predicate.bounds import Fact
 from indextables.predicate.flags import Flag
 
 
-def facts_about(columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True) -> Bounds:
+def bounds_of_splits(
+    columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True
+) -> Bounds:
     """All that partition values, and statistics if wanted, say of some columns, one array element per split."""
     return Bounds(len(splits), {c: tuple(_facts(c, splits, metadata, statistics=statistics)) for c in columns})
 

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from indextables import values
 from indextables.layout import PartitionField, Void
-from indextables.log.absent import with_absent_columns
 from indextables.log.actions import Add, Metadata, Remove
+from indextables.log.missing_columns import with_missing_column_nulls
 
 _LOGICAL = pa.struct(
     {
@@ -81,7 +81,7 @@ def splits_table(adds: Sequence[Add], metadata: Metadata) -> pa.Table:
             columns[field.name] = _statistics_column(stats, field.type)
         elif field.name == "partition":
             columns[field.name] = _partition_column(adds, metadata, field.type)
-    return with_absent_columns(pa.table(columns, schema=schema), metadata)
+    return with_missing_column_nulls(pa.table(columns, schema=schema), metadata)
 
 
 def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
@@ -91,7 +91,7 @@ def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
         return splits
     splits = splits.combine_chunks()
     columns = [_conformed(_single_chunk(splits, f), f.type, len(splits)) for f in schema]
-    return with_absent_columns(pa.table(columns, schema=schema), metadata)
+    return with_missing_column_nulls(pa.table(columns, schema=schema), metadata)
 
 
 def without_paths(splits: pa.Table, paths: Iterable[str]) -> pa.Table:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from indextables.errors import CorruptLogError, NotFoundError, UnsafePathError
 from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
-from indextables.log.clock import milliseconds
+from indextables.log.clock import epoch_millis
 from indextables.log.codec import BrokenLineError, decode
 from indextables.log.files import UNLISTED, LogFiles, commit_key
 from indextables.storage import Entry, Store
@@ -48,7 +48,7 @@ class Version:
     def protocol(self) -> Protocol | None:
         return next((action for action in reversed(self.actions) if isinstance(action, Protocol)), None)
 
-    def is_of(self, table_id: str) -> bool:
+    def belongs_to(self, table_id: str) -> bool:
         """Whether it was committed to the table with this id; a version that names no table is."""
         return self.info.table_id in (None, table_id)
 
@@ -106,4 +106,4 @@ def parse_version(store: Store, number: int, content: pa.Buffer, *, files: LogFi
 
 def _file_time(files: LogFiles, number: int) -> int:
     entry = files.commits.get(number)
-    return milliseconds(entry.modified) if entry else 0
+    return epoch_millis(entry.modified) if entry else 0

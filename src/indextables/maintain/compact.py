@@ -24,7 +24,7 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Remove
 from indextables.log.clock import now
 from indextables.log.splits import removes_for
-from indextables.maintain.compaction_groups import MergeGroup, Written, plan_merge, write_group
+from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.uncommitted_files import sweep
@@ -69,12 +69,12 @@ class MergeResult:
         return "\n".join([f"{head} (version {self.version})", *trouble])
 
 
-Work: TypeAlias = Callable[[MergeGroup], Written]
-Runner: TypeAlias = Callable[[Work, Sequence[MergeGroup]], Iterable[Written]]
+Work: TypeAlias = Callable[[MergeGroup], WrittenGroup]
+Runner: TypeAlias = Callable[[Work, Sequence[MergeGroup]], Iterable[WrittenGroup]]
 """Does the work of groups, here or elsewhere; results come in any order."""
 
 
-def run_here(work: Work, groups: Sequence[MergeGroup]) -> Iterator[Written]:
+def run_in_process(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
     """One group after the other."""
     return map(work, groups)
 
@@ -85,7 +85,7 @@ def merge(
     request: MergeRequest,
     config: Config,
     *,
-    run: Runner = run_here,
+    run: Runner = run_in_process,
     progress: Callable[[MergeProgress], object] | None = None,
 ) -> tuple[Snapshot, MergeResult]:
     """Merges until there is nothing left that is worth it; gives the table afterwards, and what was done.
@@ -93,7 +93,7 @@ def merge(
     Sizes are known when splits are written: where merged ones turned out small, they are merged once more. Whatever ends it
     early, groups that are finished are committed, and the files of others are deleted.
     """
-    merging = _Merging(log, snapshot, config, job=uuid4().hex[:12], result=MergeResult(version=snapshot.version))
+    merging = _Compaction(log, snapshot, config, job=uuid4().hex[:12], result=MergeResult(version=snapshot.version))
     try:
         while groups := merging.next_groups(request):
             for number, written in enumerate(run(partial(write_group, log.table), groups), 1):
@@ -124,7 +124,7 @@ def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> Merg
 
 
 @dataclass(slots=True)
-class _Merging:
+class _Compaction:
     """A merge on its way: the table as it is by now, what has been done, and the groups that wait for their commit.
 
     What others add in the meantime is left to the next merge: this one would never end beside busy writers.
@@ -139,7 +139,7 @@ class _Merging:
     made: set[str] = field(default_factory=set)
     aside: set[str] = field(default_factory=set)
     known: pa.Array | None = None
-    bundle: list[Written] = field(default_factory=list)
+    bundle: list[WrittenGroup] = field(default_factory=list)
     committed_at: float = field(default_factory=time.monotonic)
 
     def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
@@ -153,7 +153,7 @@ class _Merging:
         self.result = replace(self.result, groups=self.result.groups + len(groups))
         return groups
 
-    def finish(self, written: Written, *, last: bool) -> None:
+    def finish(self, written: WrittenGroup, *, last: bool) -> None:
         """Takes a group into the bundle, and commits that if it is time. The splits of a failure are not tried again."""
         self.done += 1
         self.aside.update(written.damaged)
@@ -188,13 +188,13 @@ class _Merging:
                 break
         self.committed_at = time.monotonic()
 
-    def _still_there(self, bundle: Sequence[Written]) -> list[Written]:
+    def _still_there(self, bundle: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The bundle without groups whose splits are no longer in the table that the last commit left."""
         paths = pa.array([path for written in bundle for path in written.group.paths], pa.string())
         gone = paths.filter(pc.invert(pc.is_in(paths, self.snapshot.splits["path"].combine_chunks()))).to_pylist()
         return self._without(bundle, frozenset(gone), "another writer") if gone else list(bundle)
 
-    def _give_up(self, bundle: Sequence[Written], error: ConflictError) -> list[Written]:
+    def _give_up(self, bundle: Sequence[WrittenGroup], error: ConflictError) -> list[WrittenGroup]:
         """What is left of a bundle after a conflict: the groups that it does not name, or none where it names no split."""
         gone = frozenset(error.paths)
         if gone.isdisjoint(path for written in bundle for path in written.group.paths):
@@ -202,17 +202,17 @@ class _Merging:
             return []
         return self._without(bundle, gone, f"{error.operation} (version {error.version})")
 
-    def _without(self, bundle: Sequence[Written], gone: frozenset[str], winner: str) -> list[Written]:
+    def _without(self, bundle: Sequence[WrittenGroup], gone: frozenset[str], winner: str) -> list[WrittenGroup]:
         lost = [written for written in bundle if not gone.isdisjoint(written.group.paths)]
         self._discard(lost, [_lost_to(winner, written.group, gone) for written in lost])
         return [written for written in bundle if gone.isdisjoint(written.group.paths)]
 
-    def _discard(self, lost: Sequence[Written], reasons: Sequence[str]) -> None:
+    def _discard(self, lost: Sequence[WrittenGroup], reasons: Sequence[str]) -> None:
         self.log.store.discard(add.path for written in lost for add in written.adds)
         self.aside.update(path for written in lost for path in written.group.paths)
         self.result = replace(self.result, conflicts=(*self.result.conflicts, *reasons))
 
-    def _count(self, bundle: Sequence[Written], after: Snapshot) -> None:
+    def _count(self, bundle: Sequence[WrittenGroup], after: Snapshot) -> None:
         """Rows and splits that this merge made itself and has now merged once more are told once."""
         before, metrics = self.result, _metrics(bundle)
         again = [split for written in bundle for split in written.group.splits if split.path in self.made]
@@ -231,7 +231,7 @@ class _Merging:
         self.made.update(add.path for written in bundle for add in written.adds)
 
 
-def _transaction(bundle: Sequence[Written], snapshot: Snapshot) -> Transaction:
+def _transaction(bundle: Sequence[WrittenGroup], snapshot: Snapshot) -> Transaction:
     removes = _removes(bundle, snapshot)
     layouts = dict.fromkeys(str(written.group.plan.layout) for written in bundle)
     return Transaction(
@@ -248,7 +248,7 @@ def _transaction(bundle: Sequence[Written], snapshot: Snapshot) -> Transaction:
     )
 
 
-def _adds(bundle: Sequence[Written]) -> list[Add]:
+def _adds(bundle: Sequence[WrittenGroup]) -> list[Add]:
     return [
         msgspec.structs.replace(add, merge_group=number)
         for number, written in enumerate(bundle)
@@ -256,14 +256,14 @@ def _adds(bundle: Sequence[Written]) -> list[Add]:
     ]
 
 
-def _removes(bundle: Sequence[Written], snapshot: Snapshot) -> list[Remove]:
+def _removes(bundle: Sequence[WrittenGroup], snapshot: Snapshot) -> list[Remove]:
     number_of = {path: number for number, written in enumerate(bundle) for path in written.group.paths}
     splits = snapshot.splits.filter(pc.is_in(snapshot.splits["path"], pa.array(number_of, pa.string())))
     removes = removes_for(splits, snapshot.metadata, deletion_timestamp=now(), data_change=False)
     return [msgspec.structs.replace(remove, merge_group=number_of[remove.path]) for remove in removes]
 
 
-def _metrics(bundle: Sequence[Written]) -> dict[str, int]:
+def _metrics(bundle: Sequence[WrittenGroup]) -> dict[str, int]:
     return {
         **split_metrics([add for written in bundle for add in written.adds]),
         "numRemovedSplits": sum(len(written.group.splits) for written in bundle),

@@ -46,7 +46,7 @@ class MergeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenGroup:
     """What became of a group before it is committed: the splits that it is now, without those that could not be read."""
 
     group: MergeGroup
@@ -61,7 +61,7 @@ def plan_merge(
 
     With `among`, only splits with these paths are looked at.
     """
-    splits = _concerned(snapshot, request.where)
+    splits = _splits_matching(snapshot, request.where)
     if among is not None:
         splits = splits.filter(pc.is_in(splits["path"], among))
     plans = _plans(snapshot, splits, request, config, job=job)
@@ -81,7 +81,7 @@ def plan_merge(
     return groups if request.max_dest_splits is None else groups[: request.max_dest_splits]
 
 
-def write_group(table: str, group: MergeGroup) -> Written:
+def write_group(table: str, group: MergeGroup) -> WrittenGroup:
     """Writes a group's rows again. A source that cannot be read is left out; so is the group, if too little is left."""
     config = group.plan.config
     store = TransactionLog.open(table, config).store
@@ -99,11 +99,11 @@ def write_group(table: str, group: MergeGroup) -> Written:
             damaged.append(bad.path)
             continue
         kept = replace(group, splits=tuple(left))
-        return Written(kept, [_merged_add(add, kept) for add in adds], tuple(damaged))
-    return Written(replace(group, splits=()), (), tuple(damaged))
+        return WrittenGroup(kept, [_merged_add(add, kept) for add in adds], tuple(damaged))
+    return WrittenGroup(replace(group, splits=()), (), tuple(damaged))
 
 
-def _concerned(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
+def _splits_matching(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
     if where is None:
         return snapshot.splits
     split_verdicts = judge_splits(where, snapshot, statistics=False)

@@ -3,11 +3,11 @@
 A predicate is taken apart into alternatives, each a list of leaves that hold together and so bound their columns. If the
 other predicate can be true within none of these bounds, no row satisfies both.
 
->>> from indextables.predicate import read
+>>> from indextables.predicate import parse_condition
 >>> schema = pa.schema({"day": pa.string(), "n": pa.int32()})
->>> are_disjoint(read("n > 3", schema), read("n IN (1, 3)", schema))
+>>> are_disjoint(parse_condition("n > 3", schema), parse_condition("n IN (1, 3)", schema))
 True
->>> are_disjoint(read("n > 3", schema), read("day = 'mon'", schema))
+>>> are_disjoint(parse_condition("n > 3", schema), parse_condition("day = 'mon'", schema))
 False
 """
 
@@ -40,7 +40,7 @@ from indextables.predicate import (
     push_negations,
 )
 
-_MOST_ALTERNATIVES = 2_000
+_MAX_ALTERNATIVES = 2_000
 _Alternative = tuple[Predicate, ...]
 
 
@@ -105,13 +105,13 @@ def _multiplied(factors: list[list[_Alternative]]) -> list[_Alternative] | None:
     size = 1
     for factor in factors:
         size *= len(factor)
-    if size > _MOST_ALTERNATIVES:
+    if size > _MAX_ALTERNATIVES:
         return None
     return [tuple(leaf for part in parts for leaf in part) for parts in product(*factors)]
 
 
 def _few(alternatives: list[_Alternative]) -> list[_Alternative] | None:
-    return alternatives if len(alternatives) <= _MOST_ALTERNATIVES else None
+    return alternatives if len(alternatives) <= _MAX_ALTERNATIVES else None
 
 
 def _bounds(alternative: _Alternative) -> Bounds:

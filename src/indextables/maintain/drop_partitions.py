@@ -18,7 +18,7 @@ from indextables.write.uncommitted_files import commit_or_discard
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DropResult:
     """What a drop deleted, or would delete: whole `splits`, and `rows` in all; `copied` rows of `rewritten` splits stay.
 
     `version` is that of the table afterwards: the same as before where there was nothing to drop.
@@ -42,7 +42,7 @@ def drop_partitions(
     dry_run: bool = False,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
-) -> tuple[Snapshot, Dropped]:
+) -> tuple[Snapshot, DropResult]:
     """Deletes the rows that satisfy a condition; gives the table afterwards, and what was done.
 
     A drop adds no rows of its own, so it is planned again where another writer committed first.
@@ -83,8 +83,8 @@ def _transaction(log: TransactionLog, rewrite: SplitRewrite, config: Config, *, 
     )
 
 
-def _result(rewrite: SplitRewrite, version: int, *, dry_run: bool) -> Dropped:
-    return Dropped(
+def _result(rewrite: SplitRewrite, version: int, *, dry_run: bool) -> DropResult:
+    return DropResult(
         version=version,
         dry_run=dry_run,
         splits=len(rewrite.removed),

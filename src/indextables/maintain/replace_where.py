@@ -18,7 +18,7 @@ from indextables.log.splits import splits_table
 from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.disjoint import refuse_overlaps
 from indextables.maintain.partition_predicate import Condition, conditions_in, read_condition, refuse_unreadable
-from indextables.maintain.row_selection import InPartitions, Satisfying, telling, values_in_log
+from indextables.maintain.row_selection import InPartitions, MatchingRows, partitioning_fields, values_in_log
 from indextables.maintain.split_rewrite import SplitRewrite, plan_rewrite
 from indextables.predicate import Predicate, Verdict, disjunction
 from indextables.read.opener import SplitOpener
@@ -138,7 +138,7 @@ def replace_where(
 
 def plan_rewrite_where(log: TransactionLog, snapshot: Snapshot, predicate: Predicate, config: Config) -> SplitRewrite:
     """Deletes the rows that satisfy a predicate; an error where the log has a partition value that cannot be read."""
-    selection, splits = Satisfying(predicate), snapshot.splits
+    selection, splits = MatchingRows(predicate), snapshot.splits
     matching = splits.filter(pc.not_equal(selection.verdicts(splits, snapshot.metadata), int(Verdict.NEVER)))
     refuse_unreadable(predicate, matching, snapshot.metadata, table=log.table, version=snapshot.version)
     return plan_rewrite(snapshot, selection, SplitOpener.of(log.store, config))
@@ -146,7 +146,7 @@ def plan_rewrite_where(log: TransactionLog, snapshot: Snapshot, predicate: Predi
 
 def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, opener: SplitOpener) -> pa.Table:
     """The partition values of the rows in new splits; a coalesced split that does not list its partitions is read."""
-    fields = telling(plan.layout)
+    fields = partitioning_fields(plan.layout)
     types = [field.transform.result_type(plan.schema.field(field.source).type) for field in fields]
     names = pa.schema([(field.name, kind) for field, kind in zip(fields, types, strict=True)])
     if not fields:
@@ -195,7 +195,7 @@ def _copied(log: TransactionLog, rewrite: SplitRewrite, plan: WritePlan, copies:
 
 def _inside(condition: Condition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches, all of whose rows must satisfy the condition; one on no column, such as `1 = 2`, asks nothing of rows."""
-    selection = Satisfying(condition.predicate)
+    selection = MatchingRows(condition.predicate)
     for batch in batches:
         outside = batch.filter(pc.invert(selection.holds(batch)))
         if outside.num_rows and selection.columns:

@@ -30,7 +30,7 @@ from indextables.values import canonical
 
 
 @dataclass(frozen=True, slots=True)
-class Satisfying:
+class MatchingRows:
     """The rows for which a predicate, bound to the table's schema, is true."""
 
     predicate: Predicate
@@ -66,12 +66,15 @@ class InPartitions:
     def of(cls, layout: Layout, schema: pa.Schema, tuples: pa.Table) -> "InPartitions":
         """The partitions of these tuples, one column of values for each field that tells partitions apart."""
         values = [column.combine_chunks() for column in tuples.columns]
-        reach = (_reach(field, part.unique(), schema) for field, part in zip(telling(layout), values, strict=True))
+        reach = (
+            _reach(field, part.unique(), schema)
+            for field, part in zip(partitioning_fields(layout), values, strict=True)
+        )
         return cls(layout, _keys(values, layout, len(tuples)).unique(), conjunction(*reach))
 
     @property
     def columns(self) -> list[str]:
-        return list(dict.fromkeys(field.source for field in telling(self.layout)))
+        return list(dict.fromkeys(field.source for field in partitioning_fields(self.layout)))
 
     def verdicts(self, splits: pa.Table, metadata: Metadata) -> pa.UInt8Array:
         split_verdicts = judge_table(self.cover, splits, metadata)
@@ -83,14 +86,14 @@ class InPartitions:
         return verdicts_of_splits(pc.if_else(known, sure, unsure), parts, splits)
 
     def holds(self, rows: pa.RecordBatch) -> pa.BooleanArray:
-        values = [field.transform.apply(rows.column(field.source)) for field in telling(self.layout)]
+        values = [field.transform.apply(rows.column(field.source)) for field in partitioning_fields(self.layout)]
         return pc.is_in(_keys(values, self.layout, rows.num_rows), self.keys)
 
 
-Selection: TypeAlias = Satisfying | InPartitions
+Selection: TypeAlias = MatchingRows | InPartitions
 
 
-def telling(layout: Layout) -> list[PartitionField]:
+def partitioning_fields(layout: Layout) -> list[PartitionField]:
     """The fields that tell partitions apart."""
     return [field for field in layout.fields if not isinstance(field.transform, Void)]
 
@@ -99,7 +102,7 @@ def values_in_log(splits: pa.Table, layout: Layout) -> tuple[list[pa.Array], pa.
     """The partition values of splits under the terms of a layout, and whether the log knows all of them."""
     known = pa.repeat(pa.scalar(value=True), len(splits))
     values = []
-    for field in telling(layout):
+    for field in partitioning_fields(layout):
         value, is_known = partition_value(splits, field.term)
         values.append(canonical(value))
         known = pc.and_(known, is_known)
@@ -113,7 +116,7 @@ def _keys(values: Sequence[pa.Array], layout: Layout, length: int) -> pa.Array:
 
 
 def _pieces(values: Sequence[pa.Array], layout: Layout) -> Iterator[pa.Array]:
-    for field, results in zip(telling(layout), values, strict=True):
+    for field, results in zip(partitioning_fields(layout), values, strict=True):
         text = field.transform.to_text(results)
         length = pc.binary_length(text).cast(pa.string())
         yield pc.fill_null(join(length, ":", text), "null,")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from indextables.config import Config
 from indextables.errors import ConfigError, CorruptLogError, VersionNotFoundError
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.clock import milliseconds
+from indextables.log.clock import epoch_millis
 from indextables.log.files import list_log
 from indextables.log.ownership import Ownership, files_of_table, is_temporary
 from indextables.log.version import read_versions
@@ -110,7 +110,7 @@ def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[st
     except VersionNotFoundError as error:
         start = log.snapshot(error.earliest)
     later = read_versions(log.store, list_log(log.store), start.version + 1, snapshot.version)
-    recent = snapshot.tombstones.filter(pc.field("deletion_timestamp") > milliseconds(before))
+    recent = snapshot.tombstones.filter(pc.field("deletion_timestamp") > epoch_millis(before))
     live = pa.chunked_array(
         [*start.splits["path"].chunks, *snapshot.splits["path"].chunks, *recent["path"].chunks], pa.string()
     )
@@ -122,7 +122,7 @@ def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], store: Store, 
 
     Splits behind a symbolic link, or beside another table's log, are in no listing of the table's files: each is looked for.
     """
-    settled = snapshot.splits.filter(pc.field("modification_time") < milliseconds(before))["path"]
+    settled = snapshot.splits.filter(pc.field("modification_time") < epoch_millis(before))["path"]
     unlisted = settled.filter(pc.invert(pc.is_in(settled, pa.array([entry.key for entry in entries], pa.string()))))
     missing = store.missing(unlisted.to_pylist())
     if missing:

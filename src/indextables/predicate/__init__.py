@@ -2,8 +2,9 @@
 
 from indextables.predicate.bind import bind
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage
-from indextables.predicate.conditions import parse, read
+from indextables.predicate.conditions import parse, parse_condition
 from indextables.predicate.evaluate import evaluate
+from indextables.predicate.negation_normal_form import push_negations
 from indextables.predicate.nodes import (
     And,
     Cast,
@@ -31,7 +32,6 @@ from indextables.predicate.nodes import (
     index_queries,
     terms_of,
 )
-from indextables.predicate.normal import push_negations
 from indextables.predicate.python import col
 from indextables.predicate.sql_text import to_sql
 from indextables.predicate.verdict import Verdict, judge
@@ -70,8 +70,8 @@ __all__ = [
     "index_queries",
     "judge",
     "parse",
+    "parse_condition",
     "push_negations",
-    "read",
     "terms_of",
     "to_sql",
 ]

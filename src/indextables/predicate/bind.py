@@ -19,10 +19,10 @@ import pyarrow as pa
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_array, cast_scalar, start_of_day
-from indextables.predicate.coerce import Place, common_type, place
-from indextables.predicate.like import simplest
+from indextables.predicate.coerce import ValuePosition, common_type, locate
+from indextables.predicate.like import simplify_like
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
-from indextables.predicate.neighbours import successor
+from indextables.predicate.negation_normal_form import push_negations
 from indextables.predicate.nodes import (
     Cast,
     Column,
@@ -43,9 +43,9 @@ from indextables.predicate.nodes import (
     conjunction,
     disjunction,
 )
-from indextables.predicate.normal import push_negations
 from indextables.predicate.sql_text import to_sql, value_sql
-from indextables.schema import normalize, type_name, what_there_is
+from indextables.predicate.successors import successor
+from indextables.schema import available_columns_hint, normalize, type_name
 
 _BOTH_ENDS = 2
 
@@ -93,7 +93,7 @@ class _Binder:
             case StartsWith(operand, text) | EndsWith(operand, text) | Contains(operand, text):
                 return type(predicate)(self.text_operand(operand), text)
             case Like(operand, pattern, escape):
-                return simplest(self.text_operand(operand), pattern, escape)
+                return simplify_like(self.text_operand(operand), pattern, escape)
             case IndexQuery(field, query):
                 return IndexQuery(field and self.field(Column(field)).name, query)
             case Literal():
@@ -108,7 +108,10 @@ class _Binder:
         reason = f"there is no column {operand.name!r}"
         names = self.schema.names
         raise InvalidPredicateError(
-            f"{reason}; {what_there_is(operand.name, names)}", predicate=operand.name, reason=reason, columns=names
+            f"{reason}; {available_columns_hint(operand.name, names)}",
+            predicate=operand.name,
+            reason=reason,
+            columns=names,
         )
 
     def same_name(self, one: str, other: str) -> bool:
@@ -179,11 +182,11 @@ class _Binder:
                 return self.wall_clock(field.name, op, self.convert(value, common))
             if pa.types.is_timestamp(subject.type) or pa.types.is_string(subject.type):
                 raise self.mismatch(field, value, "the result of a cast would have to be cast again")
-            return _placed(operand, op, place(subject.type, value, common, time_zone=self.time_zone))
+            return _placed(operand, op, locate(subject.type, value, common, time_zone=self.time_zone))
         except CastInvalidInputError as error:
             raise self.mismatch(field, value, error.reason) from None
 
-    def day(self, subject: "_Subject", day: pa.Scalar) -> Place:
+    def day(self, subject: "_Subject", day: pa.Scalar) -> ValuePosition:
         """The times of one day. Where clocks go back over midnight, a day is more than one stretch of time."""
         midnights = [cast_scalar(each, TIMESTAMP_NTZ) for each in (day, successor(day)) if each is not None]
         if subject.type == TIMESTAMP:
@@ -192,7 +195,7 @@ class _Binder:
             reason = f"the day does not begin once and for all in {self.time_zone}"
             raise self.mismatch(subject.field, day, reason)
         first, following = midnights
-        return Place(pa.scalar(-(2**63), pa.int64()).cast(subject.type), first, following, exact=None)
+        return ValuePosition(pa.scalar(-(2**63), pa.int64()).cast(subject.type), first, following, exact=None)
 
     def convert(self, value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
         return cast_scalar(value, kind, time_zone=self.time_zone)
@@ -250,7 +253,7 @@ def _any_equal(parts: Sequence[Predicate]) -> Predicate:
     return disjunction(In(exact[0].operand, tuple(values)), *others)
 
 
-def _placed(column: Operand, op: Op, at: Place) -> Predicate:
+def _placed(column: Operand, op: Op, at: ValuePosition) -> Predicate:
     """A comparison with a literal of another type, as one with values of the column's own."""
     if at.exact is not None:
         return Comparison(column, op, at.exact)

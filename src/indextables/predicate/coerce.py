@@ -8,7 +8,7 @@ can be answered from the bounds of a file. Three shapes cover every pair of type
   bisection. `year < 2024.5` on integers is `year < 2025`, and a literal out of the type's range is below or above all;
 - a text column is compared with something else: each row is converted (`Cast`).
 
->>> place(pa.int32(), pa.scalar(2024.5), pa.float64()).first_above
+>>> locate(pa.int32(), pa.scalar(2024.5), pa.float64()).first_above
 <pyarrow.Int32Scalar: 2025>
 """
 
@@ -79,7 +79,7 @@ def _decimal_shape(kind: pa.DataType) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValuePosition:
     """Where a literal stands among the values of a column's type.
 
     `first_reaching` is the least value that is equal to the literal or above it, `first_above` the least one above it,
@@ -92,13 +92,13 @@ class Place:
     exact: pa.Scalar | None
 
 
-def place(kind: pa.DataType, value: pa.Scalar, common: pa.DataType, *, time_zone: str = "UTC") -> Place:
+def locate(kind: pa.DataType, value: pa.Scalar, common: pa.DataType, *, time_zone: str = "UTC") -> ValuePosition:
     """The place of a literal among the values of `kind`, compared in type `common`."""
     ladder = _ladder(kind, common, time_zone)
     target = _sortable(value, common, time_zone)
     reaching = ladder.first(lambda step: ladder.sortable(step) >= target)
     above = ladder.first(lambda step: ladder.sortable(step) > target)
-    return Place(
+    return ValuePosition(
         lowest=ladder.value(ladder.lowest),
         first_reaching=ladder.scalar(reaching),
         first_above=ladder.scalar(above),

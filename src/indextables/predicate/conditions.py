@@ -20,12 +20,12 @@ def parse(text: str, *, time_zone: str = "UTC") -> Predicate:
     return parser.parse(text, time_zone=time_zone)
 
 
-def read(
+def parse_condition(
     where: str | Predicate, schema: pa.Schema, *, time_zone: str = "UTC", case_sensitive: bool = False
 ) -> Predicate:
     """A predicate bound to a schema, from SQL or from what Python built: the one step from what a user gave.
 
-    >>> read("YEAR = '2024'", pa.schema({"year": pa.int16()}))
+    >>> parse_condition("YEAR = '2024'", pa.schema({"year": pa.int16()}))
     Comparison(operand=Column(name='year'), op=<Op.EQ: '='>, value=<pyarrow.Int16Scalar: 2024>)
     """
     if not isinstance(where, str | Predicate):

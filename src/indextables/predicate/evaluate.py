@@ -41,9 +41,9 @@ from indextables.predicate.nodes import (
 from indextables.predicate.sql_text import to_sql
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
-Answers: TypeAlias = pa.BooleanArray | pa.ChunkedArray
+Mask: TypeAlias = pa.BooleanArray | pa.ChunkedArray
 
-_KERNELS: dict[Op, Callable[[pa.Array, pa.Scalar], Answers]] = {
+_KERNELS: dict[Op, Callable[[pa.Array, pa.Scalar], Mask]] = {
     Op.EQ: pc.equal,
     Op.NE: pc.not_equal,
     Op.LT: pc.less,
@@ -53,7 +53,7 @@ _KERNELS: dict[Op, Callable[[pa.Array, pa.Scalar], Answers]] = {
 }
 
 
-def evaluate(predicate: Predicate, rows: Rows, *, index_hits: Mapping[IndexQuery, Answers] | None = None) -> Answers:
+def evaluate(predicate: Predicate, rows: Rows, *, index_hits: Mapping[IndexQuery, Mask] | None = None) -> Mask:
     """One answer per row of a batch or table, for a predicate that is bound to its schema.
 
     `index_hits` answers each index query of the predicate: only a search index can. Terms are evaluated from left to right
@@ -62,7 +62,7 @@ def evaluate(predicate: Predicate, rows: Rows, *, index_hits: Mapping[IndexQuery
     return _evaluate(predicate, rows, index_hits or {}, None)
 
 
-def _evaluate(predicate: Predicate, rows: Rows, hits: Mapping[IndexQuery, Answers], needed: Answers | None) -> Answers:
+def _evaluate(predicate: Predicate, rows: Rows, hits: Mapping[IndexQuery, Mask], needed: Mask | None) -> Mask:
     """The answers, where they are `needed`; anything elsewhere."""
     match predicate:
         case And(terms):
@@ -82,12 +82,12 @@ def _evaluate(predicate: Predicate, rows: Rows, hits: Mapping[IndexQuery, Answer
 def _in_turn(
     terms: Sequence[Predicate],
     rows: Rows,
-    hits: Mapping[IndexQuery, Answers],
-    needed: Answers | None,
+    hits: Mapping[IndexQuery, Mask],
+    needed: Mask | None,
     *,
-    combine: Callable[[Answers, Answers], Answers],
+    combine: Callable[[Mask, Mask], Mask],
     decisive: bool,
-) -> Answers:
+) -> Mask:
     answers = _evaluate(terms[0], rows, hits, needed)
     for term in terms[1:]:
         open_ = needed
@@ -98,7 +98,7 @@ def _in_turn(
     return answers
 
 
-def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Answers:  # noqa: PLR0911  (one per leaf)
+def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Mask:  # noqa: PLR0911  (one per leaf)
     """The answers of one leaf for the values of its operand."""
     match leaf:
         case Comparison(_, op, value):
@@ -121,7 +121,7 @@ def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Answe
             assert_never(leaf)
 
 
-def _values(operand: Operand, rows: Rows, needed: Answers | None) -> pa.Array | pa.ChunkedArray:
+def _values(operand: Operand, rows: Rows, needed: Mask | None) -> pa.Array | pa.ChunkedArray:
     values = rows.column(operand.name)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -142,19 +142,19 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
     return convert(values, cast.type, time_zone=cast.time_zone)
 
 
-def _compare(values: pa.Array, op: Op, value: pa.Scalar) -> Answers:
+def _compare(values: pa.Array, op: Op, value: pa.Scalar) -> Mask:
     answers = _KERNELS[op](values, value)
     return _with_nan(answers, values, op, value) if pa.types.is_floating(values.type) else answers
 
 
-def _with_nan(answers: Answers, values: pa.Array, op: Op, value: pa.Scalar) -> Answers:
+def _with_nan(answers: Mask, values: pa.Array, op: Op, value: pa.Scalar) -> Mask:
     """Spark's order, where NaN equals itself and is above everything; Arrow's answers for it are IEEE's."""
     if math.isnan(value.as_py()):
         return _KERNELS[op](pc.is_nan(values), pa.scalar(value=True))
     return pc.or_kleene(answers, pc.is_nan(values)) if op in {Op.GT, Op.GE} else answers
 
 
-def _is_among(values: pa.Array, listed: pa.Array) -> Answers:
+def _is_among(values: pa.Array, listed: pa.Array) -> Mask:
     if pa.types.is_floating(values.type):  # is_in tells -0.0 from 0.0, which are equal
         zero = pa.scalar(0, values.type)
         values, listed = pc.add(values, zero), pc.add(listed, zero)
@@ -162,7 +162,7 @@ def _is_among(values: pa.Array, listed: pa.Array) -> Answers:
     return pc.if_else(pc.is_valid(values), found, None) if values.null_count else found
 
 
-def _hits(query: IndexQuery, index_hits: Mapping[IndexQuery, Answers]) -> Answers:
+def _hits(query: IndexQuery, index_hits: Mapping[IndexQuery, Mask]) -> Mask:
     if query in index_hits:
         return index_hits[query]
     reason = "only a search index can answer it, and none was asked"

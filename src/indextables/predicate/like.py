@@ -1,7 +1,7 @@
 r"""LIKE patterns: what they are made of, and the simplest test that says the same.
 
 >>> from indextables.predicate.nodes import Column
->>> simplest(Column("name"), "ab%", "\\")
+>>> simplify_like(Column("name"), "ab%", "\\")
 StartsWith(operand=Column(name='name'), text='ab')
 >>> fixed_prefix("a!%b_c", "!")
 'a%b'
@@ -34,7 +34,7 @@ class _Wild(Enum):
 _WILD = {"_": _Wild.ONE, "%": _Wild.ANY}
 
 
-def simplest(operand: Operand, pattern: str, escape: str) -> Predicate:  # noqa: PLR0911  (one per shape)
+def simplify_like(operand: Operand, pattern: str, escape: str) -> Predicate:  # noqa: PLR0911  (one per shape)
     """The predicate that a LIKE means: an equality or a test of one end where the pattern is as simple as that."""
     match _parts(pattern, escape):
         case []:

@@ -34,7 +34,7 @@ from indextables.schema import parse_type
 
 MAX_LENGTH = 250_000
 MAX_DEPTH = 25  # sqlglot takes up to 30 frames a level, and Python has 1,000
-UNDERSTOOD = (
+SUPPORTED_OPERATORS = (
     "=, <>, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS [NOT] NULL, startswith(), endswith(), contains(), INDEXQUERY, "
     "AND, OR and NOT between columns, which CAST and TRY_CAST may convert, and literals"
 )
@@ -132,7 +132,7 @@ def _complaint(description: str, near: str) -> str:
 def _invalid(text: str, reason: str, position: int | None = None) -> InvalidPredicateError:
     where = "" if position is None else f" at position {position}"
     return InvalidPredicateError(
-        f"the condition {_shown(text)} cannot be read{where}: {reason}; understood are {UNDERSTOOD}",
+        f"the condition {_shown(text)} cannot be read{where}: {reason}; understood are {SUPPORTED_OPERATORS}",
         predicate=text,
         reason=reason,
         position=position,
@@ -348,7 +348,7 @@ class _Reader:
         where = "" if position is None else f" at position {position}"
         return UnsupportedOperatorError(
             f"{operator}{where} of the condition {_shown(self.text)} is not supported: {reason}; "
-            f"understood are {UNDERSTOOD}",
+            f"understood are {SUPPORTED_OPERATORS}",
             predicate=self.text,
             reason=reason,
             operator=operator,

@@ -32,7 +32,7 @@ from indextables.predicate.cast import try_cast_array
 from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.flags import Flag
 from indextables.predicate.like import fixed_prefix
-from indextables.predicate.neighbours import after_prefix, successor
+from indextables.predicate.negation_normal_form import push_negations
 from indextables.predicate.nodes import (
     And,
     Cast,
@@ -51,7 +51,7 @@ from indextables.predicate.nodes import (
     Predicate,
     StartsWith,
 )
-from indextables.predicate.normal import push_negations
+from indextables.predicate.successors import after_prefix, successor
 
 
 class Verdict(IntEnum):

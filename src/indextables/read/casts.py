@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from indextables.log.snapshot import Snapshot
-from indextables.log.split_bounds import facts_about
+from indextables.log.split_bounds import bounds_of_splits
 from indextables.predicate import (
     And,
     Bounds,
@@ -41,7 +41,7 @@ def proved(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE
     if unsure:
         split_verdicts = judge_splits(where, snapshot)
         left = split_verdicts.parts.table.filter(pc.not_equal(split_verdicts.part_verdicts, int(Verdict.NEVER)))
-        bounds = facts_about({cast.name for cast in unsure}, left, snapshot.metadata)
+        bounds = bounds_of_splits({cast.name for cast in unsure}, left, snapshot.metadata)
         if not all(_is_proved(cast, bounds) for cast in unsure):
             return None
     return _trying(predicate, unsure)

@@ -13,7 +13,7 @@ from indextables.search.queries import Query, Range, Term, conjunction, disjunct
 from indextables.search.terms import LONGEST_TEXT, Shape, shape
 from indextables.split import SplitReader
 
-_MOST_VALUES = 100
+_MAX_VALUES = 100
 _SELECTIVITY = 64  # a lookup is cheaper than a read if it finds at most one row in 64
 _LONGEST_TERM = LONGEST_TEXT - 4  # what is cut may end a character earlier
 
@@ -44,7 +44,7 @@ def _query(term: Predicate, reader: SplitReader) -> Query | None:
 
 
 def _one_of(name: str, values: list[pa.Scalar], reader: SplitReader) -> Query | None:
-    if name not in reader.schema.names or not 0 < len(values) <= _MOST_VALUES:
+    if name not in reader.schema.names or not 0 < len(values) <= _MAX_VALUES:
         return None
     kind = reader.schema.field(name).type
     match shape(kind, reader.rules[name]):

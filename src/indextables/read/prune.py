@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
-from indextables.log.split_bounds import facts_about
+from indextables.log.split_bounds import bounds_of_splits
 from indextables.predicate import Predicate, Verdict, columns, judge
 
 
@@ -41,7 +41,7 @@ def judge_table(
 ) -> SplitVerdicts:
     """The same for any table of splits, such as those that a commit adds."""
     parts = explode_logical_partitions(splits, metadata)
-    verdicts = judge(predicate, facts_about(columns(predicate), parts.table, metadata, statistics=statistics))
+    verdicts = judge(predicate, bounds_of_splits(columns(predicate), parts.table, metadata, statistics=statistics))
     return SplitVerdicts(splits, verdicts_of_splits(verdicts, parts, splits), parts, verdicts)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.log.snapshot import Snapshot
-from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, read
+from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, parse_condition
 from indextables.schema import column_named
 from indextables.search.fields import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query
@@ -61,7 +61,9 @@ def build_scan_spec(
 ) -> ScanSpec:
     """Parses and binds a condition, a search and column names; what cannot be bound raises before anything is read."""
     schema = snapshot.metadata.arrow_schema()
-    conditions = [] if where is None else [read(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
+    conditions = (
+        [] if where is None else [parse_condition(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
+    )
     predicate = conjunction(*conditions, *([] if query is None else [IndexQuery(None, query)]))
     flags = {} if search_flags is None else search_flags
     queries = {

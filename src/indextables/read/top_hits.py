@@ -11,7 +11,7 @@ from indextables.predicate import IndexQuery, terms_of
 from indextables.read.rows import SCORE, best_rows, is_search_only, ranked, rows_numbered
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
-from indextables.search.lexer import unreadable
+from indextables.search.lexer import syntax_error
 
 logger = logging.getLogger(__name__)
 _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
@@ -22,7 +22,7 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     scan_spec = scan.scan_spec
     refuse_limit(limit)
     if not any(isinstance(term, IndexQuery) for term in terms_of(scan_spec.predicate)):
-        raise unreadable("", "there is none; *:* means every row")
+        raise syntax_error("", "there is none; *:* means every row")
     if SCORE in scan_spec.columns:
         raise SchemaError(f"the column {SCORE!r} has the name of the score column; select other columns", column=SCORE)
     schema = scan_spec.output_schema.append(pa.field(SCORE, pa.float32()))

@@ -15,8 +15,8 @@ from indextables.log import Snapshot, TransactionLog
 from indextables.schema import type_name
 from indextables.search import FieldRule
 
-MOST_PARTITIONS = 40
-MOST_VERSIONS = 20
+MAX_PARTITIONS = 40
+MAX_VERSIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,13 @@ def _largest(partitions: pa.Table, layouts: Mapping[int, Layout]) -> tuple[Parti
             row["size"],
             row["complete"],
         )
-        for row in partitions.take(order.slice(0, MOST_PARTITIONS)).to_pylist()
+        for row in partitions.take(order.slice(0, MAX_PARTITIONS)).to_pylist()
     ]
     return tuple(sorted(facts, key=lambda fact: (-(fact.rows or 0), fact.label)))
 
 
 def _newest(history: pa.Table, version: int) -> tuple[VersionFact, ...]:
-    known = history.filter(pc.field("version") <= version).slice(0, MOST_VERSIONS)
+    known = history.filter(pc.field("version") <= version).slice(0, MAX_VERSIONS)
     return tuple(
         VersionFact(
             row["version"], row["timestamp"], row["operation"] or "", dict(row["parameters"]), dict(row["metrics"])

@@ -9,39 +9,39 @@ from importlib.resources import files
 from string import Template
 
 from indextables.inspect.findings import SPLIT_SIZES, Finding, amount
-from indextables.inspect.steps import Saying
+from indextables.inspect.recommended_steps import StepFormat
+from indextables.plural import pluralize
 from indextables.release import __version__
 from indextables.report.charts import Bar, columns, share
 from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
-from indextables.words import counted
 
 
-def html(report: Report, say: Saying = str) -> str:
-    """The page of a report, which says in Python what mends what is out of shape, or as `say` does."""
-    figures = report.health
+def html(report: Report, format_step: StepFormat = str) -> str:
+    """The page of a report, which says in Python what mends what is out of shape, or as `format_step` does."""
+    metrics = report.health
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         title=_text(report.table.rstrip("/").rpartition("/")[2] or report.table),
         table=_text(report.table),
         release=_text(__version__),
-        figures=_figures(report),
-        findings="".join(_finding(finding, say) for finding in figures.findings)
+        metrics=_metrics(report),
+        findings="".join(_finding(finding, format_step) for finding in metrics.findings)
         or '<p class="good">Nothing to mend.</p>',
         columns=_rows((_text(c.name), _text(c.type), _indexed(c.indexed)) for c in report.columns),
         layout=_code(report.layout) if report.layout else "The table is not partitioned.",
         properties=_properties(report.properties),
         partition_chart=_partition_chart(report.partitions) if report.layout else "",
         partition_note=_text(_partition_note(report)),
-        partitions=_rows(_partition(partition, figures.rows) for partition in report.partitions),
+        partitions=_rows(_partition(partition, metrics.rows) for partition in report.partitions),
         split_chart=columns([_size_bar(size) for size in report.split_sizes], title="splits by size"),
         split_note=_text(_split_note(report)),
         history=_rows(map(_version, report.history)),
     )
 
 
-def _figures(report: Report) -> str:
+def _metrics(report: Report) -> str:
     known = report.health
-    figures = {
+    metrics = {
         "version": f"{report.version:,}",
         "rows": f"{known.rows:,}",
         "splits": f"{known.splits:,}",
@@ -50,13 +50,13 @@ def _figures(report: Report) -> str:
         "log": amount(known.log_bytes),
         "to be purged": amount(known.tombstone_bytes),
     }
-    return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in figures.items())
+    return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in metrics.items())
 
 
-def _finding(finding: Finding, say: Saying) -> str:
+def _finding(finding: Finding, format_step: StepFormat) -> str:
     return (
         f'<div class="finding {_text(finding.severity)}"><b>{_text(finding.severity)}: {_text(finding.area)}</b>'
-        f"<p>{_text(finding.what)}</p><p>To mend it: {_code(finding.advice(say))}</p></div>"
+        f"<p>{_text(finding.what)}</p><p>To mend it: {_code(finding.advice(format_step))}</p></div>"
     )
 
 
@@ -82,8 +82,8 @@ def _partition_chart(partitions: Sequence[PartitionFact]) -> str:
 def _partition_note(report: Report) -> str:
     count, shown = report.health.partitions, len(report.partitions)
     if count <= shown:
-        return counted(count, "partition")
-    return f"The {shown} with the most rows, of {counted(count, 'partition')}."
+        return pluralize(count, "partition")
+    return f"The {shown} with the most rows, of {pluralize(count, 'partition')}."
 
 
 def _split_note(report: Report) -> str:
@@ -91,7 +91,7 @@ def _split_note(report: Report) -> str:
     if not splits:
         return "There are no splits yet."
     median = amount(report.health.median_split)
-    return f"{counted(splits, 'split')}; half of them have {median} or less, where {good} is good."
+    return f"{pluralize(splits, 'split')}; half of them have {median} or less, where {good} is good."
 
 
 def _partition(partition: PartitionFact, rows: int) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def _row_count(partition: PartitionFact) -> str:
 
 def _size_bar(size: SizeFact) -> Bar:
     label, good = amount(size.least), SPLIT_SIZES[0] <= size.least < SPLIT_SIZES[1]
-    tip = f"{counted(size.splits, 'split')} of {label} to {amount(2 * size.least)}"
+    tip = f"{pluralize(size.splits, 'split')} of {label} to {amount(2 * size.least)}"
     return Bar(label, size.splits, tip, kind="bar good" if good else "bar")
 
 

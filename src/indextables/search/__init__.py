@@ -4,9 +4,9 @@ from indextables.search.aggregations import Aggregation, bind, date_histogram, h
 from indextables.search.compile import compile_query
 from indextables.search.documents import documents
 from indextables.search.fields import FieldRule, resolve
-from indextables.search.from_index import over_index
+from indextables.search.index_aggregations import over_index
 from indextables.search.language import parse
-from indextables.search.partials import merge, over_rows
+from indextables.search.partial_aggregates import merge, over_rows
 from indextables.search.queries import Query, fields
 from indextables.search.terms import tantivy_schema
 from indextables.search.to_lucene import to_text

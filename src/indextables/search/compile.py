@@ -13,7 +13,7 @@ from tantivy import FieldType, Occur
 
 from indextables.errors import SearchQueryError
 from indextables.search import wildcards
-from indextables.search.phrases import arrangements, is_native
+from indextables.search.phrases import is_supported, word_orders
 from indextables.search.queries import (
     And,
     Boost,
@@ -71,8 +71,8 @@ class _Compiler:
                 return tantivy.Query.boolean_query([(Occur.Should, self.query(term)) for term in terms])
             case Not():
                 return self.all_of([query])
-            case Prefer(term, wishes):
-                wished = [(Occur.Should, self.query(wish)) for wish in wishes]
+            case Prefer(term, should):
+                wished = [(Occur.Should, self.query(wish)) for wish in should]
                 return tantivy.Query.boolean_query([(Occur.Must, self.query(term)), *wished])
             case Boost(term, factor):
                 return tantivy.Query.boost_query(self.query(term), factor)
@@ -120,9 +120,9 @@ class _Compiler:
 
     def phrase(self, phrase: Phrase) -> tantivy.Query:
         name, words, slop = field_name(phrase.field), phrase.words, phrase.slop
-        if is_native(words, slop):
+        if is_supported(words, slop):
             return tantivy.Query.phrase_query(self.schema, name, list(words), slop)
-        ways = [tantivy.Query.phrase_query(self.schema, name, list(way)) for way in arrangements(words, slop)]
+        ways = [tantivy.Query.phrase_query(self.schema, name, list(way)) for way in word_orders(words, slop)]
         return tantivy.Query.disjunction_max_query(ways)
 
     def range(self, range_: Range) -> tantivy.Query:

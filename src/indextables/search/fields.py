@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema import normalize, type_name, what_there_is
+from indextables.schema import available_columns_hint, normalize, type_name
 
 DEFAULT_TOKENIZER = "default"
 TOKENIZERS = (DEFAULT_TOKENIZER, "en_stem", "raw", "whitespace")
@@ -109,4 +109,4 @@ def _allowed(field: pa.Field, rule: FieldRule) -> FieldRule:
 
 
 def _unknown(name: str, columns: list[str]) -> SchemaError:
-    return SchemaError(f"there is no column {name!r} to index; {what_there_is(name, columns)}", column=name)
+    return SchemaError(f"there is no column {name!r} to index; {available_columns_hint(name, columns)}", column=name)

@@ -42,9 +42,9 @@ from indextables.errors import SearchQueryError
 from indextables.nearest import nearest
 from indextables.search import queries as nodes
 from indextables.search import syntax
+from indextables.search.field_queries import MAX_FUZZY_DISTANCE, Field, LeafError
 from indextables.search.fields import TEXT, FieldRule
-from indextables.search.leaves import MAX_FUZZY_DISTANCE, Field, LeafError
-from indextables.search.lexer import unreadable
+from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
 from indextables.search.terms import Shape, shape
 
@@ -101,23 +101,23 @@ class _Reader:
     def group(self, clauses: Sequence[syntax.Clause], field: Field | None) -> Query | None:
         """Clauses side by side: what must be, what must not, and what should."""
         as_lucene = any(clause.modifier == "+" for clause in clauses)
-        must, banned, wishes = list[Query](), list[Query](), list[Query]()
+        must, banned, should = list[Query](), list[Query](), list[Query]()
         for run in _and_runs(clauses):
             found = [(clause.modifier, self.query(clause.item, field)) for clause in run.clauses]
             terms = [(modifier, term) for modifier, term in found if term is not None]
             if len(run.clauses) > 1 and not as_lucene:
-                wishes += [nodes.conjunction(map(_signed, terms))] if terms else []
+                should += [nodes.conjunction(map(_signed, terms))] if terms else []
                 continue
             for modifier, term in terms:
                 if modifier == "NOT" and run.in_or and not as_lucene:
-                    wishes.append(_negation(term))
+                    should.append(_negation(term))
                 elif modifier in ("-", "NOT"):
                     banned.append(_negation(term))
                 else:
-                    (must if modifier == "+" or len(run.clauses) > 1 else wishes).append(term)
-        if must and wishes:
-            return nodes.Prefer(nodes.conjunction([*must, *banned]), tuple(wishes))
-        either = [nodes.disjunction(wishes)] if wishes else []
+                    (must if modifier == "+" or len(run.clauses) > 1 else should).append(term)
+        if must and should:
+            return nodes.Prefer(nodes.conjunction([*must, *banned]), tuple(should))
+        either = [nodes.disjunction(should)] if should else []
         return _combined(nodes.conjunction, [*must, *either, *banned])
 
     def in_field(self, item: syntax.InField) -> Query | None:
@@ -173,7 +173,7 @@ class _Reader:
         return found
 
     def error(self, reason: str, item: syntax.Item | None, field: str | None = None) -> SearchQueryError:
-        error = unreadable(self.text, reason, None if item is None else item.position)
+        error = syntax_error(self.text, reason, None if item is None else item.position)
         error.field, error.fields = field, tuple(self.searchable)
         return error
 

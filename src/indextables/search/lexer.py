@@ -18,9 +18,9 @@ MAX_LENGTH = 250_000
 MAX_TOKENS = 16_000
 _SHOWN, _PLACE = 200, 20
 _OPERATORS = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR", "NOT": "NOT"}
-_MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d)?"
+_TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d)?"
 _START = r"""(?:\\.|[^\s\\+\-!():^\[\]"{}~/])"""
-_WORD = rf"(?:{_MOMENT}|{_START})(?:{_START}|[+\-/])*"
+_WORD = rf"(?:{_TIMESTAMP}|{_START})(?:{_START}|[+\-/])*"
 _OPERATOR = rf"(?:AND|OR|NOT|&&|\|\|)(?!{_START}|[+\-])"
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _BARE_END = r"""(?:[^\s\]}"\\]|\\.)+"""
@@ -71,12 +71,12 @@ def tokens(text: str) -> list[Token]:
     found: list[Token] = []
     for token in _scanned(text):
         if len(found) == MAX_TOKENS:
-            raise unreadable(text, f"it has more than {MAX_TOKENS:,} words and signs")
+            raise syntax_error(text, f"it has more than {MAX_TOKENS:,} words and signs")
         found.append(token)
     return found
 
 
-def unreadable(text: str, reason: str, position: int | None = None) -> SearchQueryError:
+def syntax_error(text: str, reason: str, position: int | None = None) -> SearchQueryError:
     """The error that shows a search, the place in it and what is wrong there."""
     shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + " ...")
     return SearchQueryError(
@@ -100,7 +100,7 @@ def _scanned(text: str) -> Iterator[Token]:
         found = _TOKEN.match(text, position)
         if found is None:
             character = text[position]
-            raise unreadable(text, _UNFINISHED.get(character, f"{character!r} is not expected here"), position)
+            raise syntax_error(text, _UNFINISHED.get(character, f"{character!r} is not expected here"), position)
         if found.lastgroup != "SPACE":
             yield _checked(text, found)
         position = found.end()
@@ -131,17 +131,17 @@ def _checked(text: str, found: re.Match[str]) -> Token:
 def _word(text: str, written: str, position: int) -> Token:
     if joined := _JOINED.fullmatch(written):
         sign, place = joined["sign"], position + joined.start("sign")
-        raise unreadable(text, f"put spaces around {sign}, or quotes around the text that it is part of", place)
+        raise syntax_error(text, f"put spaces around {sign}, or quotes around the text that it is part of", place)
     if written.startswith("'"):
-        raise unreadable(text, "a text is put in double quotes, not in single ones; \\' is the character", position)
+        raise syntax_error(text, "a text is put in double quotes, not in single ones; \\' is the character", position)
     if written.startswith(("<", ">")):
-        raise unreadable(
+        raise syntax_error(
             text,
             f"a value follows {written[0]!r} without a space, as in >=5; \\{written[0]} is the character",
             position,
         )
     if written.endswith("=") and text.startswith('"', position + len(written)):
-        raise unreadable(
+        raise syntax_error(
             text,
             'write field:"value" to search a column, and put quotes around the whole text to search for it',
             position,
@@ -152,13 +152,13 @@ def _word(text: str, written: str, position: int) -> Token:
 def _sign(text: str, written: str, position: int) -> Token:
     after = text[position + 1 : position + 2]
     if written in "+-!" and after.isspace():
-        raise unreadable(
+        raise syntax_error(
             text,
             f"{written!r} stands alone; write {written}word without a space, or \\{written} for the character",
             position,
         )
     if written == "!" and after == "=":
-        raise unreadable(text, "there is no !=; write NOT field:value", position)
+        raise syntax_error(text, "there is no !=; write NOT field:value", position)
     return Token("NOT" if written == "!" else written, written, position)
 
 
@@ -166,11 +166,11 @@ def _number(text: str, found: re.Match[str]) -> Token:
     sign, number = found[0][0], found["factor"] or found["distance"]
     expected = "a boost is a number above zero, as in word^2" if sign == "^" else "a distance is a number, as in word~1"
     if sign == "^" and not number:
-        raise unreadable(text, expected, found.start())
+        raise syntax_error(text, expected, found.start())
     _refuse_word_after(text, found.end(), f"{expected}; put a space after it")
     return Token(sign, found[0], found.start(), (number,))
 
 
 def _refuse_word_after(text: str, end: int, reason: str) -> None:
     if _NEXT_WORD.match(text, end):
-        raise unreadable(text, reason, end)
+        raise syntax_error(text, reason, end)

@@ -3,30 +3,30 @@
 tantivy's own slop is exact for two different words. For more it misses some arrangements and takes one word for two, so
 these are written out: every way in which the words can stand within the slop is an exact phrase with gaps.
 
->>> list(arrangements(("a", "b"), 1))
+>>> list(word_orders(("a", "b"), 1))
 [((0, 'a'), (1, 'b')), ((0, 'a'), (2, 'b'))]
->>> [" ".join(word for _, word in sorted(way)) for way in arrangements(("a", "b"), 3)]
+>>> [" ".join(word for _, word in sorted(way)) for way in word_orders(("a", "b"), 3)]
 ['a b', 'a b', 'a b', 'a b', 'b a', 'b a']
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-MAX_ARRANGEMENTS = 2_000
+MAX_WORD_ORDERS = 2_000
 MAX_SLOP = 10_000
 
 
-def count_arrangements(words: Sequence[str], slop: int) -> int:
+def count_word_orders(words: Sequence[str], slop: int) -> int:
     """An upper limit of the arrangements of words within a slop; one where tantivy needs none."""
-    return 1 if is_native(words, slop) else (slop + 1) ** len(words) - slop ** len(words)
+    return 1 if is_supported(words, slop) else (slop + 1) ** len(words) - slop ** len(words)
 
 
-def is_native(words: Sequence[str], slop: int) -> bool:
+def is_supported(words: Sequence[str], slop: int) -> bool:
     """Whether tantivy's own phrase query is exact."""
     return slop == 0 or len(words) == len(set(words)) == 2  # noqa: PLR2004
 
 
-def arrangements(words: Sequence[str], slop: int) -> Iterator[tuple[tuple[int, str], ...]]:
+def word_orders(words: Sequence[str], slop: int) -> Iterator[tuple[tuple[int, str], ...]]:
     """Every way in which words can stand, by position; the first is the one without any slop."""
     for shifts in product(range(slop + 1), repeat=len(words)):
         places = [place + shift for place, shift in enumerate(shifts)]

@@ -102,7 +102,7 @@ class Prefer(msgspec.Struct, frozen=True):
     """The rows of `term`; those that also satisfy some of the wishes have a higher score: `+term wish wish`."""
 
     term: "Query"
-    wishes: tuple["Query", ...]
+    should: tuple["Query", ...]
 
 
 class Boost(msgspec.Struct, frozen=True):
@@ -139,8 +139,8 @@ def leaves(query: Query) -> Iterator[Leaf]:
             yield from chain.from_iterable(map(leaves, terms))
         case Not(term) | Boost(term):
             yield from leaves(term)
-        case Prefer(term, wishes):
-            yield from chain.from_iterable(map(leaves, (term, *wishes)))
+        case Prefer(term, should):
+            yield from chain.from_iterable(map(leaves, (term, *should)))
         case _:
             yield query
 

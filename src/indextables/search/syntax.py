@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from indextables.search.lexer import MAX_LENGTH, Token, tokens, unreadable
+from indextables.search.lexer import MAX_LENGTH, Token, syntax_error, tokens
 
 MAX_DEPTH = 50
 _MODIFIERS = {"+", "-", "NOT"}
@@ -112,13 +112,13 @@ Item = Leaf | InField | Boost | Group
 def syntax_tree(text: str) -> Group:
     """The tree of a text, or a SearchQueryError."""
     if not isinstance(text, str):
-        raise unreadable(repr(text), "it is not a text")
+        raise syntax_error(repr(text), "it is not a text")
     if len(text) > MAX_LENGTH:
-        raise unreadable(text, f"it has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")
+        raise syntax_error(text, f"it has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")
     if not text.strip():
-        raise unreadable(text, "it is empty; *:* means every row")
+        raise syntax_error(text, "it is empty; *:* means every row")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise unreadable(text, "it has half a character (a surrogate) in it")
+        raise syntax_error(text, "it has half a character (a surrogate) in it")
     parser = _Parser(text)
     tree = parser.group(0)
     parser.expect_end()
@@ -144,7 +144,7 @@ class _Parser:
 
     def group(self, depth: int) -> Group:
         if depth > MAX_DEPTH:
-            raise unreadable(self.text, f"it is nested more than {MAX_DEPTH} deep")
+            raise syntax_error(self.text, f"it is nested more than {MAX_DEPTH} deep")
         clauses: list[Clause] = []
         while not clauses or self.kind() not in (None, ")"):
             joined = self.take().kind if clauses and self.kind() in ("AND", "OR") else ""
@@ -163,7 +163,7 @@ class _Parser:
         name = self.take()
         self.take()
         if self.kind() == "WORD" and self.kind(1) == ":":
-            raise unreadable(self.text, "a value with a colon in it needs quotes", self.next().position)
+            raise syntax_error(self.text, "a value with a colon in it needs quotes", self.next().position)
         if self.kind() in _MODIFIERS:
             return InField(self.plain_text(name), self.signed(name), name.position)
         item = self.plain(depth)
@@ -176,7 +176,7 @@ class _Parser:
         number = self.next() if self.kind() == "WORD" else None
         if sign.kind != "-" or number is None or number.position != sign.end:
             reason = f"write the sign before the field, or NOT {name.text}:..."
-            raise unreadable(self.text, reason, sign.position)
+            raise syntax_error(self.text, reason, sign.position)
         return Signed("-" + self.plain_text(self.take()), sign.position)
 
     def plain(self, depth: int) -> Item:
@@ -197,7 +197,7 @@ class _Parser:
         factor, distance = self.number("^"), self.number("~")
         factor = self.number("^") if factor is None and distance else factor
         if distance and token.kind not in ("WORD", "QUOTED"):
-            raise unreadable(self.text, "a distance follows a word or a text in quotes", distance.position)
+            raise syntax_error(self.text, "a distance follows a word or a text in quotes", distance.position)
         item = self.leaf(token, bound, distance)
         return item if factor is None else self.boost(item, factor)
 
@@ -219,7 +219,7 @@ class _Parser:
                 return Word(self.written(token), token.position)
             case _:
                 if is_pattern(token.text):
-                    raise unreadable(self.text, "a word with wildcards has no distance", distance.position)
+                    raise syntax_error(self.text, "a word with wildcards has no distance", distance.position)
                 changes = self.whole(distance, "0, 1 or 2 changes, as in word~1") if distance.parts[0] else None
                 return Fuzzy(self.plain_text(token), changes, token.position)
 
@@ -228,7 +228,7 @@ class _Parser:
         sign = self.take().text if self.kind() in ("+", "-") else ""
         token = self.take() if self.kind() in ("WORD", "QUOTED") else self.unexpected()
         if token.kind == "WORD" and (token.text.startswith("=") or is_pattern(token.text)):
-            raise unreadable(self.text, "a comparison is <, <=, > or >= and one value", token.position)
+            raise syntax_error(self.text, "a comparison is <, <=, > or >= and one value", token.position)
         return sign + self.plain_text(token)
 
     def end(self, written: str | None, token: Token) -> str | None:
@@ -239,7 +239,7 @@ class _Parser:
     def whole(self, distance: Token, expected: str) -> int:
         number = distance.parts[0]
         if number is None or not number.isdecimal():
-            raise unreadable(self.text, f"a distance is {expected}", distance.position)
+            raise syntax_error(self.text, f"a distance is {expected}", distance.position)
         return int(number)
 
     def boosted(self, item: Item) -> Item:
@@ -249,7 +249,7 @@ class _Parser:
     def boost(self, item: Item, factor: Token) -> Item:
         value = float(factor.parts[0] or 0)
         if not (math.isfinite(value) and value > 0):
-            raise unreadable(self.text, f"a boost is a number above zero, not {factor.parts[0]}", factor.position)
+            raise syntax_error(self.text, f"a boost is a number above zero, not {factor.parts[0]}", factor.position)
         return Boost(item, value, item.position)
 
     def number(self, kind: str) -> Token | None:
@@ -262,7 +262,7 @@ class _Parser:
         r"""The text of a token, with its codes of characters (`\u0041`) as these characters, escaped."""
         if bad := _BAD_CODE.search(token.text):
             reason = "four hexadecimal digits of a character follow \\u; write \\\\ for a backslash"
-            raise unreadable(self.text, reason, token.position + bad.start(1))
+            raise syntax_error(self.text, reason, token.position + bad.start(1))
         return _CODED.sub(lambda found: "\\" + chr(int(found[1], 16)) if found[1] else found[0], token.text)
 
     def expect_end(self) -> None:
@@ -282,8 +282,8 @@ class _Parser:
     def unexpected(self) -> NoReturn:
         if self.kind() is None:
             reason = "something is missing at its end, such as a word or a parenthesis"
-            raise unreadable(self.text, reason, len(self.text))
-        raise unreadable(self.text, f"{self.next().text[:50]!r} is not expected here", self.next().position)
+            raise syntax_error(self.text, reason, len(self.text))
+        raise syntax_error(self.text, f"{self.next().text[:50]!r} is not expected here", self.next().position)
 
 
 _TERMS = {"WORD", "QUOTED", "REGEX", "RANGE", "COMPARISON"}

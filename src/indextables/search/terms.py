@@ -41,9 +41,9 @@ from indextables.values import canonical
 LONGEST_TEXT = 65_000  # bytes; what is longer is cut
 NULL, CUT = 0, 1
 PLACEHOLDER = ":"  # a field that no document has
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
-_ROOMY = pa.decimal256(MAX_DECIMAL_PRECISION + 2, 0)
+_WIDE_DECIMAL = pa.decimal256(MAX_DECIMAL_PRECISION + 2, 0)
 _TURN = 2**63 - 1
 
 
@@ -124,7 +124,7 @@ def term_texts(array: pa.Array) -> pa.Array:
 
 
 def _is_wide(arrow: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(arrow) and arrow.precision > _MOST_DIGITS)
+    return bool(pa.types.is_decimal(arrow) and arrow.precision > _MAX_DIGITS)
 
 
 def _without_nul(column: str) -> str:
@@ -160,14 +160,14 @@ def _decimal_ordinals(array: pa.Array) -> pa.Array:
 
 
 def _digits(array: pa.Array) -> pa.Array:
-    unscaled = array.view(_WIDEST).cast(_ROOMY)
-    raised = pc.add(unscaled, pa.scalar(10**MAX_DECIMAL_PRECISION, _ROOMY))
+    unscaled = array.view(_WIDEST).cast(_WIDE_DECIMAL)
+    raised = pc.add(unscaled, pa.scalar(10**MAX_DECIMAL_PRECISION, _WIDE_DECIMAL))
     return pc.utf8_lpad(raised.cast(pa.string()), MAX_DECIMAL_PRECISION + 1, "0")
 
 
 def _from_digits(texts: pa.Array, decimal: pa.DataType) -> pa.Array:
-    raised = texts.cast(_ROOMY)
-    return pc.subtract(raised, pa.scalar(10**MAX_DECIMAL_PRECISION, _ROOMY)).cast(_WIDEST).view(decimal)
+    raised = texts.cast(_WIDE_DECIMAL)
+    return pc.subtract(raised, pa.scalar(10**MAX_DECIMAL_PRECISION, _WIDE_DECIMAL)).cast(_WIDEST).view(decimal)
 
 
 def _floats(numbers: pa.Array, floating: pa.DataType) -> pa.Array:

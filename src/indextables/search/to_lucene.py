@@ -44,8 +44,8 @@ def to_text(query: Query) -> str:
             return " OR ".join(map(_operand, terms))
         case Not(term):
             return f"NOT {_grouped(term)}"
-        case Prefer(term, wishes):
-            return " ".join([f"+{_grouped(term)}", *map(_grouped, wishes)])
+        case Prefer(term, should):
+            return " ".join([f"+{_grouped(term)}", *map(_grouped, should)])
         case Boost(term, factor):
             inner = f"({to_text(term)})" if isinstance(term, Boost) else _grouped(term)
             return f"{inner}^{Decimal(repr(factor)):f}"

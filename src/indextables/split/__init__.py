@@ -3,6 +3,6 @@
 from indextables.split.index_cache import CacheUse, SplitCache
 from indextables.split.reader import SplitReader
 from indextables.split.statistics import Statistics
-from indextables.split.writer import SplitFacts, SplitOptions, write_split
+from indextables.split.writer import SplitOptions, SplitSummary, write_split
 
-__all__ = ["CacheUse", "SplitCache", "SplitFacts", "SplitOptions", "SplitReader", "Statistics", "write_split"]
+__all__ = ["CacheUse", "SplitCache", "SplitOptions", "SplitReader", "SplitSummary", "Statistics", "write_split"]

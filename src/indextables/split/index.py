@@ -20,7 +20,7 @@ from indextables.split.format import IndexSection, PackedFile, damaged
 
 # A limit, not a reservation: tantivy takes memory as it needs it, and starts a second segment where the limit is reached.
 # Measured: 260 MB for 1,000,000 log lines. It accepts no more than this.
-_MOST_MEMORY = 4_293_000_000
+_MAX_MEMORY = 4_293_000_000
 _SAMPLES = 32
 _WORTH_PACKING = 0.9
 
@@ -29,7 +29,7 @@ class IndexBuilder:
     def __init__(self, directory: Path, *, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> None:
         with _trouble_of_the_disk():
             self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
-            self._writer = self._index.writer(_MOST_MEMORY, num_threads=1)
+            self._writer = self._index.writer(_MAX_MEMORY, num_threads=1)
         self._rules = rules
         self._rows = 0
         self._samples: dict[int, pa.RecordBatch] = {}

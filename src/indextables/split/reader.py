@@ -18,7 +18,7 @@ from indextables.split.format import TRAILER, Footer, damaged, footer_start, par
 from indextables.split.index import read_safely, unpack
 from indextables.split.index_cache import SplitCache
 from indextables.split.row_group_bounds import row_group_bounds
-from indextables.split.sparse_file import RangesFile
+from indextables.split.sparse_file import SparseFile
 from indextables.storage import Store
 
 _TAIL = 64 * 1024  # bytes that are read where nobody knows how long the footer is
@@ -218,7 +218,7 @@ class SplitReader:
         stored = self._stored(columns)
         ranges = [chunk for group in groups for chunk in self._chunks(group, stored)]
         buffers = self._fetch_all(ranges)
-        file = RangesFile([(start, data) for (start, _), data in zip(ranges, buffers, strict=True)], size=self._size)
+        file = SparseFile([(start, data) for (start, _), data in zip(ranges, buffers, strict=True)], size=self._size)
         try:
             parquet = pq.ParquetFile(
                 pa.PythonFile(file, mode="r"),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 
-class RangesFile(io.RawIOBase):
+class SparseFile(io.RawIOBase):
     """Reads what was fetched; OSError for anything else.
 
-    >>> file = RangesFile([(4, pa.py_buffer(b"abcd")), (100, pa.py_buffer(b"xyz"))], size=200)
+    >>> file = SparseFile([(4, pa.py_buffer(b"abcd")), (100, pa.py_buffer(b"xyz"))], size=200)
     >>> _ = file.seek(101)
     >>> file.read(2)
     b'yz'

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from indextables import values
 from indextables.kernels import where
-from indextables.predicate.neighbours import after_prefix
+from indextables.predicate.successors import after_prefix
 
 MAX_CHARACTERS = 32
 """Longer texts are cut in the log. The rows of a split still have them whole."""

@@ -36,7 +36,7 @@ class SplitOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitFacts:
+class SplitSummary:
     """What the log has to know of a split. `footer` and `index` are the first byte and the one after the last."""
 
     num_records: int
@@ -55,7 +55,7 @@ def write_split(
     schema: pa.Schema,
     rules: Mapping[str, FieldRule],
     options: SplitOptions | None = None,
-) -> SplitFacts:
+) -> SplitSummary:
     """Writes rows, at least one, to a local file; nothing is left of it if it fails.
 
     >>> import tempfile
@@ -177,9 +177,9 @@ def _sealed(path: Path) -> int:
     return start
 
 
-def _facts(path: Path, section: IndexSection, seen: _Seen, *, start: int) -> SplitFacts:
+def _facts(path: Path, section: IndexSection, seen: _Seen, *, start: int) -> SplitSummary:
     size = path.stat().st_size
-    return SplitFacts(
+    return SplitSummary(
         num_records=seen.statistics.rows,
         size=size,
         uncompressed_bytes=seen.bytes,

@@ -33,7 +33,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from indextables.errors import AccessDeniedError, IndexTablesError
-from indextables.storage.failures import translated
+from indextables.storage.error_translation import translate_errors
 from indextables.storage.local import TEMPORARY
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class DirectoryCache:
         process may remove the entry at any time.
         """
         entry = self._entry(identity)
-        with translated(str(self.directory)):
+        with translate_errors(str(self.directory)):
             self._prepare()
             if _touched(entry):
                 with suppress(OSError, IndexTablesError):  # removed in this moment, or damaged by the disk

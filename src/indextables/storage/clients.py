@@ -27,7 +27,7 @@ _PUBLIC_AZURE = ".core.windows.net"
 def client_for(location: Location, config: Config) -> Any:
     """The client of a bucket or container; the same one for the same settings, with its connections and credentials."""
     own = _s3(location, config) if _KINDS[location.scheme] is S3Store else _azure(location, config)
-    recipe = _Recipe(
+    client_options = _ClientOptions(
         scheme=location.scheme,
         container=location.container.partition("@")[0],
         own=tuple((key, value) for key, value in own.items() if value is not None),
@@ -37,7 +37,7 @@ def client_for(location: Location, config: Config) -> Any:
         process=os.getpid(),
         keys=_keys(config) if _KINDS[location.scheme] is S3Store else None,
     )
-    return _client(recipe)
+    return _client(client_options)
 
 
 def secrets_of(config: Config) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def secrets_of(config: Config) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Recipe:
+class _ClientOptions:
     """All that a client depends on. A client is of no use in a process that was forked from its own."""
 
     scheme: str
@@ -73,16 +73,19 @@ class _Keys:
 
 
 @lru_cache(maxsize=32)
-def _client(recipe: _Recipe) -> Any:
-    config, environment = dict(recipe.own), dict(recipe.environment)
+def _client(client_options: _ClientOptions) -> Any:
+    config, environment = dict(client_options.own), dict(client_options.environment)
     endpoint = config.get("endpoint") or next((environment[name] for name in _ENDPOINTS if name in environment), "")
-    keys = {"credential_provider": recipe.keys.get} if recipe.keys else {}
-    return _KINDS[recipe.scheme](
-        recipe.container,
+    keys = {"credential_provider": client_options.keys.get} if client_options.keys else {}
+    return _KINDS[client_options.scheme](
+        client_options.container,
         config=config,
         **keys,
-        client_options={"timeout": recipe.timeout, **({"allow_http": True} if endpoint.startswith("http:") else {})},
-        retry_config={"max_retries": recipe.max_retries},
+        client_options={
+            "timeout": client_options.timeout,
+            **({"allow_http": True} if endpoint.startswith("http:") else {}),
+        },
+        retry_config={"max_retries": client_options.max_retries},
     )
 
 

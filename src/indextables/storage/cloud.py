@@ -14,16 +14,16 @@ from obstore.exceptions import GenericError
 from indextables.config import Config
 from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, UnsafeStoreError
 from indextables.storage.clients import client_for, secrets_of
-from indextables.storage.failures import translated
+from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location
 from indextables.storage.range_requests import coalesced
 from indextables.storage.store import PAGE, Store
 from indextables.storage.traffic import Meter
 
-_MOST_PARTS = 10_000  # of one file in S3
+_MAX_PARTS = 10_000  # of one file in S3
 _CUT_OFF = "list response body"  # what obstore says of it
-_PROOF = "_transaction_log/_put_if_absent"
-_PROVED: set[tuple[str | None, ...]] = set()  # places, by this process
+_PROBE_KEY = "_transaction_log/_put_if_absent"
+_VERIFIED: set[tuple[str | None, ...]] = set()  # places, by this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class UploadPolicy:
 
     def part_of(self, size: int) -> int | None:
         """The size of the parts; None for a file that is sent at once."""
-        return None if size < self.threshold else max(self.part_size, ceil(size / _MOST_PARTS))
+        return None if size < self.threshold else max(self.part_size, ceil(size / _MAX_PARTS))
 
 
 class CloudStore(Store):
     def __init__(self, location: Location, config: Config, *, meter: Meter | None = None) -> None:
         secrets = secrets_of(config)
-        with translated(str(location), secrets=secrets):
+        with translate_errors(str(location), secrets=secrets):
             super().__init__(location, client_for(location, config), secrets=secrets, meter=meter)
         self._uploads = UploadPolicy.configured(config)
         self._single_writer = config.store.single_writer
@@ -83,7 +83,7 @@ class CloudStore(Store):
     def put_file(self, key: str, source: Path) -> None:
         size = source.stat().st_size
         part = self._uploads.part_of(size)
-        with self._asked(key):
+        with self._metered(key):
             if part is None:
                 obstore.put(self._backend, self._path(key), source, use_multipart=False)
             else:
@@ -97,22 +97,22 @@ class CloudStore(Store):
         for some in (paths[at : at + PAGE] for at in range(0, len(paths), PAGE)):
             self.meter.add(1)
             try:
-                with translated(str(self.location), secrets=self._secrets):
+                with translate_errors(str(self.location), secrets=self._secrets):
                     obstore.delete(self._backend, some)
             except NotFoundError:
                 super().delete(path.removeprefix(self._prefix) for path in some)
 
-    def prove_put_if_absent(self) -> None:
+    def verify_put_if_absent(self) -> None:
         """Has the store refuse a file that is there, once per process: whether it can be trusted with commits."""
-        if self._single_writer or self._place in _PROVED:
+        if self._single_writer or self._place in _VERIFIED:
             return
         try:
             for _ in range(2):  # the first may create it
                 super().put_if_absent(
-                    _PROOF, b"This file shows that the store refuses to create a file that is there.\n"
+                    _PROBE_KEY, b"This file shows that the store refuses to create a file that is there.\n"
                 )
         except AlreadyExistsError:
-            _PROVED.add(self._place)
+            _VERIFIED.add(self._place)
             return
         except StorageError as error:
             if "501 Not Implemented" not in str(error):

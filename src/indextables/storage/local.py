@@ -18,7 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 from obstore.store import LocalStore as LocalBackend
 
-from indextables.storage.failures import translated
+from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location
 from indextables.storage.store import Entry, Store
 
@@ -48,12 +48,12 @@ class LocalStore(Store):
         So are directories below that may not be read: a volume has such ones at its root, and they are not the table's.
         """
         self.meter.add(1)
-        with translated(str(self.location)):
+        with translate_errors(str(self.location)):
             yield from _listed(Path("/", self._under(prefix)), prefix.rstrip("/"))
 
     def _write(self, key: str, fill: Callable[[BinaryIO], object], give_name: Callable[[Path, Path], object]) -> None:
         target = Path("/", self._path(key))
-        with translated(self.name_of(key)):
+        with translate_errors(self.name_of(key)):
             _make_directory(target.parent)
             with _temporary_file(target.parent) as (temporary, file):
                 fill(file)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from indextables.config import Config
 from indextables.errors import NotFoundError, StorageError
-from indextables.storage.failures import translated
+from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location, checked_key
 from indextables.storage.traffic import Meter, Traffic
 
@@ -64,7 +64,7 @@ class Store:
         return f"{type(self).__name__}({str(self.location)!r})"
 
     def read(self, key: str) -> pa.Buffer:
-        with self._asked(key):
+        with self._metered(key):
             content = pa.py_buffer(obstore.get(self._backend, self._path(key)).bytes())
         self.meter.add(1, read=content.size)
         return content
@@ -78,7 +78,7 @@ class Store:
 
     def read_range(self, key: str, start: int, end: int) -> pa.Buffer:
         """Bytes `start` up to but not including `end`, fewer if the file ends before."""
-        with self._asked(key):
+        with self._metered(key):
             content = pa.py_buffer(obstore.get_range(self._backend, self._path(key), start=start, end=end))
         self.meter.add(1, read=content.size)
         return content
@@ -86,7 +86,7 @@ class Store:
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
         """Several ranges of one file."""
         starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
-        with self._asked(key):
+        with self._metered(key):
             chunks = obstore.get_ranges(self._backend, self._path(key), starts=starts, ends=ends, coalesce=0)
             contents = [pa.py_buffer(chunk) for chunk in chunks]
         self.meter.add(len(contents), read=sum(content.size for content in contents))
@@ -94,19 +94,19 @@ class Store:
 
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file, in place of one that may be there."""
-        with self._asked(key):
+        with self._metered(key):
             obstore.put(self._backend, self._path(key), _octets(data), use_multipart=False)
         self.meter.add(1, written=len(data))
 
     def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file that must not be there yet."""
-        with self._asked(key):
+        with self._metered(key):
             obstore.put(self._backend, self._path(key), _octets(data), mode="create", use_multipart=False)
         self.meter.add(1, written=len(data))
 
     def put_file(self, key: str, source: Path) -> None:
         """Copies a local file into the table."""
-        with self._asked(key):
+        with self._metered(key):
             obstore.put(self._backend, self._path(key), source)
         self.meter.add(1, written=source.stat().st_size)
 
@@ -117,7 +117,7 @@ class Store:
         """
         self.meter.add(1)
         under = self._under(prefix)
-        with translated(str(self.location), secrets=self._secrets), suppress(FileNotFoundError):
+        with translate_errors(str(self.location), secrets=self._secrets), suppress(FileNotFoundError):
             for number, page in enumerate(self._pages(under)):
                 self.meter.add(number > 0)
                 for meta in page:
@@ -126,7 +126,7 @@ class Store:
 
     def head(self, key: str) -> Entry:
         self.meter.add(1)
-        with self._asked(key):
+        with self._metered(key):
             meta = obstore.head(self._backend, self._path(key))
             return Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
 
@@ -147,7 +147,7 @@ class Store:
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
             self.meter.add(1)
-            with suppress(NotFoundError), self._asked(key):
+            with suppress(NotFoundError), self._metered(key):
                 obstore.delete(self._backend, self._path(key))
 
     def discard(self, keys: Iterable[str]) -> None:
@@ -167,7 +167,7 @@ class Store:
         """The same store under other settings; what is asked of either is counted together."""
         return self
 
-    def prove_put_if_absent(self) -> None:
+    def verify_put_if_absent(self) -> None:
         """Raises an UnsafeStoreError where the store may overwrite a file that is there; disk and memory never do."""
 
     def name_of(self, key: str) -> str:
@@ -187,8 +187,8 @@ class Store:
     def _pages(self, under: str) -> Iterator[Sequence[Any]]:
         yield from obstore.list(self._backend, prefix=under or None, chunk_size=PAGE)
 
-    def _asked(self, key: str) -> AbstractContextManager[None]:
-        return translated(self.name_of(key), secrets=self._secrets)
+    def _metered(self, key: str) -> AbstractContextManager[None]:
+        return translate_errors(self.name_of(key), secrets=self._secrets)
 
     def _path(self, key: str) -> str:
         return self._prefix + checked_key(key, root=self.location)

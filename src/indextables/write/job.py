@@ -84,7 +84,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 
     adds: Sequence[Add]
     attempt: int = 0
-    milliseconds: int = 0
+    epoch_millis: int = 0
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -101,7 +101,7 @@ def write_task(
     started = time.monotonic_ns()
     rows = batches if job.overwrite is None else job.overwrite.checked(batches, job.plan.schema)
     adds = write_rows(job.plan, rows, store or open_log(job).store, task=task)
-    return TaskResult(adds=adds, attempt=attempt, milliseconds=(time.monotonic_ns() - started) // 1_000_000)
+    return TaskResult(adds=adds, attempt=attempt, epoch_millis=(time.monotonic_ns() - started) // 1_000_000)
 
 
 def commit_job(
@@ -145,7 +145,7 @@ def abort_job(job: WriteJob) -> list[str]:
 
 def open_log(job: WriteJob) -> TransactionLog:
     """The log of the table that the job was planned on."""
-    return TransactionLog.open(job.table, job.plan.config).of_table(job.table_id)
+    return TransactionLog.open(job.table, job.plan.config).for_table(job.table_id)
 
 
 def refuse_existing(table: str) -> TableExistsError:
@@ -231,6 +231,6 @@ def _metrics(job: WriteJob, results: Sequence[TaskResult]) -> dict[str, int]:
         "numPartitions": partition_count(adds),
         "numTasks": len(results),
         "numEmptyTasks": sum(not result.adds for result in results),
-        "taskTimeMs": sum(result.milliseconds for result in results),
+        "taskTimeMs": sum(result.epoch_millis for result in results),
         "writeTimeMs": now() - job.started,
     }

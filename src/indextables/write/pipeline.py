@@ -12,7 +12,7 @@ from indextables.layout import group
 from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.log.ownership import split_name
-from indextables.split import SplitFacts, write_split
+from indextables.split import SplitSummary, write_split
 from indextables.storage import Store
 from indextables.write.buffer import PartitionBuffer
 from indextables.write.cluster import clustered
@@ -99,13 +99,13 @@ def _building_in(place: object) -> Iterator[None]:
         ) from error
 
 
-def _built(plan: WritePlan, contents: Contents, local: Path) -> SplitFacts:
+def _built(plan: WritePlan, contents: Contents, local: Path) -> SplitSummary:
     with _building_in(local.parent):
         rows = clustered(contents.rows, contents.sorting(plan))
         return write_split(rows, local, schema=plan.schema, rules=plan.rules)
 
 
-def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitFacts) -> Add:
+def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitSummary) -> Add:
     return Add(
         path=key,
         partition_values=contents.partition_values,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from indextables.errors import LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log.actions import Metadata
-from indextables.schema import what_there_is
+from indextables.schema import available_columns_hint
 
 
 def refuse_other_layout(wanted: Layout, metadata: Metadata) -> None:
@@ -32,6 +32,6 @@ def refuse_unknown_cluster_columns(columns: Iterable[str], schema: pa.Schema) ->
     for column in columns:
         if column.lower() not in known:
             raise SchemaError(
-                f"clusterBy names a column {column!r} that is not there; {what_there_is(column, schema.names)}",
+                f"clusterBy names a column {column!r} that is not there; {available_columns_hint(column, schema.names)}",
                 column=column,
             )

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from indextables.config import canonical
 from indextables.errors import ConfigError, InvalidPredicateError
 from indextables.log import Snapshot
-from indextables.predicate import read, to_sql
+from indextables.predicate import parse_condition, to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec
 from indextables.spark.api.registration import ensure_registered
@@ -131,7 +131,7 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
 def _text_of(scan_spec: ScanSpec) -> str:
     """The predicate as text, if the text means the same when it is read again."""
     text = to_sql(scan_spec.predicate)
-    if repr(read(text, scan_spec.schema)) != repr(scan_spec.predicate):
+    if repr(parse_condition(text, scan_spec.schema)) != repr(scan_spec.predicate):
         reason = "its text would be read as another one"
         raise InvalidPredicateError(
             f"the condition {text} cannot be handed to Spark: {reason}; filter the frame instead",

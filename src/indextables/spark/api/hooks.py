@@ -26,7 +26,7 @@ from indextables.spark.source.options import FORMAT
 from indextables.spark.statements.spark_sql import run_sql
 
 _MARK = "_of_indextables"
-_MOST_ROWS = 2**31 - 1  # that a limit of Spark's can have
+_MAX_ROWS = 2**31 - 1  # that a limit of Spark's can have
 _ACTIONS = ("collect", "toArrow", "toPandas", "tail", "checkpoint", "localCheckpoint")
 
 
@@ -94,7 +94,7 @@ def _is_empty(original: Callable[..., bool], frame: DataFrame) -> bool:
 def _show(original: Callable[..., None], frame: DataFrame, n: int = 20, *args: Any, **options: Any) -> None:
     """Spark reads one row more than it shows, to know whether there are more."""
     if isinstance(n, int) and n >= 0 and is_over_tables(frame):
-        frame = _ready(frame.limit(min(n + 1, _MOST_ROWS)))
+        frame = _ready(frame.limit(min(n + 1, _MAX_ROWS)))
     original(frame, n, *args, **options)
 
 

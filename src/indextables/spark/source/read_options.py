@@ -22,7 +22,7 @@ import pyarrow as pa
 from indextables.config import READ_OPTIONS, Config, boolean
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.identity import refuse_other_table
+from indextables.log.table_identity import refuse_other_table
 from indextables.predicate import IndexQuery
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP

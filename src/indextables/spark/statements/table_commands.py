@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from indextables.errors import TableNotFoundError
-from indextables.predicate import read
+from indextables.predicate import parse_condition
 from indextables.schema import type_name
 from indextables.spark.catalog import lookup_table
 from indextables.spark.source.quoting import quote_name
@@ -92,7 +92,9 @@ def purge(_: SparkSession, command: Purge, table: IndexTable) -> pa.Table:
 
 
 def prewarm(spark: SparkSession, command: Prewarm, table: IndexTable) -> pa.Table:
-    where = None if command.where is None else read(command.where, table.schema, **_condition_settings(spark))
+    where = (
+        None if command.where is None else parse_condition(command.where, table.schema, **_condition_settings(spark))
+    )
     result = table.prewarm(where)
     return _row({"splits": result.splits, "unpacked": result.unpacked, **asdict(result.traffic)})
 

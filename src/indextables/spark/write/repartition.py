@@ -26,7 +26,7 @@ from indextables.write.write_plan import WritePlan
 
 _KEY, _ROWS, _GROUP, _VALUE = "key", "rows", "group", "value"  # of the tables of counts
 _BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is in the bits above
-_MOST_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
+_MAX_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
 
 
 def repartition(frame: DataFrame, plan: WritePlan) -> DataFrame:
@@ -97,7 +97,7 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     keyed = frame.withColumn(key, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
     counts = _partitions(keyed, key, plan)
     rows, target = counts[_ROWS].to_pylist(), plan.config.write.target_records
-    others = keyed.count() - sum(rows) if len(rows) == _MOST_PARTITIONS else 0
+    others = keyed.count() - sum(rows) if len(rows) == _MAX_PARTITIONS else 0
     small_below = plan.coalescing.small_below if plan.coalescing else 0
     parcels = together(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
     at_once = frame.sparkSession.sparkContext.defaultParallelism
@@ -121,7 +121,7 @@ def _partitions(keyed: DataFrame, key: str, plan: WritePlan) -> pa.Table:
 def _counts(keys: DataFrame, *more: Column) -> pa.Table:
     """The rows of each key, and more of it; the most frequent keys first."""
     counts = keys.groupBy(_KEY).agg(F.count(F.lit(1)).alias(_ROWS), *more)
-    return counts.orderBy(F.desc(_ROWS)).limit(_MOST_PARTITIONS).toArrow()
+    return counts.orderBy(F.desc(_ROWS)).limit(_MAX_PARTITIONS).toArrow()
 
 
 def _placed(keyed: DataFrame, key: str, keys: pa.ChunkedArray, placement: Placement) -> DataFrame:

@@ -16,7 +16,7 @@ from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.replace_where import Copies, ReplaceWhereOverwrite, plan_rewrite_where
-from indextables.maintain.row_selection import Satisfying, Selection
+from indextables.maintain.row_selection import MatchingRows, Selection
 from indextables.maintain.split_rewrite import SplitRewrite
 from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
@@ -63,7 +63,7 @@ def _large_rewrite(job: WriteJob) -> SplitRewrite | None:
         return None
     log = open_log(job)
     snapshot = log.snapshot(job.read_version)
-    verdicts = Satisfying(overwrite.predicate).verdicts(snapshot.splits, snapshot.metadata)
+    verdicts = MatchingRows(overwrite.predicate).verdicts(snapshot.splits, snapshot.metadata)
     unsure = snapshot.splits.filter(pc.equal(verdicts, int(Verdict.SOMETIMES)))
     if (pc.sum(unsure["num_records"]).as_py() or 0) <= job.plan.config.write.driver_copy_rows:
         return None

@@ -24,5 +24,5 @@ class Step:
         return f"table.{self.method}({', '.join((*subject, *options))})"
 
 
-Saying: TypeAlias = Callable[[Step], str]
+StepFormat: TypeAlias = Callable[[Step], str]
 """How a step is said: in Python (`str`), or as a command."""

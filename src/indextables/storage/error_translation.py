@@ -40,18 +40,18 @@ KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
 
 
 @contextmanager
-def translated(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None]:
+def translate_errors(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None]:
     """Inside, whatever storage raises comes out as a StorageError that names `path` and tells no secret."""
     try:
         yield
     except IndexTablesError:
         raise
     except tuple(KINDS) as error:
-        said = without_secrets(str(error), secrets)
-        known = next((kind for words, kind in _REFUSED.items() if words.search(said)), type(error))
-        kind, what = next(KINDS[base] for base in known.__mro__ if base in KINDS)
-        raised = kind(f"{path} {what}{_detail(kind, said)}", path=path)
-        raise raised from (error if said == str(error) else None)
+        message = without_secrets(str(error), secrets)
+        error_type = next((kind for words, kind in _REFUSED.items() if words.search(message)), type(error))
+        kind, what = next(KINDS[base] for base in error_type.__mro__ if base in KINDS)
+        raised = kind(f"{path} {what}{_detail(kind, message)}", path=path)
+        raise raised from (error if message == str(error) else None)
 
 
 def without_secrets(text: str, secrets: Sequence[str]) -> str:
@@ -65,7 +65,7 @@ def without_secrets(text: str, secrets: Sequence[str]) -> str:
     return _SIGNATURE.sub(r"\1***", text)
 
 
-def _detail(kind: type[StorageError], said: str) -> str:
+def _detail(kind: type[StorageError], message: str) -> str:
     """The first line of what the store said, where our own words do not say it all."""
-    first_line = said.partition("\n")[0]
+    first_line = message.partition("\n")[0]
     return f" ({first_line})" if first_line and kind in {StorageError, AccessDeniedError} else ""

@@ -14,11 +14,11 @@ from indextables.search import queries as nodes
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
 from indextables.search.compile import compile_query, has_cut_values, has_field
 from indextables.search.fields import NONE, TEXT
-from indextables.search.partials import COUNTS, TEXT_COUNTS, ranges_partial, stats_partial
+from indextables.search.partial_aggregates import COUNTS, TEXT_COUNTS, ranges_partial, stats_partial
 from indextables.search.terms import field_name, is_ordinal
 
 _EXACT = 2**53
-_MOST_BUCKETS = 65_000
+_MAX_BUCKETS = 65_000
 
 
 def over_index(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
@@ -41,7 +41,7 @@ def over_index(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Tab
 def _index_terms(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
     compiled, name = compile_query(query, index), field_name(bound.field)
     if is_ordinal(bound.type):
-        answer = _answer(index, compiled, {"terms": {"field": name, "size": _MOST_BUCKETS}})
+        answer = _answer(index, compiled, {"terms": {"field": name, "size": _MAX_BUCKETS}})
         complete = answer is not None and not answer["sum_other_doc_count"]
         return _bucketed(answer["buckets"]) if answer and complete else None
     if has_cut_values(index, bound.field):

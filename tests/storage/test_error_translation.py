@@ -2,7 +2,7 @@ import pytest
 from obstore import exceptions as foreign
 
 from indextables.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError, UnsafePathError
-from indextables.storage.failures import KINDS, translated
+from indextables.storage.error_translation import KINDS, translate_errors
 
 
 def test_every_error_of_the_library_is_mapped() -> None:
@@ -24,7 +24,7 @@ def test_every_error_of_the_library_is_mapped() -> None:
     ],
 )
 def test_a_foreign_error_becomes_ours(raised: Exception, expected: type[StorageError]) -> None:
-    with pytest.raises(StorageError, match=r"^the/file ") as caught, translated("the/file"):
+    with pytest.raises(StorageError, match=r"^the/file ") as caught, translate_errors("the/file"):
         raise raised
     assert type(caught.value) is expected
     assert caught.value.path == "the/file"
@@ -33,10 +33,10 @@ def test_a_foreign_error_becomes_ours(raised: Exception, expected: type[StorageE
 
 
 def test_our_own_errors_pass_unchanged() -> None:
-    with pytest.raises(UnsafePathError, match="mine"), translated("x"):
+    with pytest.raises(UnsafePathError, match="mine"), translate_errors("x"):
         raise UnsafePathError("mine", path="y")
 
 
 def test_a_mistake_in_our_code_is_not_a_storage_error() -> None:
-    with pytest.raises(KeyError), translated("x"):
+    with pytest.raises(KeyError), translate_errors("x"):
         raise KeyError("bug")

@@ -236,4 +236,4 @@ def test_a_log_is_of_whatever_table_is_there_unless_told(place: str) -> None:
     made(place, 3)
     assert log.snapshot().metadata.id != old.metadata.id
     with pytest.raises(TableReplacedError):
-        log.of_table(old.metadata.id).snapshot()
+        log.for_table(old.metadata.id).snapshot()

@@ -13,7 +13,7 @@ from indextables.log.version import read_info
 from indextables.storage import Store
 
 
-def confirm(store: Store, snapshot: Snapshot) -> LogFiles | None:
+def verify_table(store: Store, snapshot: Snapshot) -> LogFiles | None:
     """Raises a TableReplacedError unless the version that was read is still in the log, or was cleaned up there.
 
     That takes one small request. Gives what a listing shows where the version's file is no longer under its name.

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from indextables.log.actions import Metadata
 
 
-def with_absent_columns(splits: pa.Table, metadata: Metadata) -> pa.Table:
+def with_missing_column_nulls(splits: pa.Table, metadata: Metadata) -> pa.Table:
     """The splits table with a null count for columns that a split does not have: as many nulls as it has rows."""
     if "null_count" not in splits.schema.names or not len(splits):
         return splits
     nulls = splits["null_count"].combine_chunks()
-    missing = mappings_without([field.name for field in nulls.type], metadata)
+    missing = mappings_lacking([field.name for field in nulls.type], metadata)
     if not missing:
         return splits
     mapping, rows = splits["doc_mapping_id"].combine_chunks(), splits["num_records"].combine_chunks()
@@ -29,7 +29,7 @@ def with_absent_columns(splits: pa.Table, metadata: Metadata) -> pa.Table:
     )
 
 
-def mappings_without(columns: list[str], metadata: Metadata) -> Mapping[str, pa.Array]:
+def mappings_lacking(columns: list[str], metadata: Metadata) -> Mapping[str, pa.Array]:
     """For each of the columns that some mapping does not have, the numbers of these mappings."""
     complete = [mapping for mapping in metadata.doc_mappings if mapping.complete]
     lacking = {c: [m.doc_mapping_id for m in complete if c not in m.fields] for c in columns}

@@ -8,7 +8,7 @@ Phrase(field='message', words=('time', 'out'), slop=0)
 Prefix(field='message', text='time')
 >>> Field("status", pa.int32(), FieldRule("integer")).word("abc")
 Traceback (most recent call last):
-indextables.search.leaves.LeafError: 'abc' is not a value of type integer
+indextables.search.field_queries.LeafError: 'abc' is not a value of type integer
 """
 
 import re
@@ -20,7 +20,7 @@ import tantivy
 from indextables.schema import type_name
 from indextables.search import analysis, wildcards
 from indextables.search.fields import FieldRule
-from indextables.search.phrases import MAX_ARRANGEMENTS, MAX_SLOP, count_arrangements
+from indextables.search.phrases import MAX_SLOP, MAX_WORD_ORDERS, count_word_orders
 from indextables.search.queries import Exists, Fuzzy, Leaf, Phrase, Prefix, Range, Regex, Term, Wildcard
 from indextables.search.syntax import unescaped
 from indextables.search.terms import Shape, shape
@@ -109,7 +109,7 @@ class Field:
     def _phrase(self, words: tuple[str, ...], slop: int) -> Leaf | None:
         if len(words) < 2:  # noqa: PLR2004 - a phrase is of two
             return Term(self.name, words[0]) if words else None
-        if slop and (slop > MAX_SLOP or count_arrangements(words, slop) > MAX_ARRANGEMENTS):
+        if slop and (slop > MAX_SLOP or count_word_orders(words, slop) > MAX_WORD_ORDERS):
             raise LeafError(f"{len(words)} words with a distance of {slop} are too many; use fewer, or a shorter one")
         return Phrase(self.name, words, slop)
 
