@@ -131,14 +131,6 @@ def test_packages_hold_names_only() -> None:
 CATALYST = ROOT / "spark" / "catalyst"
 PRIVATE = re.compile(r"_j(c|conf|df|dfw|expr|rdd|reader|sc|sparkSession|udf|vm|wf|write|writer)|_sc|_gateway")
 NOT_YET_CONVERTED = {
-    "spark/absorb.py",
-    "spark/answers.py",
-    "spark/api/dataframe_reader.py",
-    "spark/api/explain.py",
-    "spark/api/hooks.py",
-    "spark/needs.py",
-    "spark/prepared.py",
-    "spark/scans.py",
     "spark/write/repartition.py",
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 from indextables.engine import Engine, register
 
 _HOMES = {
-    **dict.fromkeys(("IndexTablesDataSource", "enable", "explain", "sql"), "indextables.spark"),
+    **dict.fromkeys(("IndexTablesDataSource", "disable", "enable", "explain", "sql"), "indextables.spark"),
     "col": "indextables.predicate",
 }
 

@@ -111,7 +111,7 @@ def test_rows_that_an_index_finds_are_not_left_to_spark(spark: Any, tmp_path: Pa
     assert {condition: reader_of(frame.filter(condition).select("key")) for condition in asked} == asked
     assert [row.key for row in frame.filter("key = 'k77'").collect()] == ["k77"]
     found = frame_of(spark, table).filter("key = 'k77'")
-    assert reader_of(found) == "the driver, by indexes at hand"
+    assert reader_of(found) == "the driver, by cached indexes"
     assert [row.key for row in found.collect()] == ["k77"]
 
 
@@ -121,7 +121,10 @@ def test_counts_of_a_search_run_no_job(spark: Any, tmp_path: Path) -> None:
     table.prewarm()
     frame = frame_of(spark, table).filter("indexquery(message, 'full')")
     frame.createOrReplaceTempView("full")
-    assert reader_of(spark.sql("SELECT count(*) AS n FROM full")) == "nobody: indexes at hand know the count"
+    assert (
+        reader_of(spark.sql("SELECT count(*) AS n FROM full"))
+        == "nobody: they come from the transaction log or cached indexes"
+    )
     spark.sparkContext.setJobGroup("counts", "of a search")
     try:
         assert frame.count() == 30

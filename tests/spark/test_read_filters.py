@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import indextables
 from indextables import IndexTable, IndexTablesError, col
 from indextables.errors import UnsupportedOperatorError
 from tests.spark.samples import written
@@ -84,10 +85,12 @@ def test_numbers_of_rows_stay_what_they_are(frame: Any) -> None:
     assert {row.id: row.n for row in numbered.filter("id % 2 = 0 AND id < 40").collect()}.items() <= numbers.items()
 
 
-def test_the_current_time_is_not_taken_over(frame: Any) -> None:
-    later = frame.filter("at < current_timestamp() AND level = 'INFO'")
-    taken = later._jdf.queryExecution().analyzed().collectLeaves().apply(0).options().get("where")
-    assert taken == "level = 'INFO'"
+def test_the_current_time_is_that_of_the_query(frame: Any) -> None:
+    before = frame.filter("at < current_timestamp() AND level = 'INFO'")
+    after = frame.filter("at > current_timestamp() - INTERVAL 1 DAY")
+    assert ids(before) == ids(frame.filter("at IS NOT NULL AND level = 'INFO'")) != []
+    assert ids(after) == []
+    assert "pruned            8 (100.0%)" in indextables.explain(after)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +146,7 @@ def test_a_search_is_of_the_column_that_it_names(enabled: Any, tmp_path: Path) -
     shouted = read("ID long, MESSAGE string").load(table.path).filter("indexquery(message, 'disk')")
     assert (shouted.count(), ids(shouted.withColumnRenamed("ID", "id"))) == (2, [2, 3])
     with pytest.raises(UnsupportedOperatorError, match="has a column _indexquery_0"):
-        enabled.read.format("indextables").load(table.path).filter("indexquery(message, 'disk')")
+        enabled.read.format("indextables").load(table.path).filter("indexquery(message, 'disk')").collect()
 
 
 def test_subqueries_of_frames_may_name_columns_of_the_query_around_them(frame: Any, table: IndexTable) -> None:
@@ -164,7 +167,6 @@ def test_subqueries_of_frames_may_name_columns_of_the_query_around_them(frame: A
 
 REFUSED = [
     lambda f, search: f.groupBy("message").count().filter(search),
-    lambda f, search: f.groupBy(search).count(),
     lambda f, search: f.selectExpr("id", "upper(message) AS message").filter(search),
 ]
 
@@ -204,11 +206,30 @@ def test_sql_that_opens_only_splits_that_may_match(enabled: Any, errors: Any) ->
     assert enabled.sql("SELECT count(*) AS n FROM errors").collect()[0].n == 60
 
 
-def test_a_search_that_cannot_be_read_is_an_error_at_once(frame: Any) -> None:
+def test_a_search_that_cannot_be_read_is_an_error(frame: Any) -> None:
     with pytest.raises(IndexTablesError, match="nowhere"):
-        frame.filter("indexquery('nowhere:x')")
+        frame.filter("indexquery('nowhere:x')").collect()
     with pytest.raises(IndexTablesError):
-        frame.filter("indexquery(message, '(timeout')")
+        frame.filter("indexquery(message, '(timeout')").count()
+
+
+def test_rows_are_grouped_by_a_search(frame: Any, table: IndexTable) -> None:
+    from indextables.functions import indexquery  # noqa: PLC0415
+
+    groups = frame.groupBy(indexquery("message", "timeout").alias("hit")).count()
+    hits = len(found(table, where="message INDEXQUERY 'timeout'"))
+    assert {row.hit: row["count"] for row in groups.collect()} == {True: hits, False: 60 - hits}
+
+
+def test_a_search_in_sparks_cache_is_answered(frame: Any, table: IndexTable) -> None:
+    from indextables.functions import indexquery  # noqa: PLC0415
+
+    hits = frame.filter(indexquery("message", "timeout")).cache()
+    try:
+        assert ids(hits) == ids(hits.filter("id >= 0")) == found(table, where="message INDEXQUERY 'timeout'")
+        assert sorted(hits.rdd.map(lambda row: row.id).collect()) == ids(hits)
+    finally:
+        hits.unpersist()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A scan specification: the predicate, the searches and the columns of a scan, checked against the table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -66,14 +66,25 @@ def build_scan_spec(
     )
     predicate = conjunction(*conditions, *([] if query is None else [IndexQuery(None, query)]))
     flags = {} if search_flags is None else search_flags
-    queries = {
+    queries = _parsed(conjunction(predicate, *flags.values()), schema, rules)
+    output = _output_columns(schema, columns, case_sensitive=case_sensitive)
+    return ScanSpec(schema, rules, predicate, queries, output, flags)
+
+
+def with_predicate(spec: ScanSpec, predicate: Predicate) -> ScanSpec:
+    """The same with another predicate, which is bound to the schema."""
+    missing = conjunction(*(node for node in index_queries(predicate) if node not in spec.queries))
+    queries = {**spec.queries, **_parsed(missing, spec.schema, spec.rules)}
+    return replace(spec, predicate=predicate, queries=queries)
+
+
+def _parsed(predicate: Predicate, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> dict[IndexQuery, Query]:
+    return {
         node: parse_query(
             node.query, schema=schema, rules=rules, default_fields=None if node.field is None else [node.field]
         )
-        for node in index_queries(conjunction(predicate, *flags.values()))
+        for node in index_queries(predicate)
     }
-    output = _output_columns(schema, columns, case_sensitive=case_sensitive)
-    return ScanSpec(schema, rules, predicate, queries, output, flags)
 
 
 def _output_columns(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:

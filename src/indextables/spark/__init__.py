@@ -4,8 +4,8 @@ import indextables.spark.catalyst.versions  # noqa: F401 - refuses an older PySp
 
 # isort: split
 from indextables.spark.api.explain import explain
-from indextables.spark.api.session import enable
+from indextables.spark.api.session import disable, enable
 from indextables.spark.source.data_source import IndexTablesDataSource
 from indextables.spark.statements.spark_sql import sql
 
-__all__ = ["IndexTablesDataSource", "enable", "explain", "sql"]
+__all__ = ["IndexTablesDataSource", "disable", "enable", "explain", "sql"]

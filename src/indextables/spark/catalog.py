@@ -25,7 +25,7 @@ from indextables.spark.catalyst.catalog_tables import (
 from indextables.spark.catalyst.session_state import run_in_spark
 from indextables.spark.source.options import FORMAT, is_our_format
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import Asked
+from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import spark_schema
 
 logger = logging.getLogger(__name__)
@@ -91,8 +91,8 @@ def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapp
 
 def read_columns(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
     """The columns that a table has now."""
-    asked = Asked.of(in_session(spark, {**options, "path": location}))
-    return spark_schema(asked.log().snapshot().metadata.arrow_schema())
+    read = ReadOptions.of(in_session(spark, {**options, "path": location}))
+    return spark_schema(read.log().snapshot().metadata.arrow_schema())
 
 
 def register_table(

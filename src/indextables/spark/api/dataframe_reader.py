@@ -14,12 +14,11 @@ from indextables.predicate import parse_condition, to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec
 from indextables.spark.api.registration import ensure_registered
-from indextables.spark.catalyst.java import frame_over
-from indextables.spark.catalyst.relation import made
+from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.options import TABLE, is_default, is_our_format, settings_in, settings_of
-from indextables.spark.source.read_options import Asked
-from indextables.spark.source.snapshots import fresh
+from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 
 
@@ -95,15 +94,15 @@ def frame_at(
     """A frame over the table that decided options name, at their version."""
     wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
     columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
-    refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=Asked.of(given).case_sensitive)
-    return frame_over(made(spark, columns, given), spark)
+    refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=ReadOptions.of(given).case_sensitive)
+    return relation_frame(spark, columns, given)
 
 
 def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
     """The options with what the session says and with the version that they mean now, and the table at that version."""
     given = in_session(spark, options)
-    asked = Asked.of(given)
-    snapshot = fresh(asked)
+    asked = ReadOptions.of(given)
+    snapshot = latest_snapshot(asked)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
     decision = {"path": asked.path, "versionAsOf": str(snapshot.version), TABLE: snapshot.metadata.id}
     return {**given, **decision}, snapshot

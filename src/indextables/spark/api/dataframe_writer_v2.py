@@ -17,8 +17,8 @@ from indextables.spark.catalog import (
     table_exists,
 )
 from indextables.spark.catalyst.handles import Expression
+from indextables.spark.catalyst.query_planning import planned_frame
 from indextables.spark.catalyst.session_state import column_expression, expression_sql, parse_name
-from indextables.spark.prepared import prepared
 from indextables.spark.source.options import FORMAT, is_default, is_our_format
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.statements.insert import replace_where_text
@@ -125,7 +125,9 @@ class TableWriterV2(DataFrameWriterV2):
         return refresh_columns(self._spark, self._parts, {key: str(value) for key, value in self._given.items()})
 
     def _save(self, mode: str, options: dict[str, str]) -> None:
-        writer = TableWriter(prepared(self._df)).format(FORMAT).mode(mode).options(**self._given).options(**options)
+        writer = (
+            TableWriter(planned_frame(self._df)).format(FORMAT).mode(mode).options(**self._given).options(**options)
+        )
         writer.partitionBy(*self._terms).clusterBy(*self._clustered).with_properties(self._properties)
         writer.saveAsTable(quote_name(qualify(self._spark, self._parts)))
 

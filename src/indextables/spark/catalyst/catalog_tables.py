@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, plan_of, replacing
-from indextables.spark.catalyst.relation import copied, is_ours, options_of, relations_in
+from indextables.spark.catalyst.relation import is_ours, options_of, relations_in, with_options
 from indextables.spark.catalyst.session_state import session_state
 from indextables.spark.source.quoting import quote_name
 
@@ -100,7 +100,7 @@ def replace_options(frame: DataFrame, options_for: Callable[[RelationSource], Ma
     """The frame with other options for its relations of ours, in subqueries too; None leaves a relation as it is."""
     spark, plan = frame.sparkSession, plan_of(frame)
     found = [(relation, options_for(_source_of(relation))) for relation in relations_in(plan)]
-    pairs = [(old, copied(spark, old, options)) for old, options in found if options is not None]
+    pairs = [(old, with_options(spark, old, options)) for old, options in found if options is not None]
     return frame_over(plan.transformWithSubqueries(replacing(pairs, spark)), spark) if pairs else frame
 
 

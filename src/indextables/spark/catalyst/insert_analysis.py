@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from indextables.predicate import CastMode, Predicate, casts
-from indextables.spark.catalyst.expressions import Conditions, NotUnderstoodError, simplified, understood
 from indextables.spark.catalyst.handles import Expression, LogicalPlan
 from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, pairs, plan_of, seq, strings
 from indextables.spark.catalyst.parsed_statement import InsertInto
+from indextables.spark.catalyst.query_planning import filter_predicate
 from indextables.spark.catalyst.relation import options_of
 from indextables.spark.catalyst.session_state import parse_plan, session_state
 from indextables.spark.catalyst.versions import CURRENT
@@ -84,7 +84,7 @@ def insert_of_frame(frame: DataFrame, statement: str) -> InsertInto:
     """A parsed INSERT over the rows of a frame instead of its own."""
     spark = frame.sparkSession
     parsed: Java = parse_plan(spark, statement)
-    rows = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    rows = frame._jdf.queryExecution().analyzed()
     return InsertInto(None, parsed.withNewChildren(seq([rows], spark)))
 
 
@@ -92,13 +92,9 @@ def resolve_condition(frame: DataFrame, condition: Expression) -> Predicate | No
     """A condition as Spark resolves it on the columns of a table's frame; None if it cannot be a predicate of ours."""
     spark: Any = frame.sparkSession
     filters = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Filter
-    chosen = simplified(plan_of(frame_over(filters(condition, plan_of(frame)), spark)), spark)
-    try:
-        predicate = Conditions(understood(chosen.child())).predicate(chosen.condition())
-    except NotUnderstoodError:
-        return None
+    predicate = filter_predicate(plan_of(frame_over(filters(condition, plan_of(frame)), spark)), spark)
     # A string that is not a number is null to Spark without ANSI mode, and an error to us.
-    return None if any(cast.mode is CastMode.LEGACY for cast in casts(predicate)) else predicate
+    return None if predicate is None or any(cast.mode is CastMode.LEGACY for cast in casts(predicate)) else predicate
 
 
 def _criteria(plan: Java) -> Java | None:

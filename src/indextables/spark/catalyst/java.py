@@ -42,7 +42,7 @@ class Names:
 
 def jvm_of(spark: Any) -> Any:
     """What `spark._jvm` gives, without asking again for what is known."""
-    return _names(spark._jvm)  # noqa: SLF001 - Spark's plans are in its JVM
+    return _names(spark._jvm)
 
 
 @lru_cache(2)
@@ -57,7 +57,7 @@ def kind(node: Java) -> str:
 
 def strings(table: Java) -> dict[str, str]:
     """A Java map of texts, in one call: py4j ends a loop over it with an exception, which PySpark looks into for 30 ms."""
-    return cast("dict[str, str]", json.loads(_mapper(SparkContext._jvm).writeValueAsString(table)))  # noqa: SLF001
+    return cast("dict[str, str]", json.loads(_mapper(SparkContext._jvm).writeValueAsString(table)))
 
 
 @lru_cache(2)
@@ -97,7 +97,7 @@ def labels(attributes: Java) -> list[tuple[int, str]]:
 
 def pairs(items: Java) -> list[tuple[Java, Java]]:
     """The first two of each, of a Scala map or a sequence of tuples."""
-    return [(item._1(), item._2()) for item in sequence(items.toSeq())]  # noqa: SLF001 - Scala's names
+    return [(item._1(), item._2()) for item in sequence(items.toSeq())]
 
 
 def has(node: Java, pattern: str, spark: Any) -> bool:
@@ -141,11 +141,24 @@ def inlined(plan: Java, spark: Any) -> Java:
     return jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.InlineCTE(*flags).apply(plan)
 
 
+_RULES = ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts")
+
+
+def simplified(plan: Java, spark: Any) -> Java:
+    """The plan with constants computed and shorthands spelled out, by Spark's own rules; the time of now is one of them."""
+    optimizer = jvm_of(spark).org.apache.spark.sql.catalyst.optimizer
+    if has(plan, "CURRENT_LIKE", spark):
+        plan = optimizer.ComputeCurrentTime.apply(plan)
+    for rule in _RULES:
+        plan = getattr(optimizer, rule).apply(plan)
+    return plan
+
+
 def plan_of(frame: DataFrame) -> Java:
     """The analyzed plan of a frame; of a command, which has run by now, only its result: it must not run again."""
-    return frame._jdf.queryExecution().commandExecuted()  # noqa: SLF001
+    return frame._jdf.queryExecution().commandExecuted()
 
 
 def frame_over(plan: Java, spark: Any) -> DataFrame:
     classic = jvm_of(spark).org.apache.spark.sql.classic
-    return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001
+    return DataFrame(classic.Dataset.ofRows(spark._jsparkSession, plan), spark)

@@ -1,4 +1,4 @@
-"""Rows that the driver has already, as a node of Spark's plan."""
+"""Rows that the driver has, as a frame or as a node of Spark's plan."""
 
 from typing import Any
 
@@ -15,43 +15,34 @@ def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType | None =
     return spark.createDataFrame(rows.combine_chunks(), schema)
 
 
-def local_node(spark: Any, rows: pa.Table, output: Java) -> Java:
+def local_node(spark: Any, rows: pa.Table, output: list[Java]) -> Java:
     """These rows under the names and ids of other columns: to the rest of a plan, they are those columns."""
-    return _renamed(spark, _plan(spark, rows), sequence(output))
-
-
-def local_aggregate(spark: Any, rows: pa.Table, expressions: Java) -> Java:
-    """The rows of an aggregate in place of it, each column from one of its expressions.
-
-    Grouping columns keep the ids of the columns that they are; figures have ids of their own and stand in a node above. In a
-    join, Spark gives new ids to a leaf of the right side, to all of its columns at once: a figure must not be among them.
-    """
-    below, listed = _plan(spark, rows), sequence(expressions)
-    own = sequence(below.output())
-    leaf = [item if _is_plain(item) else mine for item, mine in zip(listed, own, strict=True)]
-    node = _renamed(spark, below, leaf)
-    if all(map(_is_plain, listed)):
-        return node
-    project = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Project
-    items = [item if _is_plain(item) else named_as(mine, item, spark) for item, mine in zip(listed, own, strict=True)]
-    return project(seq(items, spark), node)
-
-
-def _is_plain(expression: Java) -> bool:
-    return kind(expression) == "AttributeReference"
-
-
-def _plan(spark: Any, rows: pa.Table) -> Java:
-    unnamed = rows.rename_columns([f"c{number}" for number in range(rows.num_columns)])
-    types = spark_schema(unnamed.schema)  # told, because Spark takes times without a zone for times
-    fields = [StructField(f.name, t.dataType, f.nullable) for f, t in zip(unnamed.schema, types, strict=True)]
-    return local_frame(spark, unnamed, StructType(fields))._jdf.queryExecution().analyzed()  # noqa: SLF001
-
-
-def _renamed(spark: Any, below: Java, output: list[Java]) -> Java:
-    jvm = jvm_of(spark)
+    below, jvm = _plan(spark, rows), jvm_of(spark)
     logical, nothing = jvm.org.apache.spark.sql.catalyst.plans.logical, jvm.scala.Option.empty()
     if kind(below) == "LocalRelation":
         return logical.LocalRelation(seq(output, spark), below.data(), False, nothing)
     columns = zip(sequence(below.output()), output, strict=True)
     return logical.Project(seq([named_as(own, wanted, spark) for own, wanted in columns], spark), below)
+
+
+def with_unread(spark: Any, node: Java, output: list[Java], read: set[int]) -> Java:
+    """The node with all columns of an output, of which it has those in `read`; nobody looks at the others."""
+    if len(read) == len(output):
+        return node
+    columns = [one if int(one.exprId().id()) in read else _unread(one, spark) for one in output]
+    return jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical.Project(seq(columns, spark), node)
+
+
+def _unread(attribute: Java, spark: Any) -> Java:
+    """Any value by the name and id of a column: null, or false for that of a search, which is never null to Spark."""
+    expressions = jvm_of(spark).org.apache.spark.sql.catalyst.expressions
+    if attribute.nullable() or str(attribute.dataType().typeName()) != "boolean":
+        return named_as(expressions.Literal(None, attribute.dataType()), attribute, spark)
+    return named_as(expressions.Literal.FalseLiteral(), attribute, spark)
+
+
+def _plan(spark: Any, rows: pa.Table) -> Java:
+    unnamed = rows.rename_columns([f"c{number}" for number in range(rows.num_columns)])
+    types = spark_schema(unnamed.schema)  # given, because Spark takes times without a zone for moments
+    fields = [StructField(f.name, t.dataType, f.nullable) for f, t in zip(unnamed.schema, types, strict=True)]
+    return local_frame(spark, unnamed, StructType(fields))._jdf.queryExecution().analyzed()

@@ -6,7 +6,7 @@ a file: it looks into no directory, and no call is made for a single split.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,19 +14,13 @@ from threading import Lock
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
 from cachetools import LRUCache, cached
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from indextables.errors import IndexTablesError, SplitNotFoundError
-from indextables.predicate import index_queries
-from indextables.read.lookup import lookup_of_few
+from indextables.errors import SplitNotFoundError
 from indextables.read.opener import SplitRef
-from indextables.read.scan_plan import ScanPlan
 from indextables.spark.catalyst.java import Java, jvm_of
-from indextables.spark.catalyst.relation import Relation
-from indextables.spark.source.snapshots import scan_of
 from indextables.storage.location import Location
 
 _OPTIONS = {
@@ -37,24 +31,6 @@ _OPTIONS = {
 }
 _GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*\.split)")
 _BLOCK = 128 * 1024 * 1024
-
-
-def is_native(relation: Relation, plan: ScanPlan, filter_columns: Iterable[str]) -> bool:
-    """Whether Spark's reader gives the rows of a scan, and soonest; `filter_columns` are those of filters.
-
-    The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
-    the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
-    floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
-    """
-    asked, scan_spec = relation.asked, plan.scan_spec
-    if asked.searches or index_queries(scan_spec.predicate) or not relation.is_filtered_above:
-        return False
-    if not set(scan_spec.schema.names).issuperset(relation.columns.values()):
-        return False
-    floating = {field.name for field in scan_spec.schema if pa.types.is_floating(field.type)}
-    if Location.parse(asked.path).scheme != "file" or not floating.isdisjoint(filter_columns):
-        return False
-    return not _is_lookup(relation, plan)
 
 
 @contextmanager
@@ -75,23 +51,9 @@ def missing_split_errors() -> Iterator[None]:
         ) from error
 
 
-def _is_lookup(relation: Relation, plan: ScanPlan) -> bool:
-    """Whether the index finds the few rows that are wanted, as far as the smallest of the splits can tell."""
-    scan_spec, unsure = plan.scan_spec, [task for task in plan.tasks if not task.all_rows_match]
-    if not unsure:
-        return False
-    smallest = min(unsure, key=lambda task: task.split.size)
-    reader = scan_of(relation.asked, plan).open(smallest)
-    try:
-        have = [name for name in scan_spec.required_columns if name in reader.schema.names]
-        return lookup_of_few(reader, scan_spec.predicate, have, range(reader.num_row_groups)) is not None
-    except IndexTablesError:
-        return True  # our own reader tells best what is wrong with a split
-
-
 def node(spark: Any, location: str, splits: Sequence[SplitRef], output: Java) -> Java:
     """The node of Spark's plan that reads these columns (to Spark) of the splits."""
-    jvm, session = jvm_of(spark), spark._jsparkSession  # noqa: SLF001
+    jvm, session = jvm_of(spark), spark._jsparkSession
     sources, nothing = jvm.org.apache.spark.sql.execution.datasources, jvm.scala.Option.empty()
     types = jvm.org.apache.spark.sql.types
     columns = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes(output)
@@ -105,18 +67,18 @@ def node(spark: Any, location: str, splits: Sequence[SplitRef], output: Java) ->
 @cached(LRUCache(16), key=lambda spark, root, splits: (jvm_of(spark), root, splits), lock=Lock())
 def _files(spark: Any, root: str, splits: tuple[tuple[str, int], ...]) -> Java:
     """The list of the splits, in the JVM."""
-    jvm, session = jvm_of(spark), spark._jsparkSession  # noqa: SLF001
+    jvm, session = jvm_of(spark), spark._jsparkSession
     with TemporaryDirectory(prefix="indextables-") as name:
         place = Path(name) / "_spark_metadata"
         place.mkdir()
-        lines = (json.dumps(_told(Path(root, path), size)) for path, size in splits)
+        lines = (json.dumps(_entry(Path(root, path), size)) for path, size in splits)
         (place / "0").write_text("\n".join(["v1", *lines]))
         index = jvm.org.apache.spark.sql.execution.streaming.runtime.MetadataLogFileIndex
         where, options = jvm.org.apache.hadoop.fs.Path(Path(name).as_uri()), jvm.PythonUtils.toScalaMap(_OPTIONS)
         return index(session, where, options, jvm.scala.Option.empty())
 
 
-def _told(path: Path, size: int) -> dict[str, object]:
+def _entry(path: Path, size: int) -> dict[str, object]:
     return {
         "path": path.as_uri(),
         "size": size,

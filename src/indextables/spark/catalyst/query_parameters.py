@@ -22,7 +22,7 @@ def bind_parameters(spark: Any, text: str, args: Args) -> str:
         names = [f"_{place}" for place in range(len(args))]
         literals = _literals(spark, dict(zip(names, args, strict=True)))
         found = handler.substitutePositionalParameters(text, seq([literals.apply(name) for name in names], spark))
-    return str(found._1())  # noqa: SLF001 - Scala's name
+    return str(found._1())
 
 
 def _literals(spark: Any, values: Mapping[str, Any]) -> Java:
@@ -31,4 +31,4 @@ def _literals(spark: Any, values: Mapping[str, Any]) -> Java:
     expressions = jvm.java.util.HashMap()
     for name, value in values.items():
         expressions.put(name, column_expression(spark, F.lit(value)))
-    return spark._jsparkSession.resolveAndValidateParameters(jvm.PythonUtils.toScalaMap(expressions))  # noqa: SLF001
+    return spark._jsparkSession.resolveAndValidateParameters(jvm.PythonUtils.toScalaMap(expressions))

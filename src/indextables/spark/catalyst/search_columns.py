@@ -13,11 +13,11 @@ from py4j.java_gateway import is_instance_of
 
 from indextables.predicate import IndexQuery
 from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, refusal
-from indextables.spark.catalyst.expressions import NotUnderstoodError, text
+from indextables.spark.catalyst.expressions import UntranslatableError, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
-from indextables.spark.catalyst.relation import Relation
+from indextables.spark.catalyst.relation import RelationNode
 from indextables.spark.source.read_options import search_name
-from indextables.spark.source.snapshots import settled
+from indextables.spark.source.snapshots import snapshot_of
 
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
 _PASSING = frozenset(
@@ -50,8 +50,8 @@ class _Search:
     def on(self, columns: Sequence[int]) -> "_Search":
         return _Search(tuple(columns), self.query)
 
-    def of(self, relation: Relation) -> IndexQuery:
-        names = relation.names
+    def of(self, relation: RelationNode) -> IndexQuery:
+        names = relation.table.names
         if len(self.columns) == 1:
             return IndexQuery(names[self.columns[0]], self.query)  # also where the frame reads no other column
         if self.columns and set(self.columns) != names.keys():
@@ -103,7 +103,7 @@ class _Searching:
         return plan.transformExpressions(replacing(pairs, self.spark)) if pairs else plan
 
     def subqueries(self, expression: Java) -> Iterator[Java]:
-        if is_instance_of(self.spark._sc._gateway, expression, _SUBQUERY):  # noqa: SLF001
+        if is_instance_of(self.spark._sc._gateway, expression, _SUBQUERY):
             if has(expression.plan(), "PYTHON_UDF", self.spark):
                 yield expression
             return
@@ -118,7 +118,7 @@ class _Searching:
 
     def provided(self, search: _Search, plan: Java) -> tuple[Java, Java]:
         """The plan with a further column that answers, and this column."""
-        relation = Relation.of(plan)
+        relation = RelationNode.of(plan)
         if relation is not None:
             return self.from_relation(search, relation)
         match kind(plan):
@@ -131,15 +131,15 @@ class _Searching:
             case name:
                 raise refusal(search.query, f"between it and the rows of a table stands {name}")
 
-    def from_relation(self, search: _Search, relation: Relation) -> tuple[Java, Java]:
+    def from_relation(self, search: _Search, relation: RelationNode) -> tuple[Java, Java]:
         node = search.of(relation)
-        known = next((id_ for id_, other in relation.searches.items() if other == node), None)
+        known = next((id_ for id_, other in relation.table.searches.items() if other == node), None)
         if known is not None:
             return relation.java, _column(relation.java, known)
-        if (name := search_name(len(relation.asked.searches))) in relation.names.values():
+        if (name := search_name(len(relation.read.searches))) in relation.table.names.values():
             raise refusal(search.query, f"the table has a column {name}, which is what its answer would be called")
-        wide = relation.searching(self.spark, node)
-        wide.asked.scan_spec(settled(wide.asked))  # a search that cannot be read is an error here and now
+        wide = relation.with_search(self.spark, node)
+        wide.read.scan_spec(snapshot_of(wide.read))  # a search that cannot be read is an error here and now
         return wide.java, sequence(wide.java.output())[-1]
 
     def through_project(self, search: _Search, plan: Java) -> tuple[Java, Java]:
@@ -167,7 +167,7 @@ class _Searching:
         wide = plan.withNewChildren(seq(children, self.spark))
         try:
             return wide, _column(wide, attribute.exprId().id())
-        except NotUnderstoodError:
+        except UntranslatableError:
             raise refusal(search.query, f"{kind(plan)} does not pass on the rows of that table") from None
 
     def project(self, output: list[Java], plan: Java) -> Java:
@@ -188,14 +188,14 @@ _MADE_OF_EXPRESSIONS = frozenset({"Project", "Aggregate"})  # their output does 
 def _search(call: Java) -> _Search:
     *columns, query = sequence(call.children())
     try:
-        asked = text(query)
-    except NotUnderstoodError:
+        words = text(query)
+    except UntranslatableError:
         raise refusal(str(query.toString()), "the query is not a text that is known beforehand") from None
     if not all(kind(column) == "AttributeReference" for column in columns):
-        raise refusal(asked, "what it searches is not a plain column of a table")
+        raise refusal(words, "what it searches is not a plain column of a table")
     if columns and call.name() == INDEXQUERYALL:
-        raise refusal(asked, "indexqueryall takes the query alone")
-    return _Search(tuple(column.exprId().id() for column in columns), asked)
+        raise refusal(words, "indexqueryall takes the query alone")
+    return _Search(tuple(column.exprId().id() for column in columns), words)
 
 
 def _child_for(search: _Search, children: list[Java]) -> int:
@@ -222,9 +222,9 @@ def _source(item: Java, search: _Search) -> int:
 def _column(plan: Java, id_: int) -> Java:
     known = ids_of(plan)
     if id_ not in known:
-        raise NotUnderstoodError
+        raise UntranslatableError
     return plan.output().apply(known.index(id_))
 
 
 def _has_table(plan: Java) -> bool:
-    return any(Relation.of(leaf) is not None for leaf in sequence(plan.collectLeaves()))
+    return any(RelationNode.of(leaf) is not None for leaf in sequence(plan.collectLeaves()))

@@ -5,6 +5,7 @@ from typing import Any
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
+from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.udf import _wrap_function
 
 from indextables.spark.catalyst.handles import Expression, LogicalPlan
@@ -13,7 +14,7 @@ from indextables.spark.catalyst.java import Java, frame_over, jvm_of, plan_of, s
 
 def session_state(spark: Any) -> Java:
     """For modules of this package."""
-    return spark._jsparkSession.sessionState()  # noqa: SLF001
+    return spark._jsparkSession.sessionState()
 
 
 def parse_plan(spark: SparkSession, text: str) -> LogicalPlan | None:
@@ -32,12 +33,12 @@ def parse_name(spark: SparkSession, name: str) -> list[str]:
 
 def session_settings(spark: Any) -> dict[str, str]:
     """All settings of the session. `spark.conf.getAll` makes two calls to the JVM for each of them."""
-    return strings(spark.conf._jconf.getAllAsJava())  # noqa: SLF001
+    return strings(spark.conf._jconf.getAllAsJava())
 
 
 def run_in_spark(spark: Any, text: str) -> None:
     """Runs a statement by Spark alone, without our hooks; its result is dropped."""
-    spark._jsparkSession.sql(text)  # noqa: SLF001
+    spark._jsparkSession.sql(text)
 
 
 def run_plan(spark: SparkSession, plan: LogicalPlan) -> DataFrame:
@@ -64,9 +65,15 @@ def register_data_source(spark: SparkSession, name: str, source: type[DataSource
 
 
 def column_expression(spark: Any, column: Column) -> Expression:
-    return Expression(spark._jsparkSession.expression(column._jc))  # noqa: SLF001
+    return Expression(spark._jsparkSession.expression(column._jc))
 
 
 def expression_sql(expression: Expression) -> str:
     java: Java = expression
     return str(java.sql())
+
+
+def session_of(reader: DataFrameReader) -> SparkSession:
+    """The session of `spark.read`."""
+    spark: SparkSession = reader._spark
+    return spark

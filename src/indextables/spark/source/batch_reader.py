@@ -12,7 +12,7 @@ from indextables.log import Snapshot
 from indextables.read.read_task import ScanContext
 from indextables.read.scan_plan import SplitTask, plan_scan
 from indextables.schema import column_named, type_name
-from indextables.spark.source.read_options import Asked
+from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
 
@@ -34,14 +34,14 @@ class TableReader(DataSourceReader):
     filter reads those of the last one with a filter (measured). Conditions come in the `where` option instead; see `absorb`.
     """
 
-    def __init__(self, asked: Asked, schema: StructType) -> None:
-        snapshot = asked.snapshot()
-        columns = StructType([field for field in schema if field.name not in asked.searched])
-        refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=asked.case_sensitive)
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        snapshot = options.snapshot()
+        columns = StructType([field for field in schema if field.name not in options.search_columns])
+        refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=options.case_sensitive)
         self._work = ScanContext(
-            location=asked.path,
-            config=asked.config(snapshot.metadata.properties),
-            scan_spec=asked.scan_spec(snapshot, columns.names),
+            location=options.path,
+            config=options.config(snapshot.metadata.properties),
+            scan_spec=options.scan_spec(snapshot, columns.names),
             schema=to_arrow_utc(schema),
             version=snapshot.version,
         )

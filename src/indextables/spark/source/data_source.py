@@ -13,7 +13,7 @@ from indextables.spark.source.batch_reader import TableReader
 from indextables.spark.source.batch_writer import SplitSink
 from indextables.spark.source.job_option import decode_job
 from indextables.spark.source.options import FORMAT, JOB, PROVIDER, path_in, settings_in
-from indextables.spark.source.read_options import Asked
+from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 from indextables.write.job import Mode, WriteJob
 from indextables.write.job_planning import plan_job
@@ -32,13 +32,13 @@ class IndexTablesDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The table's columns. From here on the instance reads the version that has them."""
-        snapshot = Asked.of(self.options).snapshot()
+        snapshot = ReadOptions.of(self.options).snapshot()
         self.options["versionAsOf"] = str(snapshot.version)
         self.options.pop("timestampAsOf", None)
         return spark_schema(snapshot.metadata.arrow_schema())
 
     def reader(self, schema: StructType) -> TableReader:
-        return TableReader(Asked.of(self.options), schema)
+        return TableReader(ReadOptions.of(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> SplitSink:  # noqa: FBT001 - Spark's signature
         """The write as `df.write` has planned it; without `enable()`, it is planned here, from the options."""

@@ -1,4 +1,4 @@
-"""What the options of a read ask for.
+"""The options of a read.
 
 | option | meaning |
 |---|---|
@@ -34,12 +34,12 @@ _NAMES = {name.lower(): name for name in READ_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadOptions:
     """The options of a read, checked; it travels to executors.
 
-    >>> Asked.of({"PATH": "/data/logs", "versionasof": "3", "cache.maxSize": "1G"}).version
+    >>> ReadOptions.of({"PATH": "/data/logs", "versionasof": "3", "cache.maxSize": "1G"}).version
     3
-    >>> Asked.of({"path": "/data/logs", "versionAsOf": "last"})
+    >>> ReadOptions.of({"path": "/data/logs", "versionAsOf": "last"})
     Traceback (most recent call last):
     indextables.errors.ConfigError: versionAsOf is 'last', but must be a version's number
     """
@@ -68,7 +68,7 @@ class Asked:
         return cls(
             path=path_in(options),
             version=_version(given.get("versionAsOf")),
-            timestamp=_moment(given.get("timestampAsOf"), time_zone),
+            timestamp=_timestamp(given.get("timestampAsOf"), time_zone),
             where=given.get("where"),
             query=given.get("query"),
             time_zone=time_zone,
@@ -79,8 +79,8 @@ class Asked:
         )
 
     @property
-    def searched(self) -> dict[str, IndexQuery]:
-        """The searches that are answered row by row, by the names of their columns."""
+    def search_columns(self) -> dict[str, IndexQuery]:
+        """The searches whose result is a column of the scan, by the names of these columns."""
         return {search_name(number): search for number, search in enumerate(self.searches)}
 
     def config(self, properties: Mapping[str, str] | None = None) -> Config:
@@ -93,9 +93,9 @@ class Asked:
         return self.snapshot_in(self.log())
 
     def snapshot_in(self, log: TransactionLog) -> Snapshot:
-        return self.checked(log.snapshot(self.version, timestamp=self.timestamp))
+        return self.verified(log.snapshot(self.version, timestamp=self.timestamp))
 
-    def checked(self, snapshot: Snapshot) -> Snapshot:
+    def verified(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, if it is of the table that was meant: another one may have been made at the same place."""
         if self.table is not None:
             refuse_other_table(self.path, self.table, snapshot.metadata.id)
@@ -108,7 +108,7 @@ class Asked:
             where=self.where,
             query=self.query,
             columns=columns,
-            search_flags=self.searched,
+            search_flags=self.search_columns,
             time_zone=self.time_zone,
             case_sensitive=self.case_sensitive,
         )
@@ -138,18 +138,18 @@ def _version(given: str | None) -> int | None:
     raise ConfigError(f"versionAsOf is {given!r}, but must be a version's number", key="versionAsOf", value=given)
 
 
-def _moment(given: str | None, time_zone: str) -> datetime | None:
+def _timestamp(given: str | None, time_zone: str) -> datetime | None:
     if given is None:
         return None
     try:
-        moment: datetime = cast_scalar(pa.scalar(given), TIMESTAMP, time_zone=time_zone).as_py()
+        timestamp: datetime = cast_scalar(pa.scalar(given), TIMESTAMP, time_zone=time_zone).as_py()
     except CastInvalidInputError:
         raise ConfigError(
             f"timestampAsOf is {given!r}, but must be a moment such as 2024-01-31 12:00:00",
             key="timestampAsOf",
             value=given,
         ) from None
-    return moment
+    return timestamp
 
 
 def _boolean(given: str) -> bool:

@@ -1,8 +1,7 @@
-"""Snapshots that the driver has read, kept for the questions that follow.
+"""Snapshots that the driver has read, cached for the queries that follow.
 
-A frame shows one version, and its plan is looked at several times before it runs. Only the driver uses what is kept:
-`fresh` looks at the log whenever a frame is made and reads what is new in it, so that a table that was deleted and made
-again is seen as it is now.
+A frame shows one version. Only the driver uses the cache: `latest_snapshot` looks at the log whenever a frame is made and
+reads what is new in it, so that a table that was deleted and made again is seen as it is now.
 """
 
 from threading import Lock
@@ -14,7 +13,7 @@ from indextables.log import Snapshot, TransactionLog
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan
-from indextables.spark.source.read_options import Asked
+from indextables.spark.source.read_options import ReadOptions
 from indextables.storage import open_store
 
 _Place = tuple[str, frozenset[tuple[str, str]]]
@@ -23,31 +22,31 @@ _kept: LRUCache[tuple[_Place, int | None], Snapshot] = LRUCache(16)
 _lock = Lock()  # looking into a cache changes what was used last
 
 
-def fresh(asked: Asked) -> Snapshot:
-    """The snapshot that the log has now, kept for `settled`."""
-    place = _place(asked)
+def latest_snapshot(options: ReadOptions) -> Snapshot:
+    """The snapshot that the log has now, kept for `snapshot_of`."""
+    place = _place(options)
     with _lock:
-        log = _logs.get(place) or _logs.setdefault(place, asked.log())
-    snapshot = asked.snapshot_in(log)
+        log = _logs.get(place) or _logs.setdefault(place, options.log())
+    snapshot = options.snapshot_in(log)
     with _lock:
         _kept[place, snapshot.version] = snapshot
     return snapshot
 
 
-def settled(asked: Asked) -> Snapshot:
+def snapshot_of(options: ReadOptions) -> Snapshot:
     """The snapshot of a version that is named, read once; where only its number is known, another table may have it now."""
     with _lock:
-        kept = _kept.get((_place(asked), asked.version))
-    return fresh(asked) if kept is None or asked.table is None else asked.checked(kept)
+        kept = _kept.get((_place(options), options.version))
+    return latest_snapshot(options) if kept is None or options.table is None else options.verified(kept)
 
 
-def scan_of(asked: Asked, plan: ScanPlan, *, limit: int | None = None) -> Scan:
+def scan_of(options: ReadOptions, plan: ScanPlan, *, limit: int | None = None) -> Scan:
     """A scan of the driver's own, as it is without Spark."""
-    config = asked.config(plan.snapshot.metadata.properties)
-    opener = SplitOpener.of(open_store(asked.path, config), config)
+    config = options.config(plan.snapshot.metadata.properties)
+    opener = SplitOpener.of(open_store(options.path, config), config)
     return Scan.of(plan, opener, limit=limit, parallelism=config.read.parallelism)
 
 
-def _place(asked: Asked) -> _Place:
+def _place(options: ReadOptions) -> _Place:
     """Where a table is: two stores may have the same path, and settings tell them apart."""
-    return asked.path, frozenset(canonical(asked.settings).items())
+    return options.path, frozenset(canonical(options.settings).items())

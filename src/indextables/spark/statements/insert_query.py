@@ -6,17 +6,16 @@ command is run over the planned query.
 
 from pyspark.sql import DataFrame, SparkSession
 
-from indextables.spark.absorb import absorbed
 from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.handles import SPARK_ERRORS, LogicalPlan
 from indextables.spark.catalyst.parsed_statement import WriteStatement, has_query, query_of, with_query
+from indextables.spark.catalyst.query_planning import planned_frame, reads_our_tables
 from indextables.spark.catalyst.session_state import plan_of_frame, run_plan
-from indextables.spark.prepared import is_over_tables, prepared
 
 
 def query_rows(spark: SparkSession, query: LogicalPlan) -> DataFrame:
     """The rows of a query, planned."""
-    return _planned(resolve_relations(run_plan(spark, query)))
+    return planned_frame(resolve_relations(run_plan(spark, query)))
 
 
 def plan_query(spark: SparkSession, statement: WriteStatement) -> LogicalPlan | None:
@@ -25,12 +24,8 @@ def plan_query(spark: SparkSession, statement: WriteStatement) -> LogicalPlan | 
         return None
     try:
         frame = resolve_relations(run_plan(spark, query_of(statement)))
-        if not is_over_tables(frame):
+        if not reads_our_tables(frame):
             return None
     except SPARK_ERRORS:
         return None  # not valid without its command; Spark reports why when it runs the statement
-    return with_query(spark, statement, plan_of_frame(_planned(frame)))
-
-
-def _planned(frame: DataFrame) -> DataFrame:
-    return prepared(absorbed(frame))
+    return with_query(spark, statement, plan_of_frame(planned_frame(frame)))

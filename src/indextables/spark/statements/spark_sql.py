@@ -17,8 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError, UnsupportedOperatorError
-from indextables.spark.absorb import absorbed
-from indextables.spark.answers import known_groups
 from indextables.spark.api.dataframe_reader import decided, frame_at
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import resolve_relations
@@ -30,6 +28,7 @@ from indextables.spark.catalyst.parsed_statement import (
     parse_statement,
 )
 from indextables.spark.catalyst.query_parameters import bind_parameters
+from indextables.spark.catalyst.query_planning import resolve_searches
 from indextables.spark.catalyst.session_state import run_plan
 from indextables.spark.source.options import VIEW
 from indextables.spark.statements.dispatch import run_command, run_table_statement, run_write
@@ -72,7 +71,7 @@ def run_sql(spark_sql: SparkSql, spark: SparkSession, sqlQuery: str, *args: Any,
     statement = rewrite_statement(sqlQuery, prefix=f"{VIEW}{uuid4().hex}_")
     with _views(spark, statement.tables):
         frame = _run_statement(spark_sql, spark, statement.text, *args, **options)
-    return known_groups(absorbed(resolve_relations(frame)))
+    return resolve_searches(resolve_relations(frame))
 
 
 def _run_statement(

@@ -63,14 +63,14 @@ def scans(frame: Any) -> list[str]:
         (lambda f: f.selectExpr("upper(message) AS m", "id").orderBy("m").select("id"), ["scan of id, message where TRUE"]),
         (lambda f: f.drop("id").distinct().select("flag"), None),
         (lambda f: f.select("id").union(f.select("number")), ["scan of id where TRUE", "scan of number where TRUE"]),
-        (lambda f: f.filter("at < current_timestamp()").select("id"), ["scan of id, at where TRUE"]),
+        (lambda f: f.filter("at < current_timestamp()").select("id"), ["scan of id, at where at < TIMESTAMP '20"]),
         (
             lambda f: f.alias("a").join(f.alias("b"), "id").filter("b.level = 'INFO' AND b.message > id").select("a.day"),
-            ["scan of id, day where id IS NOT NULL", "scan of id, level, message where"],
+            ["scan of id, day where TRUE", "scan of id, level, message where"],
         ),
         (
             lambda f: f.sparkSession.sql(f"WITH t AS ({SMALL}) SELECT a.at FROM t a JOIN t b USING (id)", f=f),
-            ["scan of id, at where (id < 9", "scan of id where (id < 9"],
+            ["scan of id, at where id IN (0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L"],
         ),
         (lambda f: f.cache().select("id"), []),
     ],
@@ -89,7 +89,7 @@ def test_only_what_is_needed_is_read(frame: Any, query: Any, expected: list[str]
 
 def test_a_frame_without_a_table_reads_none(plain: Any, frame: Any) -> None:
     assert indextables.explain(plain) == "no table of indextables is read"
-    assert indextables.explain(frame.groupBy("level").count()) == "no table of indextables is read"
+    assert indextables.explain(frame.groupBy("level").count()).startswith("4 rows\n  read by           nobody")
 
 
 def test_an_explanation_names_table_splits_and_limit(frame: Any, table: IndexTable) -> None:
@@ -238,10 +238,10 @@ def test_other_figures_are_sparks(frame: Any, plain: Any) -> None:
 
 def test_large_tables_are_not_sent_to_all_executors(spark: Any, table: IndexTable, frame: Any) -> None:
     """Spark decides it by the size of a plan, and a plan of ours has as many rows as there are tasks."""
-    from indextables.spark.prepared import prepared  # noqa: PLC0415 - only where PySpark is
+    from indextables.spark.catalyst.query_planning import planned_frame  # noqa: PLC0415 - only where PySpark is
 
     def joins(scanned: Any) -> str:
-        joined = prepared(scanned.join(scanned.select("id", "number").withColumnRenamed("number", "n"), "id"))
+        joined = planned_frame(scanned.join(scanned.select("id", "number").withColumnRenamed("number", "n"), "id"))
         return str(joined._jdf.queryExecution().sparkPlan().toString())
 
     assert "BroadcastHashJoin" in joins(frame)

@@ -1,0 +1,253 @@
+"""Catalyst's analyzed plans in the planner's language. Every node and every condition is read once."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from indextables.spark.catalyst.expressions import ConditionReader, UntranslatableError, arrow_type, conjuncts
+from indextables.spark.catalyst.java import Java, ids, ids_of, kind, labels, sequence
+from indextables.spark.catalyst.relation import RelationNode
+from indextables.spark.planner.column_names import columns_of
+from indextables.spark.planner.plan import (
+    Aggregate,
+    Condition,
+    Filter,
+    Function,
+    Item,
+    Join,
+    JoinType,
+    Limit,
+    Opaque,
+    Output,
+    Pass,
+    Plan,
+    Project,
+    Relation,
+    SetOperation,
+    SetOperator,
+)
+from indextables.spark.planner.table_relation import TableRelation
+from indextables.spark.source.snapshots import snapshot_of
+
+_JOINS = {
+    "Inner": JoinType.INNER,
+    "Cross": JoinType.INNER,
+    "LeftOuter": JoinType.LEFT_OUTER,
+    "RightOuter": JoinType.RIGHT_OUTER,
+    "FullOuter": JoinType.FULL_OUTER,
+    "LeftSemi": JoinType.LEFT_SEMI,
+    "LeftAnti": JoinType.LEFT_ANTI,
+}
+_SAME_ROWS = {"SubqueryAlias", "View", "PipeOperator", "ResolvedHint", "ReturnAnswer"}
+_SAME_SET = {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
+_SOME_ROWS = {"Offset", "Tail", "Sample"}
+_SETS = {"Union": SetOperator.UNION, "Intersect": SetOperator.INTERSECT, "Except": SetOperator.EXCEPT}
+_LOCAL = {"LocalRelation", "OneRowRelation", "Range", "CommandResult"}
+_EXTREMES = {"Min": Function.MIN, "Max": Function.MAX}
+
+
+@dataclass
+class PlanReader:
+    """Reads the plans of one query. Relations come first, so that the types of their columns are known.
+
+    `relations` are ours by the number of the table; `nodes` are Spark's nodes by the number of ours.
+    """
+
+    relations: Mapping[int, RelationNode]
+    nodes: dict[int, Java] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tables: dict[int, TableRelation] = {number: found.table for number, found in self.relations.items()}
+        self._by_columns = {tuple(table.columns): number for number, table in self.tables.items()}
+        zones = {table.options.time_zone for table in self.tables.values()}
+        searches = frozenset(number for table in self.tables.values() for number in table.searches)
+        self._conditions = ConditionReader(searches, zones.pop() if len(zones) == 1 else None)
+        for table in self.tables.values():
+            schema = snapshot_of(table.options).metadata.arrow_schema()
+            known = {name.lower(): kind_ for name, kind_ in zip(schema.names, schema.types, strict=True)}
+            self._conditions.types.update({number: known[name.lower()] for number, name in table.names.items()})
+            self._conditions.types.update(dict.fromkeys(table.searches, pa.bool_()))
+
+    def read(self, node: Java) -> Plan:
+        number = len(self.nodes)
+        self.nodes[number] = node
+        name = kind(node)
+        if name in _SAME_ROWS:
+            return Pass(number, frozenset(), (), self.read(node.child()), passes_limit=True)
+        if name in _SETS:
+            return self._set_operation(number, node, _SETS[name])
+        reader = _READERS.get(name)
+        return self._opaque(number, node, name) if reader is None else reader(self, number, node)
+
+    def _relation(self, number: int, node: Java) -> Plan:
+        columns = ids_of(node)
+        table = self._by_columns.get(columns)
+        return Opaque(number, columns) if table is None else Relation(number, columns, table)
+
+    def _filter(self, number: int, node: Java) -> Plan:
+        child = self.read(node.child())
+        return Filter(number, self._terms(node.condition()), child)
+
+    def _terms(self, condition: Java) -> tuple[Condition, ...]:
+        return tuple(self._condition(term) for term in conjuncts(condition))
+
+    def _condition(self, term: Java) -> Condition:
+        try:
+            predicate = self._conditions.predicate(term)
+        except UntranslatableError:
+            return Condition(_references(term), None, bool(term.deterministic()))
+        return Condition(columns_of(predicate), predicate)
+
+    def _project(self, number: int, node: Java) -> Plan:
+        child = self.read(node.child())
+        own, listed = set(child.columns), node.projectList()
+        items = []
+        for place, (column, text) in enumerate(labels(listed)):
+            if column in own and " AS " not in text:
+                items.append(Item(column, frozenset({column}), column))
+            else:
+                items.append(self._item(column, listed.apply(place)))
+        return Project(number, tuple(items), child)
+
+    def _item(self, column: int, item: Java) -> Item:
+        expression = item.child() if kind(item) == "Alias" else item
+        if kind(expression) == "Cast" and expression.dataType().equals(expression.child().dataType()):
+            expression = expression.child()  # as views have it
+        if kind(expression) == "AttributeReference":
+            source = int(expression.exprId().id())
+            if source in self._conditions.types:
+                self._conditions.types[column] = self._conditions.types[source]
+            return Item(column, frozenset({source}), source)
+        return Item(column, _references(item), None, bool(item.deterministic()))
+
+    def _aggregate(self, number: int, node: Java) -> Plan:
+        child = self.read(node.child())
+        grouping = sequence(node.groupingExpressions())
+        plain = all(kind(key) == "AttributeReference" for key in grouping)
+        keys = tuple(int(key.exprId().id()) for key in grouping) if plain else None
+        references = frozenset[int]().union(*map(_references, grouping)) if not plain else frozenset(keys or ())
+        outputs = tuple(map(self._output, sequence(node.aggregateExpressions())))
+        return Aggregate(number, keys, references, outputs, child, bool(node.deterministic()))
+
+    def _output(self, item: Java) -> Output:
+        column, expression = int(item.exprId().id()), item.child() if kind(item) == "Alias" else item
+        try:
+            return self._understood_output(column, expression)
+        except UntranslatableError:
+            return Output(column, Function.OTHER, _references(item))
+
+    def _understood_output(self, column: int, expression: Java) -> Output:
+        match kind(expression):
+            case "AttributeReference":
+                key = self._argument(expression, is_compared=True)
+                return Output(column, Function.KEY, frozenset({key}), key)
+            case "AggregateExpression" if not expression.isDistinct() and expression.filter().isEmpty():
+                return self._function(column, expression.aggregateFunction())
+        raise UntranslatableError
+
+    def _function(self, column: int, function: Java) -> Output:
+        of = sequence(function.children())
+        match kind(function):
+            case "Count" if all(map(_is_not_null, of)):
+                return Output(column, Function.COUNT_ROWS, frozenset())
+            case "Count" if len(of) == 1:
+                argument = self._argument(of[0], is_compared=False)
+                return Output(column, Function.COUNT_VALUES, frozenset({argument}), argument)
+            case "Min" | "Max" as name:
+                argument = self._argument(of[0], is_compared=True)
+                return Output(column, _EXTREMES[name], frozenset({argument}), argument)
+        raise UntranslatableError
+
+    def _argument(self, expression: Java, *, is_compared: bool) -> int:
+        """A plain column; one whose values are told apart as a table does it, where they are compared."""
+        if kind(expression) != "AttributeReference":
+            raise UntranslatableError
+        if is_compared:
+            arrow_type(expression)
+        return int(expression.exprId().id())
+
+    def _limit(self, number: int, node: Java) -> Plan:
+        limit = node.limitExpr()
+        rows = int(limit.value()) if kind(limit) == "Literal" else None
+        return Limit(number, rows, kind(node) == "GlobalLimit", self.read(node.child()))
+
+    def _join(self, number: int, node: Java) -> Plan:
+        join_type = _JOINS.get(str(node.joinType().toString()))
+        if join_type is None:
+            return self._opaque(number, node, "Join")
+        left, right = self.read(node.left()), self.read(node.right())
+        condition = node.condition()
+        terms = list(conjuncts(condition.get())) if condition.isDefined() else []
+        equalities = (self._equality(term, left, right) for term in terms if kind(term) == "EqualTo")
+        found = tuple(pair for pair in equalities if pair is not None)
+        return Join(number, join_type, tuple(map(self._condition, terms)), found, left, right)
+
+    def _equality(self, term: Java, left: Plan, right: Plan) -> tuple[int, int] | None:
+        """Two columns of one type, of which equal values are the same value: not so 0.0 and -0.0."""
+        sides = [term.left(), term.right()]
+        if not all(kind(side) == "AttributeReference" for side in sides):
+            return None
+        try:
+            if any(pa.types.is_floating(self._conditions.type_of(side)) for side in sides):
+                return None
+        except UntranslatableError:
+            return None
+        first, second = (int(side.exprId().id()) for side in sides)
+        if first in left.columns and second in right.columns:
+            return first, second
+        return (second, first) if second in left.columns and first in right.columns else None
+
+    def _set_operation(self, number: int, node: Java, operator: SetOperator) -> Plan:
+        branches = tuple(map(self.read, sequence(node.children())))
+        return SetOperation(number, operator, ids_of(node), branches)
+
+    def _sorted(self, number: int, node: Java) -> Plan:
+        return Pass(number, _references(node), (), self.read(node.child()))
+
+    def _some_rows(self, number: int, node: Java) -> Plan:
+        return Pass(number, _references(node), (), self.read(node.child()), movable=frozenset())
+
+    def _distinct(self, number: int, node: Java) -> Plan:
+        child = self.read(node.child())
+        return Pass(number, frozenset(child.columns), (), child)
+
+    def _deduplicate(self, number: int, node: Java) -> Plan:
+        keys = frozenset(ids(node.keys()))
+        return Pass(number, keys, (), self.read(node.child()), movable=keys)
+
+    def _window(self, number: int, node: Java) -> Plan:
+        child, partition = self.read(node.child()), sequence(node.partitionSpec())
+        plain = all(kind(key) == "AttributeReference" for key in partition) and bool(node.deterministic())
+        movable = frozenset(int(key.exprId().id()) for key in partition) if plain else frozenset[int]()
+        added = tuple(column for column in ids_of(node) if column not in set(child.columns))
+        return Pass(number, _references(node), added, child, movable=movable)
+
+    def _opaque(self, number: int, node: Java, name: str) -> Plan:
+        children = tuple(map(self.read, sequence(node.children())))
+        return Opaque(number, ids_of(node), children, is_local=name in _LOCAL)
+
+
+_READERS: dict[str, Callable[[PlanReader, int, Java], Plan]] = {
+    "DataSourceV2Relation": PlanReader._relation,
+    "Filter": PlanReader._filter,
+    "Project": PlanReader._project,
+    "Aggregate": PlanReader._aggregate,
+    "GlobalLimit": PlanReader._limit,
+    "LocalLimit": PlanReader._limit,
+    "Join": PlanReader._join,
+    "Distinct": PlanReader._distinct,
+    "Deduplicate": PlanReader._deduplicate,
+    "Window": PlanReader._window,
+    **dict.fromkeys(_SAME_SET, PlanReader._sorted),
+    **dict.fromkeys(_SOME_ROWS, PlanReader._some_rows),
+}
+
+
+def _references(node: Java) -> frozenset[int]:
+    return frozenset(ids(node.references().toSeq()))
+
+
+def _is_not_null(counted: Java) -> bool:
+    """count(1), count(*): a literal counts every row."""
+    return kind(counted) == "Literal" and counted.value() is not None

@@ -1,0 +1,54 @@
+"""A planned query as a plan of Spark: scans and rows in the places of relations and nodes."""
+
+from typing import Any, assert_never
+
+import pyarrow as pa
+
+from indextables.spark.catalyst import arrow_scan, parquet_scan
+from indextables.spark.catalyst.java import Java, ids, replacing, sequence
+from indextables.spark.catalyst.local_relation import local_node, with_unread
+from indextables.spark.catalyst.plan_reader import PlanReader
+from indextables.spark.planner.column_names import name_of
+from indextables.spark.planner.planner import QueryPlan
+from indextables.spark.planner.scan_builder import PlannedScan, ScanReader
+
+
+def write_plan(plan: Java, query: QueryPlan, reader: PlanReader, spark: Any) -> Java:
+    """The plan to run; the rest of it stays as it is."""
+    rows = [
+        (reader.nodes[number], _rows(reader.nodes[number], found.rows, spark)) for number, found in query.rows.items()
+    ]
+    scans = [
+        (reader.relations[number].java, _scan(scan, reader.relations[number].java, spark))
+        for number, scan in query.scans.items()
+    ]
+    if query.drops_limit:
+        plan = plan.child().child()  # Spark would stop the worker of a scan that limits itself, and not use it again
+    return plan.transformWithSubqueries(replacing([*rows, *scans], spark))
+
+
+def _scan(scan: PlannedScan, relation: Java, spark: Any) -> Java:
+    """The node that reads, with the columns (to Spark) of the relation; in those that nobody reads is anything."""
+    match scan.reader:
+        case ScanReader.NOBODY | ScanReader.DRIVER:
+            return local_node(spark, scan.rows(), sequence(relation.output()))
+        case ScanReader.SPARK_PARQUET:
+            return parquet_scan.node(
+                spark, scan.relation.options.path, [t.split for t in scan.tasks], relation.output()
+            )
+        case ScanReader.EXECUTORS:
+            return arrow_scan.node(spark, scan, sequence(relation.output()))
+        case _:
+            assert_never(scan.reader)
+
+
+def _rows(replaced: Java, rows: pa.Table, spark: Any) -> Java:
+    """The rows in place of a node; of its output, they have the columns that anything reads."""
+    attributes = replaced.output()
+    output, numbers = sequence(attributes), ids(attributes)
+    if len(output) == rows.num_columns:
+        return local_node(spark, rows, output)
+    read = [number for number in numbers if name_of(number) in rows.column_names]
+    present = [one for one, number in zip(output, numbers, strict=True) if number in read]
+    node = local_node(spark, rows.select([name_of(number) for number in read]), present)
+    return with_unread(spark, node, output, set(read))

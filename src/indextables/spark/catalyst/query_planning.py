@@ -1,0 +1,195 @@
+"""Queries as they run: a frame's plan is read, planned and written once, when an action runs it.
+
+What runs without an action that `api/hooks` sees, such as a frame that Spark caches, is read by the data source.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from indextables.predicate import Predicate, conjunction
+from indextables.spark.catalyst.java import (
+    Java,
+    UnknownIdsError,
+    frame_over,
+    has,
+    inlined,
+    jvm_of,
+    kind,
+    plan_of,
+    seq,
+    sequence,
+    simplified,
+)
+from indextables.spark.catalyst.plan_reader import PlanReader
+from indextables.spark.catalyst.plan_writer import write_plan
+from indextables.spark.catalyst.relation import RelationNode
+from indextables.spark.catalyst.search_columns import with_searches
+from indextables.spark.planner.column_names import name_of
+from indextables.spark.planner.metadata_aggregates import count_rows, filtered_relation
+from indextables.spark.planner.plan import Opaque, Plan, walk
+from indextables.spark.planner.planner import QueryPlan, plan_query
+from indextables.spark.planner.pushdown import push_down
+from indextables.spark.planner.scan_builder import build_scan
+
+logger = logging.getLogger(__name__)
+_UNREADABLE = (Py4JError, PySparkException, UnknownIdsError)
+_PLAIN = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+)
+
+
+def planned_frame(frame: DataFrame) -> DataFrame:
+    """The same rows by the plan of ours; the very same frame where none of our tables is read."""
+    try:
+        query = Query.of(frame)
+        return frame if query is None else query.frame()
+    except _UNREADABLE as error:
+        _log_fallback(error)
+        return frame
+
+
+def count(frame: DataFrame) -> int | DataFrame:
+    """The number of rows, where metadata has it; else a frame with as many rows."""
+    try:
+        query = Query.of(frame)
+        if query is None:
+            return frame
+        rows = query.count()
+        return query.frame(is_counted=True) if rows is None else rows
+    except _UNREADABLE as error:
+        _log_fallback(error)
+        return frame
+
+
+def reads_our_tables(frame: DataFrame) -> bool:
+    """Whether rows of a frame come from tables of ours, and not from Spark's cache."""
+    try:
+        return bool(_relations(frame._jdf.queryExecution().withCachedData()))
+    except _UNREADABLE:
+        return False
+
+
+def query_plan(frame: DataFrame) -> QueryPlan | str:
+    """What a frame reads; a sentence where none of our tables is read, or not by a plan of ours."""
+    try:
+        query = Query.of(frame)
+        return "no table of indextables is read" if query is None else query.planned()
+    except _UNREADABLE:
+        return "this plan is left to Spark, and the data source reads all columns; see df.explain()"
+
+
+def resolve_searches(frame: DataFrame) -> DataFrame:
+    """The same frame object, its searches columns of the scans: for whatever runs out of sight of `planned_frame`."""
+    plan, spark = plan_of(frame), frame.sparkSession
+    resolved = with_searches(plan, spark)
+    if resolved is not plan:
+        frame._jdf = frame_over(resolved, spark)._jdf
+    return frame
+
+
+def filter_predicate(plan: Java, spark: Any) -> Predicate | None:
+    """The predicate of a filter over one of our relations, on the table's columns; None where it is left to Spark."""
+    query = Query.over(plan, spark)
+    found = None if query is None else filtered_relation(query.plans[0])
+    if query is None or found is None:
+        return None
+    return conjunction(*map(query.reader.tables[found.table].predicate, found.conditions))
+
+
+@dataclass
+class Query:
+    """A query over tables of ours, as Spark has analyzed it."""
+
+    plan: Java
+    plans: list[Plan]
+    reader: PlanReader
+    spark: Any
+    _planned: dict[bool, QueryPlan] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> "Query | None":
+        """None where no table of ours is read."""
+        return cls.over(frame._jdf.queryExecution().withCachedData(), frame.sparkSession)
+
+    @classmethod
+    def over(cls, plan: Java, spark: Any) -> "Query | None":
+        if not _may_read_relations(plan, spark):
+            return None
+        plan = with_searches(inlined(plan, spark), spark)
+        found = dict(enumerate(_relations(plan)))
+        if not found:
+            return None
+        plan = simplified(plan, spark)
+        subqueries = [simplified(part, spark) for part in sequence(plan.subqueriesAll())]
+        reader = PlanReader(found)
+        return cls(plan, [reader.read(part) for part in (plan, *subqueries)], reader, spark)
+
+    def count(self) -> int | None:
+        return count_rows(self.plans[0], self.reader.tables)
+
+    def planned(self, *, is_counted: bool = False) -> QueryPlan:
+        if is_counted not in self._planned:
+            self._planned[is_counted] = plan_query(
+                self.plans, self.reader.tables, evaluate=self._evaluate, is_counted=is_counted
+            )
+        return self._planned[is_counted]
+
+    def frame(self, *, is_counted: bool = False) -> DataFrame:
+        return frame_over(
+            write_plan(self.plan, self.planned(is_counted=is_counted), self.reader, self.spark), self.spark
+        )
+
+    def _evaluate(self, plan: Plan, columns: frozenset[int]) -> pa.Table | None:
+        """The rows of a part of the query, if they are as small as those that Spark sends to every executor."""
+        most = int(self.spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
+        if self._size(plan) > most:
+            return None
+        node = self.reader.nodes[plan.number]
+        output = [one for one in sequence(node.output()) if int(one.exprId().id()) in columns]
+        project = jvm_of(self.spark).org.apache.spark.sql.catalyst.plans.logical.Project
+        rows = planned_frame(frame_over(project(seq(output, self.spark), node), self.spark)).toArrow()
+        if not all(any(is_kind(one) for is_kind in _PLAIN) for one in rows.schema.types):
+            return None
+        return rows.rename_columns([name_of(int(one.exprId().id())) for one in output])
+
+    def _size(self, plan: Plan) -> int:
+        """The bytes below a part of the query, as far as they are known before it is run."""
+        scans = [build_scan(self.reader.tables[table], found) for table, found in push_down(plan).items()]
+        own = sum(task.split.size for scan in scans for task in scan.tasks)
+        others = [node for node in walk(plan) if isinstance(node, Opaque)]
+        return own + sum(int(self.reader.nodes[node.number].stats().sizeInBytes().toString()) for node in others)
+
+
+def _relations(plan: Java) -> list[RelationNode]:
+    """The relations of ours in a plan, in its subqueries too; equal ones once."""
+    parts = [plan, *sequence(plan.subqueriesAll())]
+    leaves = [leaf for part in parts for leaf in sequence(part.collectLeaves()) if kind(leaf) == "DataSourceV2Relation"]
+    found = [relation for relation in map(RelationNode.of, leaves) if relation is not None]
+    distinct = {tuple(relation.table.columns): relation for relation in found}
+    if any(relation.options != distinct[tuple(relation.table.columns)].options for relation in found):
+        raise UnknownIdsError  # two relations with the same columns, to Spark, may read other rows
+    return list(distinct.values())
+
+
+def _may_read_relations(plan: Java, spark: Any) -> bool:
+    """A cheap look, for frames of other formats: the texts of the leaves, and whether there are subqueries."""
+    return "RelationV2[" in plan.collectLeaves().mkString("\n") or has(plan, "PLAN_EXPRESSION", spark)
+
+
+def _log_fallback(error: Exception) -> None:
+    logger.warning("a query is left to the data source, because its plan could not be read: %s", type(error).__name__)
+    logger.debug("the plan could not be read", exc_info=error)

@@ -1,0 +1,147 @@
+"""Runtime filters: a small, filtered side of a join is evaluated first, and its keys prune the other side.
+
+The rows of the small side take its place in the plan, so that it is evaluated once: the join sees the very rows whose
+keys pruned the other side. Spark prunes partitions so for its own tables (dynamic partition pruning).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.predicate import Column, Comparison, In, Literal, Op, Predicate, conjunction
+from indextables.spark.planner.column_names import name_of
+from indextables.spark.planner.plan import (
+    Aggregate,
+    Condition,
+    Filter,
+    Join,
+    JoinType,
+    Limit,
+    Opaque,
+    Origin,
+    Pass,
+    Plan,
+    Project,
+    Relation,
+    Rows,
+    SetOperation,
+    children_of,
+    walk,
+    with_children,
+)
+from indextables.spark.planner.pushdown import ScanRequest, push_down, required_columns
+from indextables.spark.planner.scan_builder import build_scan
+from indextables.spark.planner.table_relation import TableRelation
+
+Evaluate = Callable[[Plan, frozenset[int]], pa.Table | None]
+"""Runs a part of the plan and gives the columns named, as `#<number>`; None where that would take long."""
+
+_FEWEST_SPLITS = 4  # of the side that is pruned
+_MOST_VALUES = 1_000  # in one condition; more keys are a range
+_NOT_OF_SPARK = -1  # the number of a node that the planner adds
+_PRUNES_LEFT = {JoinType.INNER, JoinType.LEFT_SEMI, JoinType.RIGHT_OUTER}
+_PRUNES_RIGHT = {JoinType.INNER, JoinType.LEFT_SEMI, JoinType.LEFT_OUTER, JoinType.LEFT_ANTI}
+
+
+def with_runtime_filters(plan: Plan, tables: Mapping[int, TableRelation], evaluate: Evaluate) -> Plan:
+    """The plan, in which small sides of joins are rows, and a filter by their keys stands over the other sides."""
+    if not any(isinstance(node, Join) and node.equalities for node in walk(plan)):
+        return plan
+    return _RuntimeFilters(tables, evaluate, required_columns(plan), push_down(plan)).rewritten(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _RuntimeFilters:
+    tables: Mapping[int, TableRelation]
+    evaluate: Evaluate
+    required: Mapping[int, frozenset[int]]
+    requests: Mapping[int, list[ScanRequest]]
+
+    def rewritten(self, plan: Plan) -> Plan:
+        if isinstance(plan, Join):
+            plan = self.pruned(plan)
+        return with_children(plan, tuple(self.rewritten(child) for child in children_of(plan)))
+
+    def pruned(self, plan: Join) -> Join:
+        to_left, to_right = {right: left for left, right in plan.equalities}, dict(plan.equalities)
+        if plan.type in _PRUNES_LEFT and self.is_worthwhile(plan.left, plan.right, to_left.values()):
+            small = self.rows(plan.right, to_left)
+            return plan if small is None else replace(plan, left=_filtered(plan.left, to_left, small), right=small)
+        if plan.type in _PRUNES_RIGHT and self.is_worthwhile(plan.right, plan.left, to_right.values()):
+            small = self.rows(plan.left, to_right)
+            return plan if small is None else replace(plan, left=small, right=_filtered(plan.right, to_right, small))
+        return plan
+
+    def is_worthwhile(self, large: Plan, small: Plan, keys: Iterable[int]) -> bool:
+        """Whether a key is a column of a table of which several splits are left, and the other side is filtered."""
+        tables = {source[0] for key in keys if (source := source_of(large, key)) is not None}
+        return bool(tables) and _is_filtered(small) and any(map(self.has_splits, tables))
+
+    def has_splits(self, table: int) -> bool:
+        scan = build_scan(self.tables[table], self.requests[table])
+        return len(scan.tasks) >= _FEWEST_SPLITS
+
+    def rows(self, plan: Plan, keys: Mapping[int, int]) -> Rows | None:
+        """The rows of the small side; None if it would take long to evaluate it."""
+        if isinstance(plan, Rows):
+            return plan
+        rows = self.evaluate(plan, self.required[plan.number] | keys.keys())
+        return None if rows is None else Rows(plan.number, plan.columns, Origin.JOIN_SIDE, rows)
+
+
+def _is_filtered(plan: Plan) -> bool:
+    """Whether a plan is one that can be run ahead at its price: it filters rows and multiplies none."""
+    nodes = list(walk(plan))
+    simple = (Relation, Rows, Filter, Project, Aggregate, Limit, SetOperation)
+    if not all(isinstance(n, simple) or (isinstance(n, Pass) and not n.added) or _is_leaf(n) for n in nodes):
+        return False
+    return any(isinstance(node, Filter | Limit | Aggregate | Rows) or _is_local(node) for node in nodes)
+
+
+def _is_leaf(node: Plan) -> bool:
+    return isinstance(node, Opaque) and not node.children
+
+
+def _is_local(node: Plan) -> bool:
+    return isinstance(node, Opaque) and node.is_local
+
+
+def _filtered(plan: Plan, keys: Mapping[int, int], small: Rows) -> Filter:
+    """The large side under a filter by the keys of the small one."""
+    found = {own: _among(name_of(own), small.rows[name_of(other)]) for other, own in keys.items()}
+    conditions = [Condition(frozenset({own}), predicate) for own, predicate in found.items() if predicate is not None]
+    return Filter(_NOT_OF_SPARK, tuple(conditions), plan)
+
+
+def _among(name: str, values: pa.ChunkedArray) -> Predicate | None:
+    """The condition that a column has one of the values: rows with others, or none, match nothing."""
+    try:
+        distinct = pc.drop_null(values.unique()).sort()
+    except pa.ArrowNotImplementedError:
+        return None
+    if not len(distinct):
+        return Literal(value=False)
+    if len(distinct) <= _MOST_VALUES:
+        return In(Column(name), tuple(distinct))
+    least, greatest = pc.min_max(distinct).values()
+    return conjunction(Comparison(Column(name), Op.GE, least), Comparison(Column(name), Op.LE, greatest))
+
+
+def source_of(plan: Plan, column: int) -> tuple[int, int] | None:
+    """The table and its column that a column of a plan is, where a condition on it may reach that table."""
+    match plan:
+        case Relation():
+            return plan.table, column
+        case Filter():
+            return source_of(plan.child, column)
+        case Project():
+            item = next((item for item in plan.items if item.column == column), None)
+            return None if item is None or item.source is None else source_of(plan.child, item.source)
+        case Pass() if column in plan.child.columns and (plan.movable is None or column in plan.movable):
+            return source_of(plan.child, column)
+        case Join():
+            side = plan.left if column in plan.left.columns else plan.right
+            return source_of(side, column)
+    return None

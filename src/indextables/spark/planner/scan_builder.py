@@ -1,0 +1,177 @@
+"""Scan builder: a relation and what a query reads of it become a planned scan, and the choice of who reads it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+import pyarrow as pa
+
+from indextables.errors import IndexTablesError, PredicateError
+from indextables.log import Snapshot
+from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
+from indextables.read.casts import proved, proved_terms
+from indextables.read.driver_scan import has_few_rows
+from indextables.read.lookup import lookup_of_few
+from indextables.read.scan import Scan
+from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
+from indextables.read.scan_spec import ScanSpec, with_predicate
+from indextables.schema import column_named
+from indextables.spark.planner.pushdown import ScanRequest
+from indextables.spark.planner.table_relation import TableRelation
+from indextables.spark.source.snapshots import scan_of, snapshot_of
+from indextables.spark.source.task_packing import enough
+from indextables.storage.location import Location
+
+_FEW_SPLITS = 16
+_FEW_ROWS = 10_000
+
+
+class ScanReader(Enum):
+    """Who reads the rows of a scan."""
+
+    NOBODY = "nobody: no split can match"
+    DRIVER = "the driver, by cached indexes"
+    SPARK_PARQUET = "Spark, as Parquet"
+    EXECUTORS = "executors, with indexes"
+
+
+@dataclass(frozen=True)
+class PlannedScan:
+    """A scan of one relation. `columns` are the names of those that are read, search columns too."""
+
+    relation: TableRelation
+    plan: ScanPlan
+    columns: tuple[str, ...]
+    limit: int | None
+    is_parquet_scan: bool
+
+    @cached_property
+    def tasks(self) -> list[SplitTask]:
+        return self.plan.tasks if self.limit is None else enough(self.plan.tasks, self.limit)
+
+    @property
+    def is_one_task(self) -> bool:
+        """Whether few enough splits may have the rows wanted that one task reads them one after the other."""
+        few = self.limit is not None and self.limit <= _FEW_ROWS and len(self.tasks) <= _FEW_SPLITS
+        return few and not self.is_parquet_scan
+
+    @cached_property
+    def reader(self) -> ScanReader:
+        if not self.tasks:
+            return ScanReader.NOBODY
+        if self.is_parquet_scan:
+            return ScanReader.SPARK_PARQUET
+        most = self.relation.options.config(self.plan.snapshot.metadata.properties).read.driver_rows
+        return ScanReader.DRIVER if has_few_rows(self._driver_scan, most) else ScanReader.EXECUTORS
+
+    def rows(self) -> pa.Table:
+        """The rows, read by this process, with all columns of the relation: null where nobody reads them."""
+        read = self._driver_scan.to_arrow() if self.tasks else self.plan.scan_spec.output_schema.empty_table()
+        named = dict(zip(self.columns, read.columns, strict=True))
+        names = list(self.relation.columns.values())
+        return pa.table([named.get(name, self._unread(name, len(read))) for name in names], names=names)
+
+    @cached_property
+    def _driver_scan(self) -> Scan:
+        return scan_of(self.relation.options, self.plan, limit=self.limit)
+
+    def _unread(self, name: str, rows: int) -> pa.Array:
+        """A column that nobody looks at; to Spark, that of a search is never null."""
+        if name in self.relation.options.search_columns:
+            return pa.repeat(pa.scalar(value=False), rows)
+        schema = self.plan.scan_spec.schema
+        return pa.nulls(rows, schema.field(column_named(schema, name)).type)
+
+
+def build_scan(relation: TableRelation, requests: Sequence[ScanRequest]) -> PlannedScan:
+    """The scan that gives every row and column that one of the requests can see."""
+    options, snapshot = relation.options, snapshot_of(relation.options)
+    required = frozenset().union(*(request.required for request in requests))
+    compared = frozenset().union(*(request.compared for request in requests))
+    names = list(relation.columns.values())
+    columns = [name for number, name in relation.columns.items() if number in required] or names[:1]
+    searches = {name: search for name, search in options.search_columns.items() if name in columns}
+    spec = options.scan_spec(snapshot, [name for name in columns if name not in options.search_columns])
+    predicate, is_exact = _pushed(relation, requests, spec, snapshot)
+    spec = with_predicate(replace(spec, search_flags=searches), predicate)
+    plan = plan_scan(snapshot, spec)
+    limit = requests[0].limit if len(requests) == 1 and is_exact else None
+    filtered = [name for number, name in relation.columns.items() if number in compared]
+    return PlannedScan(relation, plan, tuple(columns), limit, _is_parquet_scan(relation, plan, filtered))
+
+
+def _pushed(
+    relation: TableRelation, requests: Sequence[ScanRequest], spec: ScanSpec, snapshot: Snapshot
+) -> tuple[Predicate, bool]:
+    """The predicate of the scan, and whether it is all that the one request asks for."""
+    if len(requests) == 1:
+        return _conjunction(relation, requests[0].conditions, spec, snapshot)
+    branches = [_conjunction(relation, request.conditions, spec, snapshot)[0] for request in requests]
+    if any(not request.conditions for request in requests):
+        return spec.predicate, False
+    return distinct_conjunction(spec.predicate, disjunction(*branches)), False
+
+
+def _conjunction(
+    relation: TableRelation, conditions: Sequence[Predicate], spec: ScanSpec, snapshot: Snapshot
+) -> tuple[Predicate, bool]:
+    """As many of the conditions as the log proves to be the same for Spark and for us, and whether that is all of them."""
+    whole, is_exact = spec.predicate, True
+    for condition in conditions:
+        bound = bound_predicate(relation, condition, spec)
+        known = None if bound is None else proved(bound, snapshot, where=whole)
+        if known is None:
+            is_exact = False
+            known = None if bound is None else proved_terms(bound, snapshot, where=whole)
+        if known is not None:
+            whole = distinct_conjunction(whole, known)
+    return whole, is_exact
+
+
+def bound_predicate(relation: TableRelation, condition: Predicate, spec: ScanSpec) -> Predicate | None:
+    """A predicate of the plan in the table's names and types; None where the types do not fit."""
+    try:
+        return bind(relation.predicate(condition), spec.schema, time_zone=relation.options.time_zone)
+    except PredicateError:
+        return None
+
+
+def exact_plan(relation: TableRelation, conditions: Sequence[Predicate]) -> ScanPlan | None:
+    """The plan of a scan of no columns with exactly these conditions; None where one of them is left to Spark."""
+    snapshot = snapshot_of(relation.options)
+    spec = relation.options.scan_spec(snapshot, [])
+    predicate, is_exact = _conjunction(relation, conditions, spec, snapshot)
+    return plan_scan(snapshot, with_predicate(spec, predicate)) if is_exact else None
+
+
+def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence[str]) -> bool:
+    """Whether Spark's Parquet reader gives the rows of a scan, and soonest; `filtered` are the columns that filters look at.
+
+    The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
+    the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
+    floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
+    """
+    options, spec = relation.options, plan.scan_spec
+    if options.searches or index_queries(spec.predicate) or relation.has_own_condition:
+        return False
+    if not set(spec.schema.names).issuperset(relation.columns.values()):
+        return False
+    floating = {field.name for field in spec.schema if pa.types.is_floating(field.type)}
+    if Location.parse(options.path).scheme != "file" or not floating.isdisjoint(filtered):
+        return False
+    return not _is_lookup(relation, plan)
+
+
+def _is_lookup(relation: TableRelation, plan: ScanPlan) -> bool:
+    """Whether the index finds the few rows that are wanted, as far as the smallest of the splits can tell."""
+    spec, unsure = plan.scan_spec, [task for task in plan.tasks if not task.all_rows_match]
+    if not unsure:
+        return False
+    smallest = min(unsure, key=lambda task: task.split.size)
+    reader = scan_of(relation.options, plan).open(smallest)
+    try:
+        have = [name for name in spec.required_columns if name in reader.schema.names]
+        return lookup_of_few(reader, spec.predicate, have, range(reader.num_row_groups)) is not None
+    except IndexTablesError:
+        return True  # our own reader says best what is wrong with a split

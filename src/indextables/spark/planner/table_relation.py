@@ -1,0 +1,38 @@
+"""A relation of ours as the planner knows it: which table, at which version, under which column numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from indextables.predicate import IndexQuery, Predicate
+from indextables.spark.planner.column_names import name_of, renamed
+from indextables.spark.source.read_options import ReadOptions
+
+
+@dataclass(frozen=True)
+class TableRelation:
+    """`columns` are the names of all columns by their numbers, those of searches too, in the order of the output."""
+
+    options: ReadOptions
+    columns: Mapping[int, str]
+
+    @cached_property
+    def searches(self) -> dict[int, IndexQuery]:
+        """The searches whose result is a column, by the numbers of these columns."""
+        searches = self.options.search_columns
+        return {number: searches[name] for number, name in self.columns.items() if name in searches}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The table's own columns."""
+        return {number: name for number, name in self.columns.items() if number not in self.searches}
+
+    @property
+    def has_own_condition(self) -> bool:
+        """Whether the options of the read choose rows, which the filters of the plan do not repeat."""
+        return self.options.where is not None or self.options.query is not None
+
+    def predicate(self, condition: Predicate) -> Predicate:
+        """A predicate of the plan, on the columns and searches of the table; not bound to its types yet."""
+        names = {name_of(number): name for number, name in self.names.items()}
+        return renamed(condition, names, {name_of(number): search for number, search in self.searches.items()})
