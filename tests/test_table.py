@@ -196,6 +196,16 @@ class TestLife:
         assert table.advise("status = 200").queries == 1
         assert table.purge(older_than="8 days").files == 0
 
+    def test_compaction_and_vacuum_have_their_usual_names_too(self, table: IndexTable) -> None:
+        assert table.compact(dry_run=True) == table.merge_splits(dry_run=True)
+        assert table.vacuum(older_than="8 days").files == 0
+
+    def test_a_table_in_one_row(self, table: IndexTable) -> None:
+        detail, splits = table.detail(), table.splits()
+        assert (detail.location, detail.version) == (table.path, table.version)
+        assert (detail.num_splits, detail.num_records) == (len(splits), table.count())
+        assert detail.size == sum(splits["size"].to_pylist())
+
     def test_time_travel(self, table: IndexTable) -> None:
         table.overwrite(lines(0))
         assert [table.at(version=v).count() for v in range(3)] == [0, len(LINES), 1]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from indextables.inspect.advice import Advice
+    from indextables.inspect.detail import TableDetail
     from indextables.inspect.health import Health
     from indextables.inspect.workload import QueryInput
     from indextables.layout import Layout
@@ -375,6 +376,9 @@ class IndexTable:
         self._advance(after)
         return result
 
+    compact = merge_splits
+    """Another name of `merge_splits`."""
+
     def purge(
         self,
         *,
@@ -395,6 +399,9 @@ class IndexTable:
         config = self._config(options)
         retention = duration_argument(older_than, name="older_than")
         return purge(self._log.configured(config), config, older_than=retention, dry_run=dry_run, force=force)
+
+    vacuum = purge
+    """Another name of `purge`."""
 
     def health(self) -> Health:
         """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
@@ -441,6 +448,18 @@ class IndexTable:
         from indextables.inspect.listing import list_partitions
 
         return list_partitions(self._snapshot)
+
+    def partition_names(self) -> pa.Table:
+        """The partitions of this version as SHOW PARTITIONS prints them: `date=2024-01-01/app=web`."""
+        from indextables.inspect.partition_names import partition_names
+
+        return partition_names(self._snapshot)
+
+    def detail(self) -> TableDetail:
+        """The table in one row, from the log: its id, location, layout, splits, rows, bytes and properties."""
+        from indextables.inspect.detail import table_detail
+
+        return table_detail(self._snapshot, self.path)
 
     def checkpoint(self) -> CheckpointResult:
         """Writes this version as a whole beside the log, so that it opens faster; writes do so every ten versions."""

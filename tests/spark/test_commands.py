@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException, ParseException
 
 from indextables import IndexTable
 from indextables.errors import (
@@ -158,3 +159,81 @@ def test_insert_replaces_the_rows_that_a_condition_chooses(spark: Any, table: In
         spark.sql(f"INSERT INTO logs REPLACE WHERE app = 'b' {new.format(True)}")
     spark.sql("INSERT INTO logs (message, app, id) REPLACE WHERE app = 'a' SELECT 'one', 'a', 7")
     assert ids(table) == [7]
+
+
+def test_commands_of_other_formats_work_on_tables_of_ours(spark: Any, table: IndexTable) -> None:
+    path = table.path.replace("'", "\\'")
+    assert spark.sql(f"OPTIMIZE '{path}' DRY RUN").first().splits_before == 12
+    merged = spark.sql("OPTIMIZE logs WHERE app = 'a'").first()
+    assert (merged.version, merged.splits_before, merged.splits_after) == (5, 8, 2)
+    spark.sql(f"OPTIMIZE indextables.`{table.path}`")
+    assert (len(table.refresh().splits()), ids(table)) == (3, [*range(12)])
+    history = spark.sql("DESCRIBE HISTORY default.logs")
+    assert [row.version for row in history.collect()] == table.history()["version"].to_pylist()
+    assert [row.operation for row in spark.sql("DESC HISTORY `logs` LIMIT 1").collect()] == ["MERGE SPLITS"]
+    detail = spark.sql("DESCRIBE DETAIL logs").first()
+    assert (detail.format, detail.name, detail.location) == ("indextables", "logs", table.path)
+    assert (detail.version, detail.numFiles, detail.numRecords) == (6, 3, 12)
+    assert detail.sizeInBytes == sum(table.splits()["size"].to_pylist())
+    assert detail.partitionColumns == ["app", "hour(ts)"]
+    table.set_properties({"owner": "web"})
+    assert spark.sql(f"DESCRIBE DETAIL '{path}'").first().properties == {"owner": "web"}
+    before = files(table)
+    assert spark.sql("VACUUM logs").first().files == 0
+    planned = spark.sql("VACUUM logs RETAIN 0 HOURS FORCE DRY RUN").first()
+    assert (planned.past, files(table)) == (12, before)
+    assert spark.sql("VACUUM logs RETAIN 0 HOURS FORCE").first().past == 12
+    assert ids(table) == [*range(12)]
+
+
+def test_commands_of_other_formats_are_left_to_spark_for_other_tables(spark: Any, table: IndexTable) -> None:
+    before = files(table)
+    spark.sql("CREATE TABLE plain (id INT, history INT) USING parquet")
+    try:
+        for text in ("OPTIMIZE plain", "VACUUM plain RETAIN 0 HOURS", "OPTIMIZE nowhere", "VACUUM delta.`/data`"):
+            with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+                spark.sql(text)
+        with pytest.raises(AnalysisException, match="HISTORY"):
+            spark.sql("DESCRIBE HISTORY plain")
+        assert spark.sql("DESCRIBE plain history").first().info_value == "history"
+        with pytest.raises(AnalysisException, match="not partitioned|PARTITION"):
+            spark.sql("SHOW PARTITIONS plain")
+    finally:
+        spark.sql("DROP TABLE plain")
+    refused: list[tuple[str, type[Exception], str]] = [
+        ("OPTIMIZE '/no/such/table'", TableNotFoundError, "/no/such/table"),
+        ("OPTIMIZE logs ZORDER BY (id)", StatementError, "CLUSTER BY"),
+        ("OPTIMIZE logs FULL", StatementError, "WHERE, DRY RUN"),
+        ("OPTIMIZE logs WHERE id = 3", InvalidPredicateError, "not a partition column"),
+        ("VACUUM logs RETAIN 1 HOURS", ConfigError, "FORCE in SQL .* deletes them all the same"),
+        ("VACUUM logs LITE", StatementError, "RETAIN, FORCE, DRY RUN"),
+        ("DESCRIBE DETAIL logs LIMIT 1", StatementError, "nothing is expected"),
+    ]
+    for text, error, message in refused:
+        with pytest.raises(error, match=message):
+            spark.sql(text)
+        assert files(table) == before, text
+
+
+def test_partitions_are_listed_as_spark_prints_them(spark: Any, table: IndexTable) -> None:
+    def shown(text: str) -> list[str]:
+        return [row.partition for row in spark.sql(text).collect()]
+
+    hours = ["app=a/ts_hour=2024-01-01-14", "app=a/ts_hour=2024-01-01-16", "app=b/ts_hour=2024-01-02-14"]
+    assert shown("SHOW PARTITIONS logs") == hours
+    assert shown("SHOW PARTITIONS logs PARTITION (APP = 'b')") == hours[2:]
+    table.merge_splits(coalesce=True)
+    assert shown("SHOW PARTITIONS logs") == hours
+    table.evolve_layout("app")
+    table.append([{"id": 90, "app": "x/y z", "ts": None, "message": None}, {"id": 91, "app": None}])
+    named = ["app=__HIVE_DEFAULT_PARTITION__", *hours, "app=x%2Fy z"]
+    assert shown(f"SHOW PARTITIONS indextables.`{table.path}`") == named
+    assert shown("SHOW PARTITIONS logs PARTITION (app = 'x/y z')") == named[-1:]
+    with pytest.raises(LayoutError, match="nowhere is not a partition field"):
+        spark.sql("SHOW PARTITIONS logs PARTITION (nowhere = 1)")
+    spark.sql("CREATE TABLE flat (id INT) USING indextables")
+    try:
+        with pytest.raises(LayoutError, match="not partitioned"):
+            spark.sql("SHOW PARTITIONS flat")
+    finally:
+        spark.sql("DROP TABLE flat")

@@ -110,9 +110,39 @@ def test_a_condition_is_what_stands_before_the_next_clause(condition: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("OPTIMIZE '/a'", MergeSplits(table=A)),
+        ("OPTIMIZE indextables.`/a` WHERE full = 1 DRY RUN", MergeSplits(table=A, where="full = 1", dry_run=True)),
+        ("optimize `my logs`;", MergeSplits(table=TableName(("my logs",)))),
+        (
+            "VACUUM db.logs RETAIN 200 HOURS DRY RUN",
+            Purge(table=TableName(("db", "logs")), older_than=timedelta(hours=200), dry_run=True),
+        ),
+        ("VACUUM '/a' FORCE RETAIN 0 HOURS", Purge(table=A, older_than=timedelta(0), force=True)),
+        ("DESCRIBE HISTORY logs", Describe(TableName(("logs",)), Subject.HISTORY)),
+        ("DESC HISTORY '/a' LIMIT 3", Describe(A, Subject.HISTORY, limit=3)),
+        ("/* of */ describe detail db.logs", Describe(TableName(("db", "logs")), Subject.DETAIL)),
+        ("DESCRIBE INDEXTABLES DETAIL '/a'", Describe(A, Subject.DETAIL)),
+    ],
+)
+def test_commands_of_other_formats_are_ours_if_the_table_is(text: str, command: Command) -> None:
+    assert parse_command(text) == command
+    if "INDEXTABLES DETAIL" not in text:
+        assert parse_command(text, is_ours=lambda table: table != command.table) is None
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "SELECT 1",
+        "OPTIMIZE",
+        "OPTIMIZE WHERE a = 1",
+        "VACUUM RETAIN 3 HOURS",
+        "DESCRIBE HISTORY",
+        "DESCRIBE history.logs",
+        "DESCRIBE indextables.`/a`",
+        "SELECT 'OPTIMIZE logs' AS vacuum",
         "DESCRIBE indextables",
         "DESCRIBE indextables splits",
         "DESCRIBE TABLE indextables",
@@ -166,6 +196,12 @@ def test_other_statements_are_sparks(text: str) -> None:
         ("ALTER INDEXTABLE '/a' ADD COLUMN a", 32, "a column type"),
         ("ALTER INDEXTABLE '/a' WIDEN COLUMN a bigint", 34, "a column TO type"),
         ("PREWARM INDEXTABLES CACHE '/a' DRY RUN", 31, "one of WHERE"),
+        ("OPTIMIZE '/a' WHERE a = 1 ZORDER BY (b)", 26, "CLUSTER BY"),
+        ("OPTIMIZE '/a' FULL", 14, "one of WHERE, DRY RUN is expected"),
+        ("VACUUM '/a' LITE", 12, "one of RETAIN, FORCE, DRY RUN is expected"),
+        ("VACUUM '/a' RETAIN 7", 19, "days"),
+        ("DESCRIBE HISTORY '/a' LIMIT 0", 28, "a number from 1 up"),
+        ("DESCRIBE DETAIL '/a' LIMIT 1", 21, "nothing is expected"),
     ],
 )
 def test_a_command_that_cannot_be_read_names_the_place(text: str, position: int, reason: str) -> None:

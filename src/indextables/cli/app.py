@@ -88,6 +88,11 @@ for kind, verbs in VERBS.items():
         app.command(name, cls=_Verb, short_help=verb.__doc__, rich_help_panel=kind)(verb)
 
 
+ALIASES: dict[str, Callable[..., None]] = {"compact": maintain_verbs.merge, "vacuum": maintain_verbs.purge}
+for alias, original in ALIASES.items():
+    app.command(alias, cls=_Verb, help=f"The same as `{original.__name__}`.", rich_help_panel="Upkeep")(original)
+
+
 def _print_release(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
     if wanted:
         typer.echo(__version__)

@@ -95,9 +95,10 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
         raise ConfigError(f"older_than is {retention}; it cannot be below zero", key="older_than", value=str(retention))
     if retention < least and not force:
         raise ConfigError(
-            f"files younger than {least} may belong to a writer that is at work, or to a reader of an older version, and "
-            f"older_than is {retention}; use {least} or more. If nobody else uses the table, force it (force=True, "
-            "--force in a shell, FORCE in SQL), or lower spark.indextables.purge.minRetention",
+            f"files younger than {least} may belong to a running writer or to a reader of an older version, and older_than "
+            f"(OLDER THAN or RETAIN in SQL) is {retention}; use {least} or more. FORCE in SQL (force=True, --force in a "
+            "shell) deletes them all the same, which is safe only if nobody else uses the table; "
+            "spark.indextables.purge.minRetention lowers the limit for good",
             key="spark.indextables.purge.minRetention",
             value=str(retention),
         )

@@ -94,17 +94,47 @@ class Clauses:
 
 def parse_clauses(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> Clauses:
     """The table that is named at a place, and the clauses after it, which are among those given."""
-    table, after = _table(text, tokens, place, clauses)
+    at = _table(tokens, place, clauses, names_in_backquotes=False)
+    if at is None:
+        reason = "the path of a table, in quotes, or its name is expected"
+        raise invalid(text, reason, end_of(tokens[place - 1]))
+    return _clauses(text, tokens, at, clauses, {})
+
+
+def parse_clauses_of_ours(
+    text: str,
+    tokens: Tokens,
+    place: int,
+    clauses: Sequence[str],
+    is_ours: Callable[[Table], bool],
+    *,
+    refused: Mapping[str, str] | None = None,
+) -> Clauses | None:
+    """The same of a command that other formats have too; None if the table is not ours.
+
+    A single name in backquotes is a name here, as Spark reads it, and no path. `refused` are clauses that only others
+    have, with what to do instead.
+    """
+    at = _table(tokens, place, (*clauses, *(refused or {})), names_in_backquotes=True)
+    return _clauses(text, tokens, at, clauses, refused or {}) if at is not None and is_ours(at[0]) else None
+
+
+def _clauses(
+    text: str, tokens: Tokens, at: tuple[Table, int], clauses: Sequence[str], refused: Mapping[str, str]
+) -> Clauses:
+    (table, after), every = at, (*clauses, *refused)
     found: dict[str, Tokens] = {}
     starts: dict[str, int] = {}
     while after < len(tokens):
-        clause, begin = _clause_at(tokens, after, clauses)
+        clause, begin = _clause_at(tokens, after, every)
+        if clause in refused:
+            raise invalid(text, refused[clause], tokens[after].start)
         if not clause:
             expected = f"one of {', '.join(clauses)} is" if clauses else "nothing is"
             raise invalid(text, f"{expected} expected after the table", tokens[after].start)
         if clause in found:
             raise invalid(text, f"{clause} is there already", tokens[after].start)
-        after = _end(tokens, begin, clauses)
+        after = _end(tokens, begin, every)
         found[clause], starts[clause] = tokens[begin:after], end_of(tokens[begin - 1])
     return Clauses(text, table, found, starts)
 
@@ -124,18 +154,19 @@ def is_name(token: Token) -> bool:
     return word(token).replace("_", "a").isalnum()
 
 
-def _table(text: str, tokens: Tokens, place: int, clauses: Sequence[str]) -> tuple[Table, int]:
-    """A table by its path, which is in quotes, or by its name; and the place after it."""
+def _table(
+    tokens: Tokens, place: int, clauses: Sequence[str], *, names_in_backquotes: bool
+) -> tuple[Table, int] | None:
+    """A table by its path, which is in quotes, or by its name, and the place after it; None if there is neither."""
     if place < len(tokens) and tokens[place].token_type in STRINGS:
         return TablePath(tokens[place].text), place + 1
     if place >= len(tokens) or not is_name(tokens[place]) or _clause_at(tokens, place, clauses)[0]:
-        reason = "the path of a table, in quotes, or its name is expected"
-        raise invalid(text, reason, end_of(tokens[place - 1]))
+        return None
     last = place
     while last + 2 < len(tokens) and tokens[last + 1].token_type == TokenType.DOT and is_name(tokens[last + 2]):
         last += 2
     match tokens[place : last + 1 : 2]:
-        case [path] if path.token_type == TokenType.IDENTIFIER:
+        case [path] if path.token_type == TokenType.IDENTIFIER and not names_in_backquotes:
             return TablePath(path.text), last + 1
         case [source, path] if word(source) == _SOURCE and path.token_type == TokenType.IDENTIFIER:
             return TablePath(path.text), last + 1

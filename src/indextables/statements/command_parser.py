@@ -1,25 +1,31 @@
 """The door to the readers of statements, which are loaded when a text has a word of ours and not before."""
 
 import re
+from collections.abc import Callable
 
-from indextables.statements.command_values import Command, Statement
+from indextables.statements.command_values import Command, Statement, Table
 
-_COMMANDS = re.compile(r"\b(indextables?|merge\b.*\bsplits)\b", re.IGNORECASE | re.DOTALL)
+_COMMANDS = re.compile(
+    r"\b(indextables?|merge\b.*\bsplits|optimize|vacuum|history|detail)\b", re.IGNORECASE | re.DOTALL
+)
 _WORDS = re.compile(r"\b(indexquery|textsearch|indextables?)\b", re.IGNORECASE)
 
 
-def parse_command(text: str) -> Command | None:
+def parse_command(text: str, is_ours: Callable[[Table], bool] = lambda _: True) -> Command | None:
     """The command of ours that a text is; None if it is Spark's.
 
+    OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL are commands of other formats too: `is_ours` tells by the table.
+
     >>> parse_command("describe indextables splits '/data/logs'")
-    Describe(table=TablePath(path='/data/logs'), subject=<Subject.SPLITS: 'SPLITS'>)
+    Describe(table=TablePath(path='/data/logs'), subject=<Subject.SPLITS: 'SPLITS'>, limit=None)
     >>> parse_command("SELECT 1")
+    >>> parse_command("VACUUM delta.`/data/logs`", is_ours=lambda table: False)
     """
     if not _COMMANDS.search(text):
         return None
     from indextables.statements import commands  # noqa: PLC0415 - the tokenizer is slow to import
 
-    return commands.parse_command(text)
+    return commands.parse_command(text, is_ours)
 
 
 def rewrite_statement(text: str, *, prefix: str) -> Statement:

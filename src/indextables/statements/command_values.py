@@ -25,9 +25,10 @@ class Statement:
 
 
 class Subject(Enum):
-    """What `DESCRIBE INDEXTABLES` tells of: the words after it, none for the columns."""
+    """What `DESCRIBE INDEXTABLES` shows: the words after it, none for the columns."""
 
     COLUMNS = ""
+    DETAIL = "DETAIL"
     HISTORY = "HISTORY"
     LOG = "TRANSACTION LOG"
     PARTITIONS = "PARTITIONS"
@@ -53,8 +54,11 @@ Table: TypeAlias = TablePath | TableName
 
 @dataclass(frozen=True, slots=True)
 class Describe:
+    """`limit` is the number of rows that are shown, of the history the newest."""
+
     table: Table
     subject: Subject
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

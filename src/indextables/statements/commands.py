@@ -1,12 +1,15 @@
-"""Commands of our own, which Spark's parser does not know: docs/sql.md lists them.
+"""Commands that Spark's parser does not know; docs/sql.md lists them.
 
-A command is known by its first words; from there on it is ours, and what is wrong in it is reported here.
+A command is recognized by its first words, and errors in the rest of it are reported here. OPTIMIZE, VACUUM, DESCRIBE
+HISTORY and DESCRIBE DETAIL are commands of other table formats too: they are ours if their table is.
 """
+
+from collections.abc import Callable
 
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.config import duration, size
-from indextables.statements.clauses import invalid, parse_clauses
+from indextables.statements.clauses import invalid, parse_clauses, parse_clauses_of_ours
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
@@ -19,6 +22,7 @@ from indextables.statements.command_values import (
     Prewarm,
     Purge,
     Subject,
+    Table,
     WidenColumn,
 )
 from indextables.statements.tokens import Tokens, end_of, tokens_of, word
@@ -29,10 +33,15 @@ _MERGE = (
     "WHERE", "TARGET SIZE", "MAX DEST SPLITS", "MAX SOURCE SPLITS PER MERGE", "CLUSTER BY", "REWRITE LAYOUT", "COALESCE",
     "DRY RUN",
 )  # fmt: skip
+_OPTIMIZE = ("WHERE", "DRY RUN")
+_VACUUM = ("RETAIN", "FORCE", "DRY RUN")
+_ZORDER = {
+    "ZORDER BY": "ZORDER BY is not supported; MERGE SPLITS ... CLUSTER BY (columns) sorts the rows of merged splits",
+}
 _ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN")
 
 
-def parse_command(text: str) -> Command | None:  # noqa: PLR0911 - one line per command
+def parse_command(text: str, is_ours: Callable[[Table], bool]) -> Command | None:  # noqa: PLR0911 - one line per command
     tokens = tokens_of(text)
     if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
@@ -50,10 +59,50 @@ def parse_command(text: str) -> Command | None:  # noqa: PLR0911 - one line per 
             return Prewarm(table=clauses.table, where=clauses.condition("WHERE"))
         case ["CHECKPOINT", ours, *_] if ours in _OURS:
             return Checkpoint(parse_clauses(text, tokens, 2).table)
-        case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS:  # DESCRIBE of a table of this name has no path
+        case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS and words != ["."]:  # that is a table, to Spark
             return _describe(text, tokens, words)
+        case words:
+            return _of_several_formats(text, tokens, words, is_ours)
+
+
+def _of_several_formats(
+    text: str, tokens: Tokens, words: list[str], is_ours: Callable[[Table], bool]
+) -> Command | None:
+    match words:
+        case ["OPTIMIZE", _, *_]:
+            return _optimize(text, tokens, is_ours)
+        case ["VACUUM", _, *_]:
+            return _vacuum(text, tokens, is_ours)
+        case ["DESCRIBE" | "DESC", "HISTORY" | "DETAIL" as subject, _, *_]:
+            return _describe_ours(text, tokens, _SUBJECTS[subject], is_ours)
         case _:
             return None
+
+
+def _optimize(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
+    clauses = parse_clauses_of_ours(text, tokens, 1, _OPTIMIZE, is_ours, refused=_ZORDER)
+    if clauses is None:
+        return None
+    return MergeSplits(table=clauses.table, where=clauses.condition("WHERE"), dry_run=clauses.flag("DRY RUN"))
+
+
+def _vacuum(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Purge | None:
+    clauses = parse_clauses_of_ours(text, tokens, 1, _VACUUM, is_ours)
+    if clauses is None:
+        return None
+    return Purge(
+        table=clauses.table,
+        older_than=clauses.value("RETAIN", duration),
+        force=clauses.flag("FORCE"),
+        dry_run=clauses.flag("DRY RUN"),
+    )
+
+
+def _describe_ours(text: str, tokens: Tokens, subject: Subject, is_ours: Callable[[Table], bool]) -> Describe | None:
+    clauses = parse_clauses_of_ours(text, tokens, 2, ["LIMIT"] if subject is Subject.HISTORY else [], is_ours)
+    if clauses is None:
+        return None
+    return Describe(clauses.table, subject, clauses.value("LIMIT", _count))
 
 
 def _describe(text: str, tokens: Tokens, words: list[str]) -> Describe:

@@ -20,6 +20,7 @@ from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, wo
 _SOURCE = "INDEXTABLES"
 _BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
 _BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
+_WORDS_BEFORE_A_TABLE = frozenset({"DESC", "DESCRIBE", "EXTENDED", "PARTITIONS", "TBLPROPERTIES"})  # may be columns too
 _VERSIONS, _TIMES = frozenset({"VERSION", "SYSTEM_VERSION"}), frozenset({"TIMESTAMP", "SYSTEM_TIME"})
 _NEVER_A_COLUMN = frozenset(
     """SELECT DISTINCT ALL FROM WHERE AND OR NOT ON HAVING WHEN THEN ELSE CASE BY AS IN IS LIKE BETWEEN USING QUALIFY
@@ -149,7 +150,8 @@ class _Rewriting:
         if place == 0 or self.kinds(place + 1) != TokenType.DOT or self.kinds(place + 2) != TokenType.IDENTIFIER:
             return False
         before, path = self.kinds(place - 1), self.tokens[place + 2].text
-        return before in _BEFORE_A_TABLE or (before in _BEFORE_A_TABLE_OR_A_COLUMN and ("/" in path or ":" in path))
+        maybe = before in _BEFORE_A_TABLE_OR_A_COLUMN or word(self.tokens[place - 1]) in _WORDS_BEFORE_A_TABLE
+        return before in _BEFORE_A_TABLE or (maybe and ("/" in path or ":" in path))
 
     def path(self, place: int) -> _Edit:
         name, path, last = f"{self.prefix}{len(self.tables)}", self.tokens[place + 2].text, place + 2

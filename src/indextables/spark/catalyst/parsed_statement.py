@@ -15,6 +15,7 @@ from indextables.spark.catalyst.catalog_tables import location_text, text_of
 from indextables.spark.catalyst.handles import LogicalPlan
 from indextables.spark.catalyst.java import Java, kind, name_parts, pairs, seq, sequence
 from indextables.spark.catalyst.session_state import parse_plan
+from indextables.spark.catalyst.table_references import TableReference, table_references
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -88,6 +89,14 @@ class ShowCreateTable:
     plan: LogicalPlan = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ShowPartitions:
+    """`values` are those of PARTITION (...), by field; none without it."""
+
+    table: Name
+    values: Mapping[str, str | None]
+
+
 class Operation(Enum):
     """Statements about a table that have no class here, because no table of ours supports them."""
 
@@ -114,7 +123,6 @@ class Operation(Enum):
     REPLACE_COLUMNS = "ReplaceColumns"
     SET_LOCATION = "SetTableLocation"
     SET_SERDE = "SetTableSerDeProperties"
-    SHOW_PARTITIONS = "ShowPartitions"
     SHOW_TABLE_PARTITION = "ShowTablePartition"
     TRUNCATE_PARTITION = "TruncatePartition"
     TRUNCATE_TABLE = "TruncateTable"
@@ -146,6 +154,7 @@ TableStatement: TypeAlias = (
     | ShowProperties
     | DescribeExtended
     | ShowCreateTable
+    | ShowPartitions
     | Unsupported
     | RunBySpark
 )
@@ -205,23 +214,30 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateView:
+    """A statement that keeps a query under a name: CREATE VIEW, ALTER VIEW ... AS, CACHE TABLE ... AS SELECT."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A query, or a statement that is not about one table."""
 
 
-Statement: TypeAlias = TableStatement | WriteStatement | ExecuteImmediate | Script | Other
+Statement: TypeAlias = TableStatement | WriteStatement | ExecuteImmediate | Script | CreateView | Other
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
+    """A statement, and the tables that it names."""
+
     statement: Statement
-    plan: LogicalPlan = field(repr=False)
+    references: tuple[TableReference, ...]
 
 
 def parse_statement(spark: SparkSession, text: str) -> Parsed | None:
     """None if Spark cannot parse the text."""
     plan = parse_plan(spark, text)
-    return None if plan is None else Parsed(_statement(spark, plan), plan)
+    return None if plan is None else Parsed(_statement(spark, plan), tuple(table_references(plan)))
 
 
 def query_of(statement: WriteStatement) -> LogicalPlan:
@@ -255,8 +271,8 @@ def _statement(spark: SparkSession, plan: Java) -> Statement:
         return _WRITE_READERS[name](spark, plan)
     if name == "Union":
         return _multi_insert(spark, plan)
-    if name == "CompoundBody":
-        return Script()
+    if name in _WITHOUT_DETAILS:
+        return _WITHOUT_DETAILS[name]
     if name == "UnresolvedExecuteImmediate":
         text = plan.sqlStmtStr()
         literal = str(text.value().toString()) if kind(text) == "Literal" else None
@@ -381,6 +397,12 @@ def _describe(plan: Java, table: Name) -> DescribeExtended | RunBySpark:
     return DescribeExtended(table, plan) if plan.isExtended() else RunBySpark(table)
 
 
+def _show_partitions(plan: Java, table: Name) -> ShowPartitions:
+    pattern = plan.pattern()
+    spec = pairs(pattern.get().spec()) if pattern.isDefined() else []
+    return ShowPartitions(table, {str(key): None if value is None else str(value) for key, value in spec})
+
+
 def data_type(java: Java) -> DataType:
     return _parse_datatype_json_string(java.json())
 
@@ -397,6 +419,13 @@ _OF_RELATIONS = {  # statements whose target is a relation, which has no name fo
     "UpdateTable": "UPDATE",
 }
 _OF_THE_CATALOG = {"CommentOnTable"}
+_WITHOUT_DETAILS: dict[str, Script | CreateView] = {
+    "CompoundBody": Script(),
+    "AlterViewAs": CreateView(),
+    "CacheTableAsSelect": CreateView(),
+    "CreateView": CreateView(),
+    "CreateViewCommand": CreateView(),
+}
 _OPERATIONS = {operation.value: operation for operation in Operation if operation.value}
 
 _TABLE_READERS: dict[str, Callable[[Any, Name], TableStatement]] = {
@@ -405,6 +434,7 @@ _TABLE_READERS: dict[str, Callable[[Any, Name], TableStatement]] = {
     "DescribeRelation": _describe,
     "SetTableProperties": lambda plan, table: SetProperties(table, _texts(plan.properties())),
     "ShowCreateTable": lambda plan, table: ShowCreateTable(table, plan),
+    "ShowPartitions": _show_partitions,
     "ShowTableProperties": lambda plan, table: ShowProperties(table, text_of(plan.propertyKey())),
     "UnsetTableProperties": lambda plan, table: UnsetProperties(
         table, tuple(map(str, sequence(plan.propertyKeys()))), bool(plan.ifExists())

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from indextables.config import property_key
-from indextables.errors import SchemaError, UnsupportedStatementError
+from indextables.errors import LayoutError, SchemaError, UnsupportedStatementError
+from indextables.inspect.partition_names import with_values
 from indextables.schema import column_named, normalize
 from indextables.spark.catalog import CatalogTable, comment_on_columns
 from indextables.spark.catalyst.local_relation import local_frame
@@ -24,6 +25,7 @@ from indextables.spark.catalyst.parsed_statement import (
     Operation,
     SetProperties,
     ShowCreateTable,
+    ShowPartitions,
     ShowProperties,
     UnsetProperties,
     Unsupported,
@@ -48,7 +50,7 @@ _COLUMNS = (
 _REPAIR = "the transaction log knows every partition, and there is nothing to repair"
 _STATISTICS = "every write keeps statistics, and there is nothing to compute"
 _CONSTRAINTS = "check the rows in the query that writes them"
-_LISTED = "use DESCRIBE INDEXTABLES PARTITIONS '{location}'"
+_LISTED = "use SHOW PARTITIONS {name}, or DESCRIBE INDEXTABLES PARTITIONS '{location}' for rows and bytes"
 _ALTERNATIVES = {
     Operation.ADD_CONSTRAINT: _CONSTRAINTS,
     Operation.ADD_PARTITIONS: _PARTITIONS,
@@ -73,7 +75,6 @@ _ALTERNATIVES = {
     Operation.REPLACE_COLUMNS: _COLUMNS,
     Operation.SET_LOCATION: "DROP TABLE {name}, then CREATE TABLE {name} USING indextables LOCATION '...'",
     Operation.SET_SERDE: "use ALTER TABLE {name} SET TBLPROPERTIES (...)",
-    Operation.SHOW_PARTITIONS: _LISTED,
     Operation.SHOW_TABLE_PARTITION: _LISTED,
     Operation.TRUNCATE_PARTITION: _PARTITIONS,
     Operation.TRUNCATE_TABLE: "use INSERT OVERWRITE {name} SELECT * FROM {name} WHERE false",
@@ -141,6 +142,24 @@ def show_properties(
             {"key": pa.array([k for k, _ in rows], pa.string()), "value": pa.array([v for _, v in rows], pa.string())}
         ),
     )
+
+
+def show_partitions(
+    spark: SparkSession, statement: ShowPartitions, table: IndexTable, entry: CatalogTable
+) -> DataFrame:
+    """SHOW PARTITIONS, from the log: partitions that share splits too."""
+    names = table.partition_names()
+    if not names.num_rows and not table.layout.fields:
+        raise LayoutError(f"SHOW PARTITIONS: {entry.name} is not partitioned", field=None)
+    fields = {name.lower() for name in table.partitions()["partition"].type.names}
+    for name in statement.values:
+        if name.lower() not in fields:
+            raise LayoutError(
+                f"SHOW PARTITIONS: {name} is not a partition field of {entry.name}; its fields are "
+                f"{', '.join(sorted(fields))}",
+                field=name,
+            )
+    return local_frame(spark, with_values(names, statement.values))
 
 
 def describe_extended(

@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import SparkSession
 
 from indextables.config import PREFIX, canonical
-from indextables.errors import ConfigError
-from indextables.spark.catalog import CatalogTable, lookup_table, refresh_columns
+from indextables.spark.catalog import CatalogTable, refresh_columns
 from indextables.spark.catalyst.parsed_statement import Parsed, Script
 from indextables.spark.catalyst.session_state import parse_plan
-from indextables.spark.catalyst.table_references import TableReference, table_references
 from indextables.spark.source.options import settings_of
 from indextables.spark.source.quoting import quote_string
 
@@ -38,25 +36,12 @@ def locate_tables(spark: SparkSession, text: str, parsed: Parsed) -> str:
 
 def _places(spark: SparkSession, parsed: Parsed) -> Iterator[tuple[int, CatalogTable]]:
     """Where the name of each table of ours ends."""
-    for reference in table_references(parsed.plan):
+    for reference in parsed.references:
         keys = {key.lower() for key in reference.options}
-        if reference.is_time_travel or not keys.isdisjoint({"versionasof", "timestampasof"}):
-            _refuse_time_travel(spark, reference)
-        elif "path" not in keys and not reference.is_streaming:
+        if "path" not in keys and not reference.is_streaming and not reference.is_time_travel:
             entry = refresh_columns(spark, reference.name, reference.options)
             if entry is not None:
                 yield reference.end, entry
-
-
-def _refuse_time_travel(spark: SparkSession, reference: TableReference) -> None:
-    if lookup_table(spark, reference.name) is not None:
-        name = ".".join(reference.name)
-        raise ConfigError(
-            f"Spark's SQL knows no past of tables of Python data sources; make a view of it: "
-            f'spark.read.option("versionAsOf", 3).table("{name}").createTempView("before")',
-            key="versionAsOf",
-            value=None,
-        )
 
 
 def _script_settings(spark: SparkSession) -> dict[str, str]:

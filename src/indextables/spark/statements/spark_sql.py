@@ -8,7 +8,7 @@ views (`indextables.statements`), and tables of ours in the catalog get their pa
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from inspect import unwrap
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -22,6 +22,7 @@ from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.parsed_statement import (
     ExecuteImmediate,
+    Parsed,
     Script,
     TableStatement,
     WriteStatement,
@@ -35,6 +36,8 @@ from indextables.spark.statements.dispatch import run_command, run_table_stateme
 from indextables.spark.statements.insert_query import plan_query
 from indextables.spark.statements.locate_tables import locate_tables
 from indextables.spark.statements.parameters import format_text
+from indextables.spark.statements.table_commands import is_ours
+from indextables.spark.statements.time_travel import resolve_time_travel
 from indextables.spark.statements.write_statements import writes_to_ours
 from indextables.statements import TableAt, parse_command, rewrite_statement
 
@@ -65,7 +68,7 @@ def run_sql(spark_sql: SparkSql, spark: SparkSession, sqlQuery: str, *args: Any,
     inner = _immediate_text(spark, sqlQuery)
     if inner is not None:
         return run_sql(spark_sql, spark, inner, *args, **options)
-    command = parse_command(sqlQuery)
+    command = parse_command(sqlQuery, partial(is_ours, spark, sqlQuery))
     if command is not None:
         return run_command(spark, command)
     statement = rewrite_statement(sqlQuery, prefix=f"{VIEW}{uuid4().hex}_")
@@ -86,22 +89,32 @@ def _run_statement(
         parsed = parse_statement(spark, bound)
         if parsed is None:
             return spark_sql(spark, text, args)
-        if isinstance(parsed.statement, Script):
-            _refuse_searches(bound)
-        if isinstance(parsed.statement, TableStatement):
-            result = run_table_statement(spark, parsed.statement)
-            if result is not None:
-                return result
-        located = locate_tables(spark, bound, parsed)
-        parsed = parsed if located == bound else parse_statement(spark, located)
-        if parsed is not None and isinstance(parsed.statement, WriteStatement):
-            if writes_to_ours(spark, parsed.statement):
-                run_write(spark, parsed.statement)
-                return spark.createDataFrame([], StructType())
-            planned = plan_query(spark, parsed.statement)
-            if planned is not None:
-                return run_plan(spark, planned)
-        return spark_sql(spark, text, args) if located == bound else spark_sql(spark, located)
+        statement = resolve_time_travel(spark_sql, spark, bound, parsed)
+        if not statement.tables:
+            result = _run_parsed(spark_sql, spark, bound, parsed)
+            return spark_sql(spark, text, args) if result is None else result
+        with _views(spark, statement.tables):
+            return _run_statement(spark_sql, spark, statement.text)
+
+
+def _run_parsed(spark_sql: SparkSql, spark: SparkSession, text: str, parsed: Parsed) -> DataFrame | None:
+    """The result of a statement, if tables of ours are in it; None if Spark has to run it as it is."""
+    if isinstance(parsed.statement, Script):
+        _refuse_searches(text)
+    if isinstance(parsed.statement, TableStatement):
+        result = run_table_statement(spark, parsed.statement)
+        if result is not None:
+            return result
+    located = locate_tables(spark, text, parsed)
+    again = parsed if located == text else parse_statement(spark, located)
+    if again is not None and isinstance(again.statement, WriteStatement):
+        if writes_to_ours(spark, again.statement):
+            run_write(spark, again.statement)
+            return spark.createDataFrame([], StructType())
+        planned = plan_query(spark, again.statement)
+        if planned is not None:
+            return run_plan(spark, planned)
+    return None if located == text else spark_sql(spark, located)
 
 
 def _immediate_text(spark: SparkSession, text: str) -> str | None:

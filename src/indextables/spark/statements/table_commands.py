@@ -7,10 +7,14 @@ from typing import Any, assert_never
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from indextables.config import Config, canonical
 from indextables.errors import TableNotFoundError
+from indextables.log import TransactionLog
 from indextables.predicate import parse_condition
 from indextables.schema import type_name
 from indextables.spark.catalog import lookup_table
+from indextables.spark.catalyst.session_state import parse_plan
+from indextables.spark.source.options import FORMAT, settings_of
 from indextables.spark.source.quoting import quote_name
 from indextables.statements import (
     AddColumn,
@@ -55,8 +59,11 @@ def describe(_: SparkSession, command: Describe, table: IndexTable) -> pa.Table:
     match command.subject:
         case Subject.COLUMNS:
             return _columns(table.schema)
+        case Subject.DETAIL:
+            return _detail(table, command.table)
         case Subject.HISTORY | Subject.LOG:
-            return table.history()
+            history = table.history()
+            return history if command.limit is None else history.slice(0, command.limit)
         case Subject.PARTITIONS:
             return table.partitions()
         case Subject.SPLITS:
@@ -126,6 +133,40 @@ def _row(values: Mapping[str, object]) -> pa.Table:
             for name, value in values.items()
         }
     )
+
+
+def _detail(table: IndexTable, named: Table) -> pa.Table:
+    """The columns that other formats have in DESCRIBE DETAIL, by their names, and the version and the number of rows."""
+    detail = table.detail()
+    name = ".".join(named.parts) if isinstance(named, TableName) else None
+    columns = {
+        "format": pa.array([FORMAT]),
+        "id": pa.array([detail.id]),
+        "name": pa.array([name], pa.string()),
+        "location": pa.array([detail.location]),
+        "version": pa.array([detail.version]),
+        "partitionColumns": pa.array([list(detail.partition_by)], pa.list_(pa.string())),
+        "numFiles": pa.array([detail.num_splits]),
+        "numRecords": pa.array([detail.num_records]),
+        "sizeInBytes": pa.array([detail.size]),
+        "properties": pa.array([sorted(detail.properties.items())], pa.map_(pa.string(), pa.string())),
+    }
+    return pa.table(columns)
+
+
+def is_ours(spark: SparkSession, text: str, table: Table) -> bool:
+    """Whether a command that other formats have too is about a table of ours.
+
+    A path without a table of ours is left to Spark if it can parse the command, because another format has extended it.
+    """
+    match table:
+        case TableName(parts):
+            return lookup_table(spark, parts) is not None
+        case TablePath(path):
+            config = Config.resolve(canonical(settings_of(spark)))
+            return TransactionLog.open(path, config).exists() or parse_plan(spark, text) is None
+        case _:
+            assert_never(table)
 
 
 def _columns(schema: pa.Schema) -> pa.Table:
