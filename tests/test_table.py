@@ -215,13 +215,13 @@ class TestLife:
         assert IndexTable.open(table.path, version=1).count() == len(LINES)
         with pytest.raises(VersionNotFoundError):
             table.at(version=9)
-        with pytest.raises(IndexTablesError, match="is not a moment"):
+        with pytest.raises(IndexTablesError, match="is not a timestamp"):
             table.at(timestamp="yesterday")
         day = first.date()
         assert table.at(timestamp=day + timedelta(days=1)).version == 2
         with pytest.raises(VersionNotFoundError):
             IndexTable.open(table.path, timestamp=day - timedelta(days=1))
-        with pytest.raises(IndexTablesError, match="5 is not a moment"):
+        with pytest.raises(IndexTablesError, match="5 is not a timestamp"):
             table.at(timestamp=5)  # type: ignore[arg-type]
 
     def test_the_past_cannot_be_written(self, table: IndexTable) -> None:

@@ -1,4 +1,4 @@
-"""`make demo`: log lines written through Spark, then asked, changed, merged and read as they were, in a temporary place."""
+"""`make demo`: writes log lines through Spark, then queries, replaces, merges and time-travels, in a temporary directory."""
 
 import random
 import tempfile
@@ -70,8 +70,8 @@ def _through_spark(path: str, plain: str) -> Iterator[str]:
 def _questions(spark: Any, path: str, plain: str) -> Iterator[str]:
     spark.read.format("indextables").load(path).createOrReplaceTempView("logs")
     spark.read.parquet(plain).createOrReplaceTempView("parquet_logs")
-    yield "Questions to the table, and to plain Parquet files with the same rows, partitioned by day; each is asked twice,"
-    yield "because the first time Spark starts Python workers and indexes are unpacked:"
+    yield "Queries on the table, and on plain Parquet files with the same rows, partitioned by day; each runs twice,"
+    yield "because the first run starts Python processes and unpacks indexes:"
     text = "SELECT count(*) FROM {} WHERE ts >= '2024-01-10' AND ts < '2024-01-20' AND tenant = 'tenant-30'"
     yield from _compared(spark, text, text, "from the log: no split opened, no job run")
     counted = "SELECT count(*) FROM {} WHERE message "
@@ -85,20 +85,20 @@ def _questions(spark: Any, path: str, plain: str) -> Iterator[str]:
 def _compared(spark: Any, ours: str, theirs: str, how: str) -> Iterator[str]:
     """A question to the table, the same one to Parquet, and how long both take, the first time and again."""
     yield _code(f'spark.sql("{ours.format("logs")}")')
-    asked = [partial(_asked, spark, ours.format("logs")), partial(_asked, spark, theirs.format("parquet_logs"))]
-    (found, first), (plainly, beside) = map(_timed, asked)
-    (_, again), (_, beside_again) = map(_timed, asked)
-    told = f"{found[0][0]:,}" if len(found[0]) == 1 else f"{len(found)} row(s)"
+    queries = [partial(_run, spark, ours.format("logs")), partial(_run, spark, theirs.format("parquet_logs"))]
+    (found, first), (plainly, parquet) = map(_timed, queries)
+    (_, again), (_, parquet_again) = map(_timed, queries)
+    shown = f"{found[0][0]:,}" if len(found[0]) == 1 else f"{len(found)} row(s)"
     same = "the same" if found == plainly else "NOT THE SAME"
-    yield f"  {told} in {_ms(first)}, then {_ms(again)}, {how}"
-    yield f"  Parquet: {same} in {_ms(beside)}, then {_ms(beside_again)}"
+    yield f"  {shown} in {_ms(first)}, then {_ms(again)}, {how}"
+    yield f"  Parquet: {same} in {_ms(parquet)}, then {_ms(parquet_again)}"
 
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:,.0f} ms"
 
 
-def _asked(spark: Any, text: str) -> Any:
+def _run(spark: Any, text: str) -> Any:
     return sorted(spark.sql(text).collect())
 
 
@@ -138,7 +138,7 @@ def _asking(logs: IndexTable) -> Iterator[str]:
     plan = logs.scan(where=where).explain()
     yield f"  {len(rows):,} rows in {seconds * 1000:.0f} ms; {plan.opened} of {plan.total} splits opened"
 
-    yield "Counts come from the transaction log where it knows them:"
+    yield "Counts come from the transaction log where its statistics suffice:"
     where = "ts >= '2024-01-10' AND ts < '2024-01-20'"
     yield _code(f'logs.count("{where}")')
     count, seconds = _timed(lambda: logs.count(where))
@@ -154,12 +154,12 @@ def _asking(logs: IndexTable) -> Iterator[str]:
     yield "Sums over what was found, by the index alone:"
     yield _code('logs.scan(query="timeout").aggregate(terms("tenant", size=3))')
     busiest, seconds = _timed(lambda: logs.scan(query="timeout").aggregate(terms("tenant", size=3)))
-    told = ", ".join(f"{row['key']} {row['count']:,}" for row in busiest.to_pylist())
-    yield f"  {told}; {seconds * 1000:.0f} ms"
+    counts = ", ".join(f"{row['key']} {row['count']:,}" for row in busiest.to_pylist())
+    yield f"  {counts}; {seconds * 1000:.0f} ms"
 
 
 def _keeping(logs: IndexTable) -> Iterator[str]:
-    yield "Many small appends leave many small splits; merging makes few of them, beside writers:"
+    yield "Many small appends leave many small splits; compaction (MERGE SPLITS) merges them, concurrently with writers:"
     for start in range(0, 5_000, 500):
         logs.append(_lines().slice(start, 500))
     yield _code("logs.merge_splits()")
@@ -175,10 +175,10 @@ def _keeping(logs: IndexTable) -> Iterator[str]:
 
 
 def _travelling(logs: IndexTable) -> Iterator[str]:
-    yield "Writers do not wait for each other; one whose plan no longer holds is told so, and leaves nothing behind:"
+    yield "Writers use optimistic concurrency; a writer whose snapshot is stale gets a ConflictError, and leaves no files:"
     stale = IndexTable.open(logs.path)
     logs.append(_lines().slice(0, 1000))
-    yield _code("stale.overwrite(lines)   # planned before somebody else's append")
+    yield _code("stale.overwrite(lines)   # planned before another writer's append")
     try:
         stale.overwrite(_lines().slice(0, 10))
     except ConflictError as error:
@@ -186,8 +186,8 @@ def _travelling(logs: IndexTable) -> Iterator[str]:
     yield "And every version stays readable:"
     yield _code("logs.at(version=0).count(), logs.count(), logs.history()")
     yield f"  {logs.at(version=0).count():,}, {logs.count():,}"
-    told = [f"{row['version']} {row['operation']}" for row in logs.history().to_pylist()[:4]]
-    yield f"  {' · '.join(told)} · ..."
+    versions = [f"{row['version']} {row['operation']}" for row in logs.history().to_pylist()[:4]]
+    yield f"  {' · '.join(versions)} · ..."
 
 
 def _schema() -> pa.Schema:
@@ -211,13 +211,13 @@ def _code(text: str) -> str:
 
 
 def _spaced(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, with a blank one after each answer."""
-    answered = False
+    """The lines, with a blank one after each result."""
+    is_result = False
     for line in lines:
-        if answered and not line.startswith("  "):
+        if is_result and not line.startswith("  "):
             yield ""
         yield line
-        answered = line.startswith("  ")
+        is_result = line.startswith("  ")
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

@@ -1,13 +1,13 @@
-"""The name that somebody may have meant."""
+"""Suggestions for misspelled names ("did you mean")."""
 
 import difflib
 from collections.abc import Iterable
 
-_ALIKE = 0.7  # of difflib's ratio; below it, what is found has letters in common and nothing else
+_ALIKE = 0.7  # of difflib's ratio; matches below it are meaningless
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that is most like another, in any letter case; None where none is like it.
+    """The most similar name, ignoring case; None where none is similar.
 
     >>> nearest("versionAsOff", ["txnVersion", "versionAsOf"]), nearest("when", ["txnVersion", "versionAsOf"])
     ('versionAsOf', None)

@@ -1,8 +1,8 @@
-"""Words that are said in several places."""
+"""Numbers with nouns."""
 
 
 def pluralize(number: int, noun: str) -> str:
-    """So many of something.
+    """A number with its noun in singular or plural.
 
     >>> pluralize(1, "split"), pluralize(1234, "split")
     ('1 split', '1,234 splits')

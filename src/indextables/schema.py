@@ -1,6 +1,6 @@
 """Column types: which ones a table may have, and their names in the transaction log.
 
-The log writes a schema the way Spark does (`StructType.json()`), so that it can be read by eye and by other tools:
+The log stores a schema as Spark's JSON (`StructType.json()`), so that people and other tools can read it:
 
 >>> schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us", "UTC"))])
 >>> [field["type"] for field in to_json(schema)["fields"]]
@@ -167,7 +167,9 @@ def _field_from_json(field: dict[str, Any]) -> pa.Field:
     try:
         arrow = type_named(kind)
     except (KeyError, TypeError):
-        raise SchemaError(f"column {name!r} has type {kind!r}, which this release does not know", column=name) from None
+        raise SchemaError(
+            f"column {name!r} has type {kind!r}, which this release does not support", column=name
+        ) from None
     return pa.field(name, arrow, nullable=field.get("nullable", True))
 
 

@@ -10,7 +10,7 @@
 >>> table.search("message:full", columns=["day"]).column_names
 ['day', '_score']
 
-Each method loads what it needs when it is first called, so that opening a table does not wait for what writes and merges.
+Methods import their modules on first use, so that opening a table is fast.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class IndexTable:
-    """A table at a version. What this handle writes moves it on; what others write shows after `refresh()`."""
+    """A table at a version. Writes through this handle advance it; commits of others are visible after `refresh()`."""
 
     def __init__(
         self, log: TransactionLog, snapshot: Snapshot, *, options: Mapping[str, str] | None = None, pinned: bool = False
@@ -76,7 +76,7 @@ class IndexTable:
     ) -> Self:
         """A new, empty table with the columns of a schema, which may be a mapping of names to types.
 
-        `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` says how a column is indexed:
+        `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` is how columns are indexed:
         `text`, `string` or `none`.
         """
         from indextables.maintain.alter import parsed_layout
@@ -101,7 +101,7 @@ class IndexTable:
         timestamp: datetime | date | str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Self:
-        """A table as it is, or as it was after a version or at a moment (text without a zone is UTC)."""
+        """Opens a table: the current version, or that of a version number or a timestamp (UTC if it has no zone)."""
         _refuse_both(version, timestamp)
         log = TransactionLog.open(path, Config.resolve(options or {}))
         snapshot = log.snapshot(version, timestamp=_parse_timestamp(timestamp))
@@ -181,9 +181,9 @@ class IndexTable:
     def drop_partitions(
         self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC", case_sensitive: bool = False
     ) -> DropResult:
-        """Deletes the rows that satisfy a condition on partition columns; a dry run tells what would go.
+        """Deletes the rows that satisfy a condition on partition columns; a dry run only reports.
 
-        `time_zone` is that of times in the condition that name none; `case_sensitive` tells column names apart by case.
+        `time_zone` applies to times without a zone in the condition; with `case_sensitive`, column names are case-sensitive.
         """
         from indextables.maintain.drop_partitions import drop_partitions
 
@@ -203,7 +203,7 @@ class IndexTable:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> Scan:
-        """Rows that satisfy a condition (SQL, or built in Python) and a search; read when asked for."""
+        """A lazy scan of the rows that satisfy a condition (SQL, or built in Python) and a search."""
         from indextables.read.scan import Scan
         from indextables.read.scan_spec import build_scan_spec
 
@@ -214,7 +214,7 @@ class IndexTable:
         )
 
     def count(self, where: str | Predicate | None = None, *, query: str | None = None) -> int:
-        """The number of rows; from the log, as far as it knows."""
+        """The number of rows; from the log, where its statistics suffice."""
         return self.scan(where=where, query=query, columns=[]).count()
 
     def search(
@@ -231,19 +231,19 @@ class IndexTable:
         return search_top(self.scan(where=where, query=query, columns=columns), limit)
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
-        """Brings the indexes of the splits that a condition leaves to the local cache, before anybody searches."""
+        """Unpacks the indexes of the splits that may match a condition into the local cache."""
         from indextables.read.prewarm import prewarm
 
         return prewarm(self.scan(where=where, columns=[]))
 
     @property
     def traffic(self) -> Traffic:
-        """What this handle has asked of the store so far."""
+        """The requests of this handle to the store so far."""
         return self._log.store.traffic
 
     @property
     def cache(self) -> CacheUse:
-        """How well the local cache of indexes serves this process."""
+        """Statistics of the local cache of indexes."""
         return self._opener.cache.use
 
     def at(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> IndexTable:
@@ -271,7 +271,7 @@ class IndexTable:
         return layout_change(self._snapshot)
 
     def add_column(self, name: str, kind: str | pa.DataType, *, field: str | None = None) -> int:
-        """Adds a column, null in all rows that are there; `field` says how a string is indexed. Gives the new version."""
+        """Adds a column, null in existing rows; `field` is how a string is indexed. Returns the new version."""
         from indextables.maintain.alter import with_column
         from indextables.schema import parse_type
 
@@ -345,11 +345,11 @@ class IndexTable:
         progress: Callable[[MergeProgress], object] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> MergeResult:
-        """Makes few splits of a good size out of many small ones, with the same rows; see docs/upkeep.md.
+        """Compaction: merges small splits to the target size, with the same rows; see docs/upkeep.md.
 
-        `where` chooses partitions, read with `time_zone` and `case_sensitive` as `drop_partitions` does. `cluster_by` sorts
+        `where` selects partitions; see `drop_partitions` for `time_zone` and `case_sensitive`. `cluster_by` sorts
         the rows of merged splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets
-        small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, its executors do the work.
+        small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, executors rewrite them.
         """
         from indextables.maintain.compact import merge, plan_only, run_in_process
         from indextables.maintain.compaction_request import merge_request
@@ -387,7 +387,7 @@ class IndexTable:
         force: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> PurgeResult:
-        """Deletes files that no version within the last days needs: 7, unless `older_than` or a setting says otherwise.
+        """Vacuum: deletes files that no version within the retention needs: 7 days by default.
 
         `older_than` may be a text, such as `30 days` or `12h`.
 
@@ -404,7 +404,7 @@ class IndexTable:
     """Another name of `purge`."""
 
     def health(self) -> Health:
-        """Figures of the table, and what is out of shape, each with the command that mends it; no split is opened."""
+        """Metrics of the table, and findings, each with a fix; no split is opened."""
         from indextables.inspect.health import health
 
         return health(self._log, self._snapshot, self._config(None))
@@ -462,7 +462,7 @@ class IndexTable:
         return table_detail(self._snapshot, self.path)
 
     def checkpoint(self) -> CheckpointResult:
-        """Writes this version as a whole beside the log, so that it opens faster; writes do so every ten versions."""
+        """Writes a checkpoint of this version; commits do so every `checkpoint.interval` versions."""
         return self._log.configured(self._config(None)).checkpoint(self._snapshot)
 
     @property
@@ -537,7 +537,7 @@ def _refuse_both(version: int | None, timestamp: object) -> None:
 
 
 def _parse_timestamp(given: datetime | date | str | None) -> datetime | None:
-    """A day is its first moment, in UTC."""
+    """Parses a timestamp; a date is midnight in UTC."""
     try:
         match given:
             case None | datetime():
@@ -548,4 +548,4 @@ def _parse_timestamp(given: datetime | date | str | None) -> datetime | None:
                 return datetime.fromisoformat(given)
     except ValueError:
         pass
-    raise IndexTablesError(f"{given!r} is not a moment; write it like 2024-01-31T12:00:00Z")
+    raise IndexTablesError(f"{given!r} is not a timestamp; write it like 2024-01-31T12:00:00Z")

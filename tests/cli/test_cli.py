@@ -115,7 +115,7 @@ def test_text_files_are_imported(tmp_path: Path, name: str, content: str) -> Non
 def test_values_may_be_parted_by_another_mark(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("day;n\nmon;1\n")
     refused = run("import", tmp_path / "table", tmp_path / "rows.csv", code=1)
-    assert "say --delimiter ';'" in refused.stderr
+    assert "use --delimiter ';'" in refused.stderr
     run("import", tmp_path / "table", tmp_path / "rows.csv", "--delimiter", ";")
     assert IndexTable.open(tmp_path / "table").scan().to_arrow().to_pylist() == [{"day": "mon", "n": 1}]
     assert run("import", tmp_path / "table", tmp_path / "rows.csv", "--delimiter", "::", code=1).stderr
@@ -178,16 +178,16 @@ def test_matches_are_shown_best_first(table: str) -> None:
 
 
 def test_a_search_that_finds_nothing_says_where_it_looked(table: str) -> None:
-    assert run("search", table, "nowhere").stdout.splitlines()[-1] == "0 rows; searched: message (words)"
+    assert run("search", table, "nowhere").stdout.splitlines()[-1] == "0 rows; search columns: message (words)"
     said = run("search", table, "nowhere OR day:m OR n:7").stdout.splitlines()[-1]
     assert said.startswith(
-        "0 rows; searched: day (exact values), n (values), message (words); exact values are compared"
+        "0 rows; search columns: day (exact values), n (values), message (words); exact values are compared"
     )
     assert "day:*word* finds those that contain a word" in said
     assert found("search", table, "nowhere") == []
     counted = run("count", table, "--query", "day:m")
     assert counted.stdout == "0\n"
-    assert counted.stderr.startswith("searched: day (exact values); ")
+    assert counted.stderr.startswith("search columns: day (exact values); ")
     assert not run("count", table, "--query", "day:mon").stderr
     assert found("explain", table, "--query", "disk day:mon")["search_columns"] == {
         "day": "exact values",
@@ -257,7 +257,7 @@ def test_people_are_shown_text(table: str, verb: str) -> None:
         (["count", "TABLE", "-o", "checkpoint.intervall=3"], "there is no setting"),
         (["count", "TABLE", "-o", "three"], "write KEY=VALUE"),
         (["import", "TABLE", "/nowhere.csv"], "there is no file /nowhere.csv"),
-        (["import", "TABLE", __file__], "no ending that tells its format"),
+        (["import", "TABLE", __file__], "no known file extension"),
     ],
 )
 def test_errors_are_one_sentence(table: str, words: list[str], message: str) -> None:

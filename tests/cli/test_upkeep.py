@@ -142,7 +142,7 @@ def test_what_is_out_of_shape_is_found(path: str) -> None:
     assert f"-> {fix}" in run("health", path).stdout
     assert f"<code>{fix}</code>" in html_of(path)
     run_line(fix)
-    assert "nothing to mend" in run("health", path, "--exit-code").stdout
+    assert "no findings" in run("health", path, "--exit-code").stdout
 
 
 def test_advice_is_given_on_queries_and_files_of_them(path: str, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_advice_is_given_on_queries_and_files_of_them(path: str, tmp_path: Path)
     assert advice["commands"]
     for command in advice["commands"]:
         run_line(command)
-    assert "not understood: what?" in run("advise", path, "--file", tmp_path / "queries.sql").stdout
+    assert "not parsed: what?" in run("advise", path, "--file", tmp_path / "queries.sql").stdout
 
 
 def test_indexes_are_brought_to_the_cache(path: str) -> None:

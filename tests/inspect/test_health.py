@@ -49,7 +49,7 @@ def test_a_table_in_good_shape() -> None:
     health = described({"mon": [128 * MB] * 10, "tue": [200 * MB] * 8}).health()
     assert health.healthy
     assert (health.splits, health.partitions, health.rows, health.small_ratio) == (18, 2, 162, 0)
-    assert "nothing to mend" in str(health)
+    assert "no findings" in str(health)
 
 
 def test_an_empty_table_is_healthy() -> None:
@@ -59,7 +59,7 @@ def test_an_empty_table_is_healthy() -> None:
 @pytest.mark.parametrize(
     ("sizes", "expected", "words"),
     [
-        ({"mon": [MB] * 40}, (Area.SPLITS, Severity.WARNING), "40 of 40 splits are small; 1 would do"),
+        ({"mon": [MB] * 40}, (Area.SPLITS, Severity.WARNING), "40 of 40 splits are small; merging leaves 1"),
         ({"mon": [128 * MB] * 20 + [MB] * 2}, (Area.SPLITS, Severity.ADVICE), "2 of 22 splits are small"),
         ({"mon": [600 * MB] * 2}, (Area.SPLITS, Severity.ADVICE), "larger than 512.0 MB"),
         ({"mon": [500 * MB] * 300}, (Area.PARTITIONS, Severity.ADVICE), "146.5 GB"),

@@ -24,10 +24,10 @@ from indextables.cli.file_reader import (
     names_in,
     not_utf8,
     place_of,
+    read_errors,
     refuse_utf16,
     shortened,
     text_of,
-    told,
 )
 from indextables.errors import IndexTablesError
 from indextables.plural import pluralize
@@ -35,7 +35,7 @@ from indextables.plural import pluralize
 
 @dataclass(frozen=True, slots=True)
 class CsvReader(Reader):
-    """`named` are the columns whose type the user named; `guessed` if nobody said what parts the values."""
+    """`named` are the columns whose type was given; `guessed` if the delimiter was not given."""
 
     types: Types
     named: frozenset[str]
@@ -43,7 +43,7 @@ class CsvReader(Reader):
     guessed: bool
 
     def columns(self, file: Path) -> pa.Schema:
-        with told(file, "CSV", lambda: self._culprit(file, {})):
+        with read_errors(file, "CSV", lambda: self._culprit(file, {})):
             refuse_utf16(file)
             guessed = self._opened(file, ConvertOptions()).schema
             found = self._without_lossy_numbers(file, guessed)
@@ -71,7 +71,7 @@ class CsvReader(Reader):
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)
         kinds = {name: wanted.field(column).type for column, name in own.items()}
-        with told(file, "CSV", lambda: self._culprit(file, kinds)):
+        with read_errors(file, "CSV", lambda: self._culprit(file, kinds)):
             for batch in self._opened(file, self._converting(kinds)):
                 yield in_columns(batch, own, wanted)
 
@@ -136,5 +136,5 @@ def _refuse_other_delimiter(file: Path, names: Sequence[str]) -> None:
     if other is not None:
         raise IndexTablesError(
             f"{file}: the first line, {names[0]!r}, has no commas; if its columns are parted by {other!r}, "
-            f"say --delimiter {other!r}"
+            f"use --delimiter {other!r}"
         )

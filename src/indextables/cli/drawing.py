@@ -1,4 +1,4 @@
-"""What a command found, drawn for people as aligned tables."""
+"""Aligned tables for a terminal."""
 
 import re
 import sys
@@ -51,7 +51,7 @@ def _cell(column: str, value: Any, style: Style | None) -> Text:
 
 
 def _plain(value: Any) -> str:
-    """A value as people read it.
+    """The display text of a value.
 
     >>> _plain({"day": "mon", "names": ["a", "b"]}), _plain([("rows", 3), ("splits", 1)])
     ('day=mon, names=a, b', 'rows=3, splits=1')

@@ -1,6 +1,6 @@
 """One file of rows as batches in given columns, whatever its format.
 
-Arrow reads fast and says little of what it cannot read. So a text that it refuses is gone through again, more slowly, until
+Arrow reads fast, but its errors have few details. So a file that it refuses is read again, more slowly, until
 the one record is found that is to blame.
 """
 
@@ -24,7 +24,7 @@ from indextables.errors import IndexTablesError, SchemaError
 from indextables.schema import type_name
 from indextables.values import decode, table_type
 
-BLOCK = 8 << 20  # of text: the beginning that tells the types, and the longest record that there may be
+BLOCK = 8 << 20  # of text: the sample for type inference, and the longest record
 _SHOWN = 60
 _NULLS = pa.array(ConvertOptions().null_values)
 Types: TypeAlias = Mapping[str, pa.DataType]
@@ -37,7 +37,7 @@ class Reader(ABC):
 
     @abstractmethod
     def columns(self, file: Path) -> pa.Schema:
-        """The columns of a file, in the types that its beginning tells."""
+        """The columns of a file, with types inferred from its first block."""
 
     def later_columns(self, file: Path, kinds: Types) -> set[str]:  # noqa: ARG002
         """Those of some columns that the beginning of a file does not have, and the rest of it has."""
@@ -51,12 +51,12 @@ class Reader(ABC):
 @dataclass(frozen=True, slots=True)
 class ParquetReader(Reader):
     def columns(self, file: Path) -> pa.Schema:
-        with told(file, "Parquet"):
+        with read_errors(file, "Parquet"):
             return pq.read_schema(file)
 
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)
-        with told(file, "Parquet"), pq.ParquetFile(file) as opened:
+        with read_errors(file, "Parquet"), pq.ParquetFile(file) as opened:
             for batch in opened.iter_batches(columns=list(own.values())):
                 yield in_columns(batch, own, wanted)
 
@@ -77,9 +77,9 @@ def first_refused(records: Iterator[T], reads: Callable[[Sequence[T]], bool], at
     return []
 
 
-def as_read(name: str, kind: pa.DataType, told: Types) -> pa.DataType:
-    """The type that Arrow reads a column in: moments whose type was told are read as texts first, see `in_columns`."""
-    return pa.string() if name.lower() in told and pa.types.is_temporal(kind) else kind
+def as_read(name: str, kind: pa.DataType, types: Types) -> pa.DataType:
+    """The type that Arrow reads a column as: dates and times of a given type are read as strings first, see `in_columns`."""
+    return pa.string() if name.lower() in types and pa.types.is_temporal(kind) else kind
 
 
 def fits(batches: Callable[[], Iterable[pa.RecordBatch]], kinds: Types) -> bool:
@@ -97,7 +97,7 @@ def succeeds(work: Callable[[], object]) -> bool:
 
 
 @contextmanager
-def told(file: Path, name: str, culprit: Callable[[], IndexTablesError | None] = lambda: None) -> Iterator[None]:
+def read_errors(file: Path, name: str, culprit: Callable[[], IndexTablesError | None] = lambda: None) -> Iterator[None]:
     """Inside, what Arrow refuses becomes what is wrong with the file."""
     try:
         yield
@@ -166,7 +166,7 @@ def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaE
     advice = f"correct it, or give a new table another type, as in --type {column}=string"
     if isinstance(value, str) and (digits := lossy(kind)) and re.match(digits, value):
         advice = (
-            f"as a number it would lose digits; say --type {column}={name} if they do not matter, "
+            f"as a number it would lose digits; use --type {column}={name} if they do not matter, "
             f"or --type {column}=string for a new table"
         )
     return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)

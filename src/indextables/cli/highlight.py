@@ -14,7 +14,7 @@ _STYLE = "bold yellow"
 
 
 class Highlighter:
-    """Marks the words, and the beginnings of words, that a search asks for.
+    """Highlights the words and prefixes of a search.
 
     >>> marked = Highlighter([Term("message", "disk"), Prefix("message", "ful")], {"message": FieldRule("text", "default")})
     >>> text = marked("message", "Disk nearly full")

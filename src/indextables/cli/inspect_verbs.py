@@ -81,7 +81,7 @@ def count(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """The number of rows; from the transaction log, as far as it knows."""
+    """Count rows; from the transaction log, where its statistics suffice."""
     scan = opened(path, option, version=version, timestamp=timestamp).scan(where=where, query=query)
     if by is not None:
         show_rows(scan.group_by(*names(by) or ()).count(), as_json=as_json)
@@ -132,7 +132,7 @@ def history(path: Table, *, option: Settings = None, as_json: Json = False) -> N
 
 
 def _of_all(scan: "Scan", shown: int) -> str:
-    """How many rows there are where not all are shown: the indexes that found some know, if nothing else is asked."""
+    """The total number of rows where not all are shown, if the indexes alone can count them."""
     from indextables.read.rows import is_search_only
 
     if is_search_only(scan.scan_spec):
@@ -151,11 +151,11 @@ def _search_note(scan_spec: "ScanSpec") -> str:
         if exact
         else ""
     )
-    return f"searched: {columns_and_values(columns) or 'no column'}{hint}"
+    return f"search columns: {columns_and_values(columns) or 'no column'}{hint}"
 
 
 def _highlighter(scan_spec: "ScanSpec") -> "Style":
-    """Texts with the words that were searched for."""
+    """Highlights the words of a search."""
     from indextables.cli.highlight import Highlighter
 
     return Highlighter(scan_spec.queries.values(), scan_spec.rules)

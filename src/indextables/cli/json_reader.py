@@ -22,11 +22,11 @@ from indextables.cli.file_reader import (
     misfit,
     names_in,
     place_of,
+    read_errors,
     refuse_utf16,
     shortened,
     succeeds,
     text_of,
-    told,
 )
 from indextables.errors import IndexTablesError, SchemaError
 
@@ -40,11 +40,11 @@ class JsonReader(Reader):
     may_have_more_columns = True
 
     def columns(self, file: Path) -> pa.Schema:
-        with told(file, "JSON lines"), text_of(file) as lines:
+        with read_errors(file, "JSON lines"), text_of(file) as lines:
             refuse_utf16(file)
             if not any(line.strip() for line in lines):
                 return pa.schema([])
-        with told(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
+        with read_errors(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
             return self._with_whole_numbers(file, self._opened(file, None, "infer").schema)
 
     def _with_whole_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
@@ -59,7 +59,7 @@ class JsonReader(Reader):
         return next(iter(self._opened(file, kinds, "ignore")), None)
 
     def later_columns(self, file: Path, kinds: Types) -> set[str]:
-        with told(file, "JSON lines", lambda: self._culprit(file, kinds, "ignore")):
+        with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, "ignore")):
             found = [
                 name
                 for batch in self._opened(file, kinds, "ignore")
@@ -74,7 +74,7 @@ class JsonReader(Reader):
             return
         own = {name: name for name in wanted.names} | names_in(found.names, wanted)
         kinds, others = {own[column.name]: column.type for column in wanted}, "error" if strict else "ignore"
-        with told(file, "JSON lines", lambda: self._culprit(file, kinds, others)):
+        with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, others)):
             for batch in self._opened(file, kinds, others):
                 yield in_columns(batch, own, wanted)
 

@@ -19,13 +19,11 @@ UNFINISHED = 3
 def health(
     path: Table,
     *,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="End with 3 where there is something to mend.")
-    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with code 3 if there are findings.")] = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Figures of a table, and what is out of shape, with what mends it."""
+    """Show metrics of a table, and findings with their fixes."""
     found, format_step = opened(path, option).health(), commands_on(path)
     if as_json:
         show_json(facts(found, format_step))
@@ -86,11 +84,13 @@ def merge(
         str | None, typer.Option("--target-size", metavar="SIZE", help="The size of merged splits: 100M.")
     ] = None,
     max_dest_splits: Annotated[
-        int | None, typer.Option("--max-dest-splits", metavar="N", help="Make so many merged splits at most.")
+        int | None, typer.Option("--max-dest-splits", metavar="N", help="The maximum number of merged splits.")
     ] = None,
     max_source_splits_per_merge: Annotated[
         int | None,
-        typer.Option("--max-source-splits-per-merge", metavar="N", help="Let so many splits become one at most."),
+        typer.Option(
+            "--max-source-splits-per-merge", metavar="N", help="The maximum number of splits that are merged into one."
+        ),
     ] = None,
     cluster_by: Annotated[
         list[str] | None,
@@ -139,7 +139,7 @@ def purge(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Deletes files that no version of the last days needs: 7, unless told otherwise."""
+    """Vacuum: delete files that no version within the retention needs (7 days by default)."""
     retention = duration_argument(older_than, name="--older-than")
     show_report(opened(path, option).purge(older_than=retention, force=force, dry_run=dry_run), as_json=as_json)
 
@@ -150,7 +150,7 @@ def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -
 
 
 def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
-    """Brings search indexes to the cache of this machine, before anybody searches."""
+    """Unpack search indexes into the cache of this machine."""
     show_metrics(facts(opened(path, option).prewarm(where)), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""What a command found, for people as aligned tables, for scripts as JSON."""
+"""The output of commands: aligned tables for people, JSON for scripts."""
 
 import sys
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
-    """Rows, and below them for people how many there are, or what a note says of it."""
+    """Shows rows; in a terminal, with their number or a note below."""
     if as_json:
         show_json(plain_rows(rows))
         return
@@ -38,7 +38,7 @@ def show_metrics(metrics: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def show_report(result: Any, *, as_json: bool) -> None:
-    """A result that prints as a text for people."""
+    """Shows a result as text or as JSON."""
     if as_json:
         show_json(facts(result))
     else:
@@ -46,7 +46,7 @@ def show_report(result: Any, *, as_json: bool) -> None:
 
 
 def facts(result: Any, format_step: StepFormat = str) -> Any:
-    """A result as plain values: its fields by name, layouts as their text, steps as `format_step` says them.
+    """A result as plain values: its fields by name, layouts as their text, steps as `format_step` renders them.
 
     >>> from indextables.maintain.drop_partitions import DropResult
     >>> facts(DropResult(version=3, dry_run=False, splits=1, rewritten=0, rows=7, copied=0, bytes=99))["rows"]

@@ -8,7 +8,7 @@ from indextables.values import encode
 
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python has them, and as text the days and moments that it has no values for.
+    """Rows as Python values; dates and timestamps outside Python's range are text.
 
     >>> plain_rows(pa.table({"n": [1], "on": pa.array([2**31 - 1], pa.int32()).view(pa.date32())}))
     [{'n': 1, 'on': '+5881580-07-11'}]

@@ -1,4 +1,4 @@
-"""How far a long verb is, shown on standard error while somebody looks on."""
+"""Progress of long commands, on standard error if it is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def rows_read(rows: pa.RecordBatchReader) -> Iterator[Iterator[pa.RecordBatch]]:
 
 @contextmanager
 def groups_merged() -> Iterator[Callable[[MergeProgress], None]]:
-    """What to call after each group of a merge. More groups may become known on the way."""
+    """A callback for the progress of a merge; the total may grow."""
     columns = (TextColumn("groups merged"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, **_place()) as progress:
         task = progress.add_task("groups", total=None)

@@ -35,7 +35,7 @@ def rows_in(
     """The rows of all files, which have one format; times of day and columns of nulls as text.
 
     What is text in a file has the type of the column of that name in `named`, which must be there, or else in the `table`
-    that the rows are for. Where there is none, the beginnings of the files tell. Each file has the columns of the table,
+    that the rows are for. Where there is none, columns are inferred from the files. Each file has the columns of the table,
     unless `merge_schema` allows others and fewer. A column that some files do not have is null in their rows.
     """
     missing = [str(file) for file in files if not file.exists()]
@@ -80,7 +80,7 @@ def _refuse_other_columns(reader: Reader, file: Path, own: pa.Schema, wanted: pa
     ]
     raise SchemaError(
         f"{file} has other columns than the table: {', and '.join(faults)}; {' '.join([*hints, ''])}the table has "
-        f"{', '.join(table.names)}; rename the columns, choose some by --columns, or say --merge-schema to add new columns "
+        f"{', '.join(table.names)}; rename columns, select some with --columns, or use --merge-schema to add columns "
         "to the table and to leave missing ones null",
         column=[*strange, *missing][0],
     )
@@ -96,7 +96,7 @@ def _batches(reader: Reader, files: Sequence[Path], wanted: pa.Schema, *, strict
 
 
 def format_of(file: Path) -> str:
-    """The format that the name of a file tells.
+    """The format of a file, from its extension.
 
     >>> format_of(Path("lines.jsonl")), format_of(Path("rows.csv.gz"))
     ('json', 'csv')
@@ -105,7 +105,7 @@ def format_of(file: Path) -> str:
     ending = next((ending for ending in reversed(endings) if ending not in _COMPRESSED), "")
     if ending not in _READERS:
         known = ", ".join(_READERS)
-        raise IndexTablesError(f"{file} has no ending that tells its format; known are {known} (also with .gz)")
+        raise IndexTablesError(f"{file} has no known file extension; supported are {known} (also with .gz)")
     return _READERS[ending]
 
 
@@ -134,7 +134,7 @@ def _together(schemas: Sequence[pa.Schema], types: Types) -> pa.Schema:
         known = found.setdefault(field.name.lower(), field)
         found[field.name.lower()] = known.with_type(types.get(field.name.lower()) or _wider(known.type, field.type))
     if not found:
-        raise SchemaError("the files are empty, so there is nothing that tells their columns", column=None)
+        raise SchemaError("the files are empty, so their columns cannot be inferred", column=None)
     return pa.schema([pa.field(field.name, _stored(field.type)) for field in found.values()])
 
 

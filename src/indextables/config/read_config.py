@@ -12,27 +12,39 @@ class ReadConfig:
         "cache.directory",
         None,
         text,
-        "Where search indexes are unpacked; by default under the system's temporary files.",
+        "The local directory of the cache of unpacked search indexes; by default under the system's temporary directory.",
     )
     cache_max_size: int = setting(
-        "cache.maxSize", 10 * 1024**3, size, "How much of the disk unpacked search indexes may take, on each machine."
+        "cache.maxSize",
+        10 * 1024**3,
+        size,
+        "The maximum size of the cache of unpacked search indexes, on each machine.",
     )
     parallelism: int = setting(
-        "read.parallelism", 8, positive_integer, "So many splits are read at once without Spark."
+        "read.parallelism", 8, positive_integer, "How many splits are read in parallel without Spark."
     )
     max_partition_bytes: int = setting(
-        "read.maxPartitionBytes", 128 * 1024**2, size, "One Spark task reads splits of about so many bytes together."
+        "read.maxPartitionBytes",
+        128 * 1024**2,
+        size,
+        "The most bytes of splits that one Spark task reads, like `spark.sql.files.maxPartitionBytes`.",
     )
     open_cost: int = setting(
-        "read.openCostInBytes", 4 * 1024**2, size, "Opening a split counts as so many bytes when tasks are packed."
+        "read.openCostInBytes",
+        4 * 1024**2,
+        size,
+        "The estimated cost of opening a split, in bytes, like `spark.sql.files.openCostInBytes`.",
     )
     min_partitions: int = setting(
-        "read.minPartitions", 8, positive_integer, "A scan gets so many Spark tasks or more, where splits are many."
+        "read.minPartitions",
+        8,
+        positive_integer,
+        "The suggested minimum number of Spark tasks of a scan, if it has that many splits.",
     )
     driver_rows: int = setting(
         "read.driverRows",
         1_000,
         natural_number,
-        "Spark's driver itself reads what a search finds, if its indexes are in the local cache and no more rows are found; "
-        "0: executors read always.",
+        "The driver reads the result of a search itself, without Spark tasks, if the indexes are in the local cache and "
+        "find at most this many rows; 0 disables it.",
     )

@@ -83,7 +83,7 @@ def overwrite_mode(text: str) -> str:
 
 
 def duration(text: str) -> timedelta:
-    """A span of time.
+    """A duration.
 
     >>> duration("7 days"), duration("36h")
     (datetime.timedelta(days=7), datetime.timedelta(days=1, seconds=43200))

@@ -1,7 +1,7 @@
-"""Settings: one typed object with its defaults in place.
+"""All settings as one typed object, with their defaults.
 
-Every setting has a key under `spark.indextables.`, which may be left out, in any letter case. It is looked for in the
-options of the call, then in the session, then in the table's properties; the first that has it decides.
+Every setting has a key under `spark.indextables.`, a prefix that is optional; keys are case-insensitive. A setting is looked
+up in the options of the call, then in the session, then in the table's properties; the first one wins.
 
 >>> config = Config.resolve({"CHECKPOINT.interval": "25"}, {"spark.indextables.checkpoint.interval": "50"})
 >>> config.maintenance.checkpoint_interval
@@ -31,16 +31,16 @@ class Config:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that must not be shown to anybody."""
+        """The values that must not appear in messages and logs."""
         groups = (getattr(self, name) for name in GROUPS)
         values = (getattr(group, of.name) for group in groups for of in fields(group) if of.metadata.get("secret"))
         return tuple(value for value in values if value)
 
     @classmethod
     def resolve(cls, *sources: Mapping[str, str], properties: Mapping[str, str] | None = None) -> Self:
-        """The settings that the sources give, the first source first, then the table's properties, then the defaults.
+        """The settings from the sources, the first source first, then from the table's properties, then the defaults.
 
-        Properties may also hold a user's own keys, which are left alone if they do not start with `spark.indextables.`.
+        Properties may also hold a user's own keys, which are ignored if they do not start with `spark.indextables.`.
         """
         values: dict[str, dict[str, Any]] = {name: {} for name in GROUPS}
         found = [*settings_in(properties or {}, lenient=True)]

@@ -23,9 +23,9 @@ _INTRODUCTION = [
     "",
     "<!-- written by `make docs` from src/indextables/config/ -->",
     "",
-    "A setting is looked for in the options of the call, then in the Spark session, then in the table's properties; the",
-    "first that has it decides. Keys may be written in any letter case, and `spark.indextables.` may be left out (except in",
-    "the session). A key that does not exist is refused.",
+    "A setting is looked up in the options of the call, then in the Spark session, then in the table's properties; the",
+    "first one wins. Keys are case-insensitive, and the prefix `spark.indextables.` is optional (except in",
+    "the session). Unknown keys are refused.",
     "",
     "```python",
     "import pyarrow as pa",
@@ -40,8 +40,14 @@ _INTRODUCTION = [
     "",
     "| key | default | meaning |",
     "|---|---|---|",
-    f"| `{PREFIX}indexing.typemap.<column>` | `string` | How a column of strings is indexed: `text`, `string` or `none`. |",
-    f"| `{PREFIX}coalesce.rule.<value>` | | The group, such as `small`, whose splits a partition shares, however large. |",
+    (
+        f"| `{PREFIX}indexing.typemap.<column>` | `string` | "
+        "How a string column is indexed: `text` (words), `string` (exact values) or `none`. |"
+    ),
+    (
+        f"| `{PREFIX}coalesce.rule.<value>` | | "
+        "The group of partitions, such as `small`, with which a partition shares splits, whatever its size. |"
+    ),
 ]
 
 

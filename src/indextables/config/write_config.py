@@ -21,39 +21,39 @@ from indextables.errors import ConfigError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteConfig:
     commit_max_retries: int = setting(
-        "commit.maxRetries", 30, positive_integer, "How often a commit is tried again after another writer was first."
+        "commit.maxRetries", 30, positive_integer, "How often a commit is retried after another writer committed first."
     )
     target_records: int = setting(
         "optimizeWrite.targetRecordsPerSplit",
         1_000_000,
         positive_integer,
-        "A split is closed at so many rows.",
+        "The maximum number of rows of a split.",
         short="targetRecordsPerSplit",
     )
     optimize_write: bool = setting(
         "optimizeWrite.enabled",
         default=True,
         parse=boolean,
-        doc="Spark's rows are arranged before they are written: by partition, in splits of even size. Otherwise they are "
-        "written as they come.",
+        doc="Repartitions the rows of a Spark write by partition, so that splits have even sizes. Otherwise rows are "
+        "written by the tasks that have them.",
     )
     cluster_by: tuple[str, ...] = setting(
-        "optimizeWrite.clusterBy", (), names, "Columns by which the rows of a split are sorted."
+        "optimizeWrite.clusterBy", (), names, "Columns by which the rows of each split are sorted."
     )
     auto_size: bool = setting(
         "autoSize.enabled",
         default=False,
         parse=boolean,
-        doc="A split gets as many rows as fill the size that it should have, going by the newest splits of the table.",
+        doc="Chooses the number of rows of a split from `autoSize.targetSplitSize` and the newest splits of the table.",
     )
     target_split_size: int | None = setting(
-        "autoSize.targetSplitSize", None, size, "The size that a split should have, such as 100M; needed by autoSize."
+        "autoSize.targetSplitSize", None, size, "The target size of a split, such as 100M; required by autoSize."
     )
     input_row_count: int | None = setting(
         "autoSize.inputRowCount",
         None,
         row_count,
-        "How many rows are written, where it is known: those of a table without partitions are then not counted.",
+        "The number of rows of the write, if it is known: the rows of an unpartitioned table are then not counted.",
     )
     partition_by: str | None = setting(
         "partitionBy", None, text, "The layout of a new table, such as `region, day(ts), bucket(16, user_id)`."
@@ -68,35 +68,38 @@ class WriteConfig:
         "partitionOverwriteMode",
         None,
         overwrite_mode,
-        "With `dynamic`, an overwrite replaces only partitions that it has rows for.",
+        "With `dynamic`, an overwrite replaces only the partitions that it has rows for.",
     )
     temp_directory: str | None = setting(
         "indexWriter.tempDirectoryPath",
         None,
         text,
-        "Where a writer keeps what does not fit into memory, and builds splits.",
+        "The local directory in which a writer spills rows and builds splits.",
     )
     buffer_size: int = setting(
-        "indexWriter.bufferSize", 256 * 1024**2, size, "Rows that wait for their split go to disk beyond so many bytes."
+        "indexWriter.bufferSize",
+        256 * 1024**2,
+        size,
+        "The size of the write buffer; rows beyond it are spilled to disk.",
     )
     merge_schema: bool = setting(
         "mergeSchema",
         default=False,
         parse=boolean,
-        doc="Columns that the table does not have are added to it by an append.",
+        doc="An append adds columns that the table does not have (schema evolution).",
     )
     txn_app_id: str | None = setting(
-        "txnAppId", None, text, "The application whose batch this is; a batch is written once."
+        "txnAppId", None, text, "The application ID of an idempotent write; each batch is written once."
     )
     txn_version: int | None = setting(
-        "txnVersion", None, whole_number, "The number of the batch, together with txnAppId."
+        "txnVersion", None, whole_number, "The batch number of an idempotent write, together with txnAppId."
     )
     driver_copy_rows: int = setting(
         "replaceWhere.driverRows",
         100_000,
         natural_number,
-        "A `replaceWhere` from Spark lets executors copy the rows that stay, if the splits that it cuts through have "
-        "more rows; see [replacing](replace.md).",
+        "In a `replaceWhere` from Spark, executors copy the rows that stay if the partially replaced splits have "
+        "more rows than this; see [replacing](replace.md).",
     )
     coalesce: bool = setting(
         "coalesce.enabled",
@@ -108,8 +111,7 @@ class WriteConfig:
         "coalesce.columns",
         (),
         names,
-        "The partition fields in which partitions may differ and share a split: the last ones of the layout. By default "
-        "the last one.",
+        "The partition fields whose values may share a split: the last ones of the layout. By default the last one.",
     )
     coalesce_min_rows: int = setting(
         "coalesce.minRows", 100_000, positive_integer, "A partition with fewer rows is small."
@@ -118,13 +120,13 @@ class WriteConfig:
         "coalesce.minSize",
         None,
         size,
-        "A partition of fewer bytes is small, going by the newest splits of the table; while it has none, minRows decides.",
+        "A partition below this size is small, estimated from the newest splits of the table; without any, minRows applies.",
     )
     coalesce_max_tuples: int = setting(
         "coalesce.maxTuples",
         10_000,
         positive_integer,
-        "The log lists so many partitions of a shared split; one that holds more cannot be pruned by them.",
+        "How many partitions of a shared split the log lists; a split with more cannot be pruned by them.",
     )
     typemap: Mapping[str, str] = setting_family("indexing.typemap.")
     coalesce_rules: Mapping[str, str] = setting_family("coalesce.rule.")

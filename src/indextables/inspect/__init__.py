@@ -1,1 +1,1 @@
-"""Keeping tables healthy: files that nobody needs, what is out of shape, which layout would suit."""
+"""Table inspection: health, layout advice, listings of splits and partitions."""

@@ -1,4 +1,4 @@
-"""Advice on a layout, as a value that explains itself."""
+"""Layout advice, with the reasons for it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from indextables.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class ColumnUse:
-    """How queries use a column: the share of them that does, and how much of the table they rule out by it."""
+    """How queries use a column: the share of queries that filter on it, and the share of the table that they skip by it."""
 
     column: str
     coverage: float
@@ -24,7 +24,7 @@ class ColumnUse:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a layout would mean; `pruned` is the share of bytes that queries would not read. `refused` says why not."""
+    """The effect of a layout; `pruned` is the share of bytes that queries would skip. `refused` is the reason against it."""
 
     layout: Layout
     partitions: int
@@ -42,9 +42,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The layout and the columns to sort by that suit the queries, and how this came about.
+    """The recommended layout and sort columns for the queries, and how they were chosen.
 
-    `findings` is what is wrong with the layout that the table has, as in `health()`.
+    `findings` are those about the current layout, as in `health()`.
     """
 
     layout: Layout
@@ -70,30 +70,31 @@ class Advice:
         return self.render()
 
     def render(self, format_step: StepFormat = str) -> str:
-        found = [self._of(use) for use in self.uses] or ["  no query narrows a column down"]
+        found = [self._of(use) for use in self.uses] or ["  no query filters on a column"]
         return "\n".join(
             [
                 f"{self.queries} {'query' if self.queries == 1 else 'queries'} on {self.rows:,} rows, {amount(self.bytes)}",
                 "",
-                "what the queries narrow down (share of queries x share of the table that they rule out by it)",
+                "columns by use (share of queries that filter on it x share of the table that they skip by it)",
                 *found,
                 "",
-                "what layouts would do",
+                "candidate layouts",
                 *(f"{'->' if one is self.candidates[0] else '  '} {one}" for one in self.candidates),
                 "",
                 *self._of_the_current(format_step),
-                f"partition by {str(self.layout) or 'nothing'}" + (", as it is" if self.layout == self.current else ""),
+                f"partition by {str(self.layout) or 'nothing'}"
+                + (" (unchanged)" if self.layout == self.current else ""),
                 f"sort by {', '.join(self.cluster_by)} within partitions"
                 if self.cluster_by
-                else "no order within partitions",
+                else "no sort order within partitions",
                 *(f"  {format_step(step)}" for step in self.steps),
-                *(f"not understood: {text}" for text in self.unparsed),
+                *(f"not parsed: {text}" for text in self.unparsed),
             ]
         )
 
     def _of_the_current(self, format_step: StepFormat) -> list[str]:
-        """What is wrong with the layout that the table has, and what mends it without another one."""
-        lines = [f"as it is, {finding.what}" for finding in self.findings]
+        """The findings about the current layout, with the fixes that keep it."""
+        lines = [f"current layout: {finding.what}" for finding in self.findings]
         kept = [finding.fix for finding in self.findings if finding.fix and finding.fix.method == "merge_splits"]
         return [*lines, *(f"  to keep the layout: {format_step(step)}" for step in kept), *([""] if lines else [])]
 

@@ -110,16 +110,16 @@ def _is_unique(field: PartitionField, table: TableProfile) -> bool:
 
 def _use(column: str, workload: Workload, table: TableProfile) -> ColumnUse:
     known = table.columns[column]
-    asking = [query for query in workload.queries if column in query.constraints]
+    queries = [query for query in workload.queries if column in query.constraints]
     coverage = workload.coverage(column)
     finest = PartitionField(column, _finest(known))
-    kept = sum(q.share * _kept_by(finest, q.constraints[column], table) for q in asking) / coverage
+    kept = sum(q.share * _kept_by(finest, q.constraints[column], table) for q in queries) / coverage
     return ColumnUse(
         column=column,
         coverage=coverage,
         distinct=known.distinct,
         selectivity=1 - kept,
-        equality_only=all(query.constraints[column].is_equality for query in asking),
+        equality_only=all(query.constraints[column].is_equality for query in queries),
     )
 
 
@@ -134,13 +134,13 @@ def _layouts(uses: Sequence[ColumnUse], table: TableProfile) -> Iterator[Layout]
 
 
 def _all_of_them(uses: Sequence[ColumnUse], table: TableProfile) -> Layout:
-    """A partition for everything that any query narrows down: what not to do, with the figures that say why."""
+    """A partition for everything that any query narrows down: an example of what not to do, with its numbers."""
     fields = (PartitionField(use.column, _finest(table.columns[use.column])) for use in uses)
     return Layout(tuple(field for field in fields if field.transform.accepts(table.columns[field.source].type)))
 
 
 def _ways(use: ColumnUse, table: TableProfile) -> Iterator[PartitionField]:
-    """How a column could be a part of the layout: by how many values it has, and by how it is asked for."""
+    """How a column could be a part of the layout: by how many values it has, and by how queries filter on it."""
     known = table.columns[use.column]
     if pa.types.is_timestamp(known.type) or pa.types.is_date(known.type):
         units = _UNITS if pa.types.is_timestamp(known.type) else _UNITS[:-1]
@@ -166,7 +166,7 @@ def _width(known: ColumnProfile) -> int | None:
 
 
 def _finest(known: ColumnProfile) -> Transform:
-    """What a column would be by itself, to tell how much queries narrow it down."""
+    """The finest layout of a column alone, to measure the selectivity of queries."""
     return Calendar("day") if pa.types.is_timestamp(known.type) else PartitionField(known.name).transform
 
 
@@ -208,12 +208,12 @@ def _kept_by(field: PartitionField, constraint: Constraint, table: TableProfile)
     return min(1.0, max(1 / all_of_them, (_number(high) - _number(low)) / span)) if span > 0 else 1.0
 
 
-def _within(asked: pa.Scalar | None, end: pa.Scalar | None, choose: Callable[..., pa.Scalar]) -> pa.Scalar | None:
-    """The end of a range that was asked for, where it lies inside of what there is."""
-    if asked is None or end is None:
+def _within(low_or_high: pa.Scalar | None, end: pa.Scalar | None, choose: Callable[..., pa.Scalar]) -> pa.Scalar | None:
+    """The end of a query's range, clamped to the range of the column."""
+    if low_or_high is None or end is None:
         return end
     try:
-        return choose(asked.cast(end.type), end, key=_number)
+        return choose(low_or_high.cast(end.type), end, key=_number)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
         return end
 

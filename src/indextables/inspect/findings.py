@@ -1,6 +1,6 @@
-"""Something out of shape in a table, what mends it, and the ranges that decide.
+"""Findings about a table, each with a fix, and the recommended ranges.
 
-The ranges are those that have held up in practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
+The ranges are common practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
 of partitions at most, in 2 to 4 levels.
 
 >>> print(Finding(Area.SPLITS, Severity.ADVICE, "40 small splits", Step("merge_splits")))
@@ -41,7 +41,7 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something out of shape, and what mends it: a step, words on it, or both."""
+    """A problem and its fix: a step, a hint, or both."""
 
     area: Area
     severity: Severity
@@ -65,7 +65,7 @@ class Finding:
 
 
 def amount(size: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes in readable units.
 
     >>> amount(0), amount(1536), amount(3 * 1024**3)
     ('0 B', '1.5 KB', '3.0 GB')

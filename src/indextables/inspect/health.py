@@ -1,6 +1,6 @@
-"""What is out of shape in a table, and what mends it.
+"""Health checks of a table.
 
-A table outside of the ranges of `findings` is correct, and costs more than it should.
+A table outside the ranges of `findings` is correct, but costs more than necessary.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ _LONG_LOG = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The figures of a table, and what is out of shape; it prints as a report, with what to call in Python."""
+    """Metrics of a table, and findings; it prints as a report, with the Python calls that fix them."""
 
     table: str
     version: int
@@ -56,7 +56,7 @@ class Health:
 
     @property
     def small_ratio(self) -> float:
-        """How many of the splits are smaller than they should be, from 0 to 1."""
+        """The share of small splits, from 0 to 1."""
         return self.small_splits / self.splits if self.splits else 0.0
 
     def __str__(self) -> str:
@@ -70,15 +70,13 @@ class Health:
             f"  splits      {self.splits:,} with {self.rows:,} rows and {amount(self.bytes)}; {sizes}",
             f"  partitions  {self.partitions:,}; {parts}",
             f"  log         {self.log_files:,} files with {amount(self.log_bytes)}",
-            f"  past        {self.tombstones:,} removed splits with {amount(self.tombstone_bytes)}",
+            f"  removed     {self.tombstones:,} splits with {amount(self.tombstone_bytes)}",
         ]
-        return "\n".join(
-            [*lines, "", *([finding.render(format_step) for finding in self.findings] or ["nothing to mend"])]
-        )
+        return "\n".join([*lines, "", *([finding.render(format_step) for finding in self.findings] or ["no findings"])])
 
 
 def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
-    """Looks at the log and a listing of it, and at which removed splits are still there; no split is opened."""
+    """Checks the log, a listing of it, and which removed splits still exist; no split is opened."""
     log.verify_table(snapshot)
     splits, files, past = snapshot.splits, list_log(log.store), removed_splits(log.store, snapshot)
     sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
@@ -105,9 +103,9 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
 
 
 def removed_splits(store: Store, snapshot: Snapshot) -> pa.Table:
-    """The tombstones of a snapshot whose files are still there: a purge deletes files, and the log does not hear of it.
+    """The tombstones of a snapshot whose files still exist: a vacuum (PURGE) deletes files without a commit.
 
-    Each is asked for, or the table is listed, whichever takes fewer requests. Without tombstones nothing is asked.
+    Each file is checked, or the table is listed, whichever takes fewer requests. Without tombstones there is no request.
     """
     tombstones = snapshot.tombstones
     paths = tombstones["path"]
@@ -128,19 +126,19 @@ class _HealthInput:
 
 
 def _small_splits(inputs: _HealthInput) -> Iterator[Finding]:
-    """What a merge would do, so that the command helps."""
+    """Plans a merge, so that only splits that it would merge are reported."""
     plan = plan_only(inputs.snapshot, MergeRequest(limits=limits_of(inputs.config)), inputs.config)
     if plan.splits_before > plan.splits_after:
         share = plan.splits_before / inputs.metrics.splits
         severity = Severity.WARNING if plan.splits_before >= _MANY_SPLITS and share > 1 / 2 else Severity.ADVICE
-        what = f"{plan.splits_before:,} of {inputs.metrics.splits:,} splits are small; {plan.splits_after:,} would do"
+        what = f"{plan.splits_before:,} of {inputs.metrics.splits:,} splits are small; merging leaves {plan.splits_after:,}"
         yield Finding(Area.SPLITS, severity, what, Step("merge_splits"))
 
 
 def _large_splits(inputs: _HealthInput) -> Iterator[Finding]:
     large = _sum(pc.greater(inputs.snapshot.splits["size"], SPLIT_SIZES[1]))
     if large:
-        what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot share one among tasks"
+        what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot divide one among tasks"
         hint = "write with a smaller targetRecordsPerSplit from now on"
         yield Finding(Area.SPLITS, Severity.ADVICE, what, None, hint)
 
@@ -175,10 +173,8 @@ def _unknown_rows(inputs: _HealthInput) -> Iterator[Finding]:
     parts = explode_logical_partitions(inputs.snapshot.splits, inputs.snapshot.metadata).table
     unknown = parts["num_records"].null_count
     if unknown:
-        what = f"the log does not know the rows of {unknown:,} splits: counts open them"
-        yield Finding(
-            Area.SPLITS, Severity.ADVICE, what, None, "write these rows again, all of them or by replaceWhere"
-        )
+        what = f"the log has no row counts for {unknown:,} splits: counting opens them"
+        yield Finding(Area.SPLITS, Severity.ADVICE, what, None, "rewrite these rows, all of them or by replaceWhere")
 
 
 def _long_log(inputs: _HealthInput) -> Iterator[Finding]:
@@ -201,7 +197,7 @@ def _past(inputs: _HealthInput) -> Iterator[Finding]:
         yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
 
 
-_FINER = "a finer layout, for example with bucket(16, id); advise tells the one that suits your queries"
+_FINER = "a finer layout, for example with bucket(16, id); advise recommends one for your queries"
 _CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _small_splits,
     _large_splits,

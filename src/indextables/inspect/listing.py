@@ -1,4 +1,4 @@
-"""Splits and partitions as tables for people."""
+"""Listings of splits and partitions."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ _FACTS = (
 
 
 def list_splits(snapshot: Snapshot) -> pa.Table:
-    """One row per live split: path, size, rows, spec, partition values as text, and what else the log knows of it."""
+    """One row per live split: path, size, rows, spec, partition values as text, and the other facts in the log."""
     splits = snapshot.splits
     columns = {
         "path": splits["path"],

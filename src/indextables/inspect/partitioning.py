@@ -37,7 +37,7 @@ from indextables.maintain.compaction_request import MergeRequest, limits_of
 
 _BUCKETS = 16
 _COARSER_UNITS = {"hour": Calendar("day"), "day": Calendar("month"), "month": Calendar("year")}
-_ADVISE = "advise tells the layout that suits your queries"
+_ADVISE = "advise recommends a layout for your queries"
 _OTHER = "or another layout; " + _ADVISE
 
 
@@ -79,7 +79,7 @@ def _unique_values(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
-    """How many values a field of the current layout has, in how many rows, as far as the log tells both."""
+    """How many values a field of the current layout has, in how many rows, as far as the log has both."""
     if field.term not in partition_terms(snapshot.metadata) or not len(snapshot.splits):
         return 0, 0
     parts = explode_logical_partitions(snapshot.splits, snapshot.metadata).table

@@ -38,7 +38,7 @@ class TableProfile:
 
 
 def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> TableProfile:
-    """The profile of some columns; a few splits are read for those that no layout of the table tells of."""
+    """The profile of some columns; a few splits are read for those that are not in the layout."""
     splits, schema = snapshot.splits, snapshot.metadata.arrow_schema()
     rows = _rows(splits, opener)
     known = {column: _values_in_log(snapshot, column) for column in columns}
@@ -53,7 +53,7 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
 
 
 def _rows(splits: pa.Table, opener: SplitOpener) -> int:
-    """The rows of all splits; where the log does not tell, about as many for their size as those of some of these splits."""
+    """The rows of all splits; where the log has no counts, estimated from the sizes of some of these splits."""
     render, untold = (
         splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
     )

@@ -1,4 +1,4 @@
-"""Something to do to a table, as a value: how it is said is for whoever says it.
+"""A recommended call on a table, as a value that is rendered as Python or as a shell command.
 
 >>> step = Step("merge_splits", options={"rewrite_layout": True, "cluster_by": ("tenant", "n")})
 >>> str(step)
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A method of `IndexTable`, what it is about if anything, and its other arguments; it prints as Python."""
+    """A method of `IndexTable`, its positional argument if any, and its options; it prints as Python."""
 
     method: str
     subject: str | None = None
@@ -25,4 +25,4 @@ class Step:
 
 
 StepFormat: TypeAlias = Callable[[Step], str]
-"""How a step is said: in Python (`str`), or as a command."""
+"""Renders a step: as Python (`str`), or as a shell command."""

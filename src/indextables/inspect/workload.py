@@ -1,4 +1,4 @@
-"""What queries ask of columns, as far as a layout could make use of it.
+"""A query workload: the constraints of queries on columns, as far as a layout can use them.
 
 >>> schema = pa.schema({"tenant": pa.string(), "n": pa.int64()})
 >>> workload = read_workload(["SELECT * FROM logs WHERE tenant = 'a' AND n BETWEEN 5 AND 9", "tenant IN ('a', 'b')"], schema)
@@ -31,12 +31,12 @@ from indextables.predicate import (
 from indextables.predicate.nodes import Column
 
 QueryInput: TypeAlias = str | Predicate | tuple[str | Predicate, float]
-"""SQL, whole queries or conditions; with how often it is asked, where that is known."""
+"""A SQL query or condition, optionally with its weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a query says of a column: at most so many values (`points`), or values from `low` to `high`."""
+    """The constraint of a query on a column: a number of values (`points`), or a range from `low` to `high`."""
 
     points: int | None = None
     low: pa.Scalar | None = None
@@ -56,7 +56,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query, its share of all queries, and what it says of columns."""
+    """One query, its share of all queries, and its constraints on columns."""
 
     text: str
     share: float
@@ -65,24 +65,24 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Queries that were understood, and the texts of those that were not."""
+    """Parsed queries, and the texts of those that could not be parsed."""
 
     queries: tuple[Query, ...]
     unparsed: tuple[str, ...]
 
     def coverage(self, column: str) -> float:
-        """The share of queries that say something of a column, from 0 to 1."""
+        """The share of queries that constrain a column, from 0 to 1."""
         return sum(query.share for query in self.queries if column in query.constraints)
 
     @property
     def columns(self) -> list[str]:
-        """Columns that any query says something of, those of most queries first."""
+        """The columns that any query constrains, those of most queries first."""
         named = dict.fromkeys(column for query in self.queries for column in query.constraints)
         return sorted(named, key=lambda column: (-self.coverage(column), column))
 
 
 def read_workload(given: Iterable[QueryInput], schema: pa.Schema) -> Workload:
-    """The queries of a workload; a query that cannot be read is put aside, and its weight does not count."""
+    """Parses the queries of a workload; a query that cannot be parsed has no weight."""
     understood: list[Query] = []
     unparsed: list[str] = []
     for query in [given] if isinstance(given, str) else given:
@@ -96,7 +96,7 @@ def read_workload(given: Iterable[QueryInput], schema: pa.Schema) -> Workload:
 
 
 def _conditions(text: str | Predicate, schema: pa.Schema) -> Iterator[Predicate]:
-    """The conditions that all rows of an answer satisfy."""
+    """The conditions that all rows of the result satisfy."""
     conjuncts: Sequence[Any] = [text] if not isinstance(text, str) or not _is_query(text) else _conjuncts_of(text)
     for conjunct in conjuncts:
         bound = parse_condition(conjunct, schema)
@@ -153,7 +153,7 @@ def _of_term(term: Predicate) -> Iterator[tuple[str, Constraint]]:
 
 
 def _of_alternatives(terms: Sequence[Predicate]) -> Iterator[tuple[str, Constraint]]:
-    """`a = 1 OR a = 2` is `a IN (1, 2)`; other alternatives say nothing of one column."""
+    """`a = 1 OR a = 2` is `a IN (1, 2)`; other alternatives do not constrain one column."""
     each = [dict(_of_term(term)) for term in terms]
     columns = {column for one in each for column in one}
     if len(columns) == 1 and all(len(one) == 1 and next(iter(one.values())).is_equality for one in each):

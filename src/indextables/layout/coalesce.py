@@ -1,6 +1,6 @@
 """Small partitions that share a directory, and in it their splits.
 
-In a field that is coalesced, a partition has two values: the logical one, which users ask for (`app = 'A'`), and the
+In a field that is coalesced, a partition has two values: the logical one, which users filter by (`app = 'A'`), and the
 physical one, which its directory is named after.
 
 >>> sharing = Coalescing(columns=("app",), small_below=1000, rules={"b": "logs", "c": ""})
@@ -49,7 +49,7 @@ class Coalescing:
         """The group whose splits a partition shares, None if it has its own."""
         rule = self.rules.get("/".join(text or NULL for text in self.logical(texts)).lower())
         if rule is not None:
-            return _marked(rule)
+            return _group_value(rule)
         is_small = rows < self.small_below and tuple(texts.values()) not in self.large
         return self.group if is_small else None
 
@@ -66,8 +66,8 @@ class Coalescing:
         return {name: group if name in self.columns else text for name, text in texts.items()}
 
 
-def coalesced_columns(layout: Layout, asked: Sequence[str]) -> tuple[str, ...]:
-    """The names of the partition fields to be coalesced: those asked for, which must end the layout, or the last one.
+def coalesced_columns(layout: Layout, requested: Sequence[str]) -> tuple[str, ...]:
+    """The names of the partition fields to coalesce: the requested ones, which must be the last ones, or the last one.
 
     >>> coalesced_columns(Layout.parse("day(ts), region, app"), ["Region", "app"])
     ('region', 'app')
@@ -76,26 +76,26 @@ def coalesced_columns(layout: Layout, asked: Sequence[str]) -> tuple[str, ...]:
     indextables.errors.ConfigError: coalesce.columns is region, but only the last fields of a layout can be coalesced...
     """
     fields = [part for part in layout.fields if not isinstance(part.transform, Void)]
-    if not asked:
+    if not requested:
         return tuple(part.name for part in fields[-1:])
-    last = fields[-len(asked) :]
-    if {name.lower() for name in asked} != {_called(part, asked) for part in last}:
+    last = fields[-len(requested) :]
+    if {name.lower() for name in requested} != {_field_name(part, requested) for part in last}:
         raise ConfigError(
-            f"coalesce.columns is {', '.join(asked)}, but only the last fields of a layout can be coalesced, and this one "
+            f"coalesce.columns is {', '.join(requested)}, but only the last fields of a layout can be coalesced; this one "
             f"is {str(layout) or 'empty'}; name its last field, or several from there",
             key="coalesce.columns",
-            value=", ".join(asked),
+            value=", ".join(requested),
         )
     return tuple(part.name for part in last)
 
 
-def _called(part: PartitionField, asked: Sequence[str]) -> str:
-    """What a field is called here: by its column or its term, if that was asked for, and by its name otherwise."""
-    given = {name.lower() for name in asked}
-    return next((name for name in (part.source.lower(), part.term.lower()) if name in given), part.name.lower())
+def _field_name(part: PartitionField, requested: Sequence[str]) -> str:
+    """The name of a field: its column or its term if one of these was requested, otherwise its name."""
+    names = {name.lower() for name in requested}
+    return next((name for name in (part.source.lower(), part.term.lower()) if name in names), part.name.lower())
 
 
-def _marked(group: str) -> str | None:
+def _group_value(group: str) -> str | None:
     """The name of a group as a value of its own kind; it may be written with the mark or without."""
     if not group.strip():
         return None

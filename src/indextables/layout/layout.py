@@ -1,6 +1,6 @@
 """A layout: the partition fields of a table, in order.
 
-It is written the way it is said, and prints the way it is written:
+It is parsed from text, and prints as the same text:
 
 >>> layout = Layout.parse("region, day(ts), bucket(16, user_id) AS shard")
 >>> layout.names
@@ -8,7 +8,7 @@ It is written the way it is said, and prints the way it is written:
 >>> print(layout)
 region, day(ts), bucket(16, user_id) AS shard
 
-Whether it suits a table is another question, which `bind` answers:
+`bind` checks it against a schema:
 
 >>> layout.bind(pa.schema({"region": pa.string(), "ts": pa.date32()}))
 Traceback (most recent call last):
@@ -127,7 +127,7 @@ class Layout:
         return tuple(field.source for field in self.fields)
 
     def bind(self, schema: pa.Schema, *, case_sensitive: bool = False) -> "Layout":
-        """The layout with the schema's spelling of its columns, or a LayoutError that says why it does not suit."""
+        """The layout with the schema's spelling of its columns, or a LayoutError."""
         found = [(field, _column_of(field, schema, case_sensitive=case_sensitive)) for field in self.fields]
         _refuse_missing([field for field, column in found if column is None], schema)
         bound = Layout(tuple(field.of_column(column) for field, column in found if column is not None))
@@ -221,7 +221,8 @@ def _refuse_nested_time(layout: Layout, _: pa.Schema) -> None:
             other = seen.setdefault(field.source, field)
             if other is not field:
                 raise LayoutError(
-                    f"{other.term} and {field.term} say the same in two sizes; keep the finer one", field=field.name
+                    f"{other.term} and {field.term} partition the same column by time; keep the finer one",
+                    field=field.name,
                 )
 
 

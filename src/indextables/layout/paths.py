@@ -1,6 +1,6 @@
-"""Directories of partitions: labels for people, stores and other tools.
+"""Partition directories: labels for users, stores and other tools.
 
-The log knows a split's partition values; nothing is ever read back from a path. A label is still unambiguous where that
+The log stores a split's partition values; they are never parsed from a path. A label is still unambiguous where that
 is possible, and always a name that every file system and object store accepts:
 
 >>> directory(["date", "app"], ["2024-01-01", "[#small]"])

@@ -7,7 +7,7 @@ They are Iceberg's, value for value:
 [14, None]
 
 Every transform can also be read backwards. A day is a range of instants, a truncated string is a range of strings, and
-a plain partition value is a range of one, so that whoever prunes need know nothing about transforms:
+an identity partition value is a range of one, so that pruning does not depend on transforms:
 
 >>> january = Transform.parse("month").preimage(pa.array([0], pa.int32()), pa.date32())
 >>> january.lower[0].as_py(), january.upper[0].as_py()
@@ -121,7 +121,7 @@ class Transform(ABC):
         return values.decode(text, self.result_type(source_type))
 
     def name_for(self, value: Any) -> str:
-        """The text of one result, for people.
+        """The display text of one result.
 
         >>> Transform.parse("hour").name_for(420042)
         '2017-12-01-18'
@@ -291,7 +291,7 @@ class Calendar(Transform):
         return _closed(lower, upper)
 
     def _start(self, ordinal: pa.Array, source_type: pa.DataType) -> pa.Array:
-        """Where a year, month, day or hour begins in the source's unit; null where 64 bits cannot say."""
+        """Where a year, month, day or hour begins in the source's unit; null where it exceeds 64 bits."""
         match self.unit:
             case "year":
                 start, length = days_from_month(ordinal * 12), DAY
@@ -432,7 +432,7 @@ _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
 _WIDE_DECIMAL = pa.decimal256(50, 0)
 _PLAIN: dict[str, Transform] = {"identity": Identity(), "void": Void()}
 _PLAIN |= {unit: Calendar(unit) for unit in get_args(Unit)}
-_PLAIN |= {f"{unit}s": Calendar(unit) for unit in get_args(Unit)}  # as Spark SQL and Iceberg's DDL say it
+_PLAIN |= {f"{unit}s": Calendar(unit) for unit in get_args(Unit)}  # the names in Spark SQL and Iceberg DDL
 _SIZED = {"bucket": Bucket, "truncate": Truncate}
 _NOTATION = re.compile(r"\s*(\w+)\s*(?:\[\s*(-?[0-9]+)\s*\]|\(\s*(-?[0-9]+)\s*\))?\s*")
 

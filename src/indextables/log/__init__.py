@@ -1,4 +1,4 @@
-"""The memory of a table: its transaction log."""
+"""The transaction log: versions, snapshots, checkpoints and commits."""
 
 from indextables.log.log import TransactionLog
 from indextables.log.snapshot import Snapshot

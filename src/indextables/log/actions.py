@@ -1,8 +1,8 @@
-"""What a commit can say: the actions of the transaction log.
+"""The actions of the transaction log.
 
 A commit is a file of JSON lines, one action a line, each an object with a single key that names its kind. Unknown fields and
 unknown actions are ignored. A field that is declared with `always(...)` has a default for readers, and is always written, so
-that other readers of the log need no table of defaults. Other optional fields are written where they say something.
+that other readers of the log need no table of defaults. Other optional fields are written where they have a value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class CommitInfo(Record, frozen=True, kw_only=True):
-    """Who made the commit and why: the first line of every version file. Times are milliseconds since 1970, UTC."""
+    """Provenance of a commit: the first line of every version file. Times are milliseconds since 1970, UTC."""
 
     timestamp: int | None = None
     operation: str = always("UNKNOWN")
@@ -49,7 +49,7 @@ class CommitInfo(Record, frozen=True, kw_only=True):
 
 
 class Protocol(Record, frozen=True, kw_only=True):
-    """The oldest release that may read, and the oldest that may write."""
+    """The protocol versions that a reader and a writer must support."""
 
     min_reader_version: int
     min_writer_version: int
@@ -82,7 +82,7 @@ class DocMapping(Record, frozen=True, kw_only=True):
 
 
 class Metadata(Record, frozen=True, kw_only=True, dict=True):
-    """What the table is. Specs and mappings are never changed, only added to: splits refer to them by id."""
+    """The table's schema, specs, mappings and properties. Specs and mappings are only added: splits refer to them by id."""
 
     id: str
     schema: Mapping[str, Any]
@@ -122,7 +122,7 @@ class LogicalPartitions(Record, frozen=True, kw_only=True):
 
 
 class Add(Record, frozen=True, kw_only=True):
-    """A split becomes part of the table."""
+    """Adds a split to the table."""
 
     path: str
     partition_values: Mapping[str, str | None] = always({})
@@ -152,7 +152,7 @@ class Add(Record, frozen=True, kw_only=True):
 
 
 class Remove(Record, frozen=True, kw_only=True):
-    """A split stops being part of the table; its file stays until it is purged."""
+    """Removes a split from the table; its file stays until a vacuum (PURGE) deletes it."""
 
     path: str
     deletion_timestamp: int
@@ -164,7 +164,7 @@ class Remove(Record, frozen=True, kw_only=True):
 
 
 class ReplaceWhere(Record, frozen=True, kw_only=True):
-    """The removes and adds beside it replaced all rows that satisfy the predicate."""
+    """The removes and adds of the same commit replaced all rows that satisfy the predicate."""
 
     predicate: str
     timestamp: int

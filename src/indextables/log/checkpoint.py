@@ -105,7 +105,7 @@ def _decoded(data: pa.Buffer, version: int) -> Snapshot:
     file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     state = msgspec.json.decode(file.metadata.metadata[_STATE_KEY], type=_State)
     if state.version != version:
-        raise ValueError(f"it says that it is of version {state.version}")
+        raise ValueError(f"it is of version {state.version}")
     schema = splits_schema(state.meta_data)
     live, dead = range(state.split_row_groups), range(state.split_row_groups, file.num_row_groups)
     rows = Rows(

@@ -1,4 +1,4 @@
-"""Which files of a log nobody needs any more: a pure decision."""
+"""Log cleanup: which files of a transaction log have expired. A pure function."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,8 +17,8 @@ def expired_files(
     """The keys to delete, oldest first, so that every state of the table that is no older than `retention` stays readable.
 
     The state at the beginning of that time is the last version at or before it. It is built from the newest checkpoint
-    that is not younger; what is older than this checkpoint goes. Without such a checkpoint everything stays. What killed
-    writers left behind goes after a day.
+    that is not younger; older files expire. Without such a checkpoint nothing expires. Temporary files of killed
+    writers expire after a day.
     """
     limit = (now - retention).timestamp() * 1000
     oldest_kept = max((m.version for m in commit_records if m.timestamp <= limit), default=-1)

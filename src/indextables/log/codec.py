@@ -17,7 +17,7 @@ from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol,
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One line: exactly one of these, or none for an action that this release does not know."""
+    """One line: exactly one of these, or none for an action of a newer release."""
 
     add: Add | None = None
     remove: Remove | None = None
@@ -51,7 +51,7 @@ def encode(actions: Iterable[Action]) -> bytes:
 
 
 def decode(data: bytes | pa.Buffer) -> list[Action]:
-    """The actions of a commit; a BrokenLineError says which line, counted from one, is not an action."""
+    """The actions of a commit; a BrokenLineError names the line, counted from one, that is not an action."""
     lines = memoryview(data)
     if not lines:
         raise BrokenLineError(1, "the file is empty")

@@ -1,4 +1,4 @@
-"""Committing: the next version file is put where none is yet, and whoever loses the race looks at what won."""
+"""The commit protocol: put-if-absent of the next version file; the loser of a race checks for conflicts with the winner."""
 
 import random
 import time
@@ -87,8 +87,8 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
 def _missed(store: Store, snapshot: Snapshot | None) -> list[Version]:
     """The versions after the one that was read, where its own file is no longer under its name.
 
-    As long as it is there, the name of the next version tells whether there is one: log files go oldest first. Where it
-    is gone, the log has been cleaned up (or was written with names of another width), and only a listing tells.
+    As long as it exists, the name of the next version shows whether there is one: log files expire oldest first. Where it
+    does not, the log has been cleaned up (or has file names of another width), and the log is listed.
     """
     files = list_log(store) if snapshot is None else verify_table(store, snapshot)
     if files is None or (snapshot is None and (files.latest < 0 or 0 in files.commits)):

@@ -187,7 +187,7 @@ class _Rearranged:
 
 
 def _rearranged(winner: Version) -> list[_Rearranged]:
-    """The groups of a merge; where it does not tell them apart, all is one group."""
+    """The groups of a merge; where they are not marked, all splits are one group."""
     numbers = {remove.merge_group for remove in winner.removes} | {add.merge_group for add in winner.adds}
     if None in numbers:
         return [_Rearranged(frozenset(remove.path for remove in winner.removes), winner.adds)]

@@ -51,8 +51,8 @@ class LogFiles:
     def commit_keys(self, first: int, last: int) -> list[str]:
         """The keys of versions `first` to `last`.
 
-        A listing that runs beside writers may miss a version and yet show a later one, so a version that is not in it is
-        still asked for by its name.
+        A listing during writes may miss a version and yet have a later one, so a version that is not listed is
+        still read by its name.
         """
         return [self.commits[v].key if v in self.commits else commit_key(v) for v in range(first, last + 1)]
 

@@ -51,10 +51,10 @@ def read_commit_records(store: Store, files: LogFiles) -> list[CommitRecord]:
 
 def history_table(commit_records: Sequence[CommitRecord]) -> pa.Table:
     newest_first = list(reversed(commit_records))
-    infos = [moment.info for moment in newest_first]
+    infos = [record.info for record in newest_first]
     columns = {
-        "version": [moment.version for moment in newest_first],
-        "timestamp": [moment.timestamp for moment in newest_first],
+        "version": [record.version for record in newest_first],
+        "timestamp": [record.timestamp for record in newest_first],
         "operation": [info.operation for info in infos],
         "parameters": [_texts(info.operation_parameters.items()) for info in infos],
         "metrics": [_texts(info.operation_metrics.items()) for info in infos],

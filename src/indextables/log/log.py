@@ -40,12 +40,12 @@ class CheckpointResult:
 
 
 class TransactionLog:
-    """The memory of a table: which splits were in it after each version, and who changed that.
+    """The transaction log of a table: its snapshots and their history.
 
-    It remembers the snapshot that it read last and reads only what is new. It may be shared by threads.
+    It caches the last snapshot and reads only newer versions. It is thread-safe.
 
-    With a `table_id` it is the log of that table: if another one was made at the same place, reading it raises a
-    TableReplacedError. Without, it is the log of whatever table is there.
+    With a `table_id`, reading the log of another table that was created at the same path raises a
+    TableReplacedError. Without, any table at the path is read.
     """
 
     def __init__(self, store: Store, config: Config | None = None, *, table_id: str | None = None) -> None:
@@ -79,7 +79,7 @@ class TransactionLog:
         return list_log(self.store).latest >= 0
 
     def snapshot(self, version: int | None = None, *, timestamp: datetime | None = None) -> Snapshot:
-        """The table as it is now, after a version, or as it was at a moment."""
+        """The current snapshot, or that of a version or a timestamp (time travel)."""
         files = self._files()
         if timestamp is not None:
             version = self._version_at(files, timestamp)
@@ -144,7 +144,7 @@ class TransactionLog:
 
     def _commit_records(self, files: LogFiles) -> list[CommitRecord]:
         commit_records = read_commit_records(self.store, files)
-        found = {moment.info.table_id for moment in commit_records}
+        found = {record.info.table_id for record in commit_records}
         if self.table_id is not None and found and found.isdisjoint({None, self.table_id}):
             refuse_other_table(self.table, self.table_id, commit_records[-1].info.table_id)
         return commit_records
@@ -203,9 +203,9 @@ class TransactionLog:
         return info.table_id not in (None, start.metadata.id)
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
-        moment = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
+        millis = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
         times = self._times(files)
-        at_or_before = [version for version, time_of in times.items() if time_of <= moment]
+        at_or_before = [version for version, time_of in times.items() if time_of <= millis]
         if not at_or_before:
             first = datetime.fromtimestamp(min(times.values()) / 1000, UTC)
             raise VersionNotFoundError(
@@ -253,7 +253,7 @@ class TransactionLog:
     def _refuse_newer(self, snapshot: Snapshot, verb: str, required: int, supported: int) -> None:
         if required > supported:
             raise UnsupportedProtocolError(
-                f"{self.table} can only be {verb} by releases that know protocol {required}; this one knows "
+                f"{self.table} can only be {verb} by releases that support protocol {required}; this one supports "
                 f"{supported}: upgrade indextables",
                 table=self.table,
                 version=snapshot.version,

@@ -1,7 +1,7 @@
 """Splits taken apart into the logical partitions that share them.
 
 A coalesced split that lists all of its partition tuples is as many parts as there are tuples, each with partition values
-of its own; any other split is one part. What a split's statistics say holds for each of its parts, so parts are judged
+of its own; any other split is one part. The statistics of a split hold for each of its parts, so parts are judged
 and counted like splits:
 
 ```
@@ -21,7 +21,7 @@ from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms
 
 _LISTS = ("logical_partitions", "physical_partition", "split_tags")
-"""Columns that parts do not have: each part would repeat all that its split says of all of them."""
+"""Columns that parts do not have, because each part would repeat them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ def _by_logical_columns(splits: pa.Table, listing: pa.BooleanArray) -> list[tupl
 
 
 def _rows_of_tuples(logical: pa.StructArray, rows: pa.Array) -> pa.ListArray:
-    """The rows of each tuple, unknown where the split does not say, or says what does not add up to its rows."""
+    """The rows of each tuple, unknown where the split does not list counts, or counts that do not add up to its rows."""
     tuples, given = pc.struct_field(logical, ["tuples"]), pc.struct_field(logical, ["counts"])
     as_many = pc.equal(pc.list_value_length(given), pc.list_value_length(tuples))
     sound = pc.fill_null(pc.and_(as_many, pc.equal(_sums(given), rows)), fill_value=False)
@@ -107,7 +107,7 @@ def _sums(lists: pa.ListArray) -> pa.Array:
 
 
 def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata: Metadata) -> pa.Table:
-    """The parts with these values of the partition field of this name, which each split's own spec says how to read."""
+    """The parts with these values of the partition field of this name, decoded with each split's own spec."""
     terms, schema = partition_terms(metadata), metadata.arrow_schema()
     partition, specs = parts["partition"].combine_chunks(), parts["spec_id"].combine_chunks()
     by_term = dict(zip((field.name for field in partition.type), partition.flatten(), strict=True))
@@ -116,8 +116,8 @@ def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata:
             if field.name == name and field.term in terms:
                 value = field.transform.from_text(texts, schema.field(field.source).type)
                 malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
-                told = pa.StructArray.from_arrays([value, malformed], fields=list(by_term[field.term].type))
-                by_term[field.term] = pc.if_else(pc.equal(specs, spec_id), told, by_term[field.term])
+                decoded = pa.StructArray.from_arrays([value, malformed], fields=list(by_term[field.term].type))
+                by_term[field.term] = pc.if_else(pc.equal(specs, spec_id), decoded, by_term[field.term])
     told_of_all = pa.StructArray.from_arrays(list(by_term.values()), fields=list(partition.type))
     return _replaced(parts, "partition", told_of_all)
 

@@ -1,6 +1,6 @@
 """Columns that were added to a table after a split was written: every row of such a split is null there.
 
-The log knows it from the split's mapping: one that is complete names all the columns that the split has.
+The split's doc mapping shows it: a complete mapping lists all columns of the split.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ def with_missing_column_nulls(splits: pa.Table, metadata: Metadata) -> pa.Table:
         return splits
     mapping, rows = splits["doc_mapping_id"].combine_chunks(), splits["num_records"].combine_chunks()
     counts = [
-        _counted(nulls.field(number), missing.get(field.name), mapping, rows) for number, field in enumerate(nulls.type)
+        _null_counts(nulls.field(number), missing.get(field.name), mapping, rows)
+        for number, field in enumerate(nulls.type)
     ]
     column = splits.schema.get_field_index("null_count")
     return splits.set_column(
@@ -36,5 +37,5 @@ def mappings_lacking(columns: list[str], metadata: Metadata) -> Mapping[str, pa.
     return {column: pa.array(numbers, pa.int32()) for column, numbers in lacking.items() if numbers}
 
 
-def _counted(nulls: pa.Array, lacking: pa.Array | None, mapping: pa.Array, rows: pa.Array) -> pa.Array:
+def _null_counts(nulls: pa.Array, lacking: pa.Array | None, mapping: pa.Array, rows: pa.Array) -> pa.Array:
     return nulls if lacking is None else pc.if_else(pc.is_in(mapping, lacking), rows, nulls)

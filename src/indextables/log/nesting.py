@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def refuse_nested(store: Store) -> None:
     """Raises a NestedTableError where a new table would lie inside another one, or around one.
 
-    Each directory above the root is asked for a log, which takes one request. Of the files below it, the first `MAX_FILES`
+    Each directory above the root is checked for a log, one request each. Of the files below it, the first `MAX_FILES`
     are looked at.
     """
     for location in _above(store.location):

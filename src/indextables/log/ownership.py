@@ -1,4 +1,4 @@
-"""Which files below a table's root are the table's own, and which belong to another table or to nobody.
+"""Which files below a table's root belong to the table, to another table, or to neither.
 
 A writer names its splits by the table that they are for, by its job, and by chance:
 

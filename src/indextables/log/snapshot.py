@@ -28,9 +28,9 @@ class Rows:
 class Snapshot:
     """The table after version `version`.
 
-    `txn_id` is that of the version, so that it can be told from another one of the same number.
+    `txn_id` is that of the version, to distinguish it from another version with the same number.
 
-    `rows` are built when first asked for: a writer that only appends never needs them, so its commits cost the same
+    `rows` are built lazily: a writer that only appends never needs them, so its commits cost the same
     whatever the size of the table.
     """
 
@@ -101,7 +101,7 @@ def _txns(versions: Iterable[Version]) -> dict[str, Txn]:
 
 
 def _changes(versions: Iterable[Version]) -> dict[str, Add | Remove]:
-    """What was said last of each path."""
+    """The last action on each path."""
     return {
         action.path: action for version in versions for action in version.actions if isinstance(action, Add | Remove)
     }

@@ -1,7 +1,7 @@
-"""What the log knows of the rows of each split, for judging predicates.
+"""Bounds of the columns of each split, from partition values and statistics, for `predicate.judge`.
 
 A partition value is pulled back to the range of source values that it stands for; statistics are ranges already. So
-whoever judges need not know of layouts, nor of the spec that a split was written under.
+pruning does not depend on layouts, nor on the spec that a split was written with.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from indextables.predicate.flags import Flag
 def bounds_of_splits(
     columns: Iterable[str], splits: pa.Table, metadata: Metadata, *, statistics: bool = True
 ) -> Bounds:
-    """All that partition values, and statistics if wanted, say of some columns, one array element per split."""
+    """The bounds of some columns from partition values and, optionally, statistics; one array element per split."""
     return Bounds(len(splits), {c: tuple(_facts(c, splits, metadata, statistics=statistics)) for c in columns})
 
 

@@ -3,7 +3,7 @@
 The columns carry the names of the `add` action in snake_case. Four of them are structs:
 
 - `partition`: one field per partition term of any spec (`region`, `day(ts)`), so that a value means the same whatever spec
-  it was written under. Each is a struct of `value` and `malformed`. The struct is null where the split says nothing of the
+  it was written under. Each is a struct of `value` and `malformed`. The struct is null where the split has no value for the
   term (another spec, a coalesced column); `value` is null for the null partition; `malformed` keeps a text that is not of
   the type, which is then neither known nor null.
 - `min`, `max`, `null_count`: one field per column of the table; null where nothing is known.
@@ -133,7 +133,7 @@ def partition_texts(splits: pa.Table, metadata: Metadata) -> Iterator[dict[str, 
 
 
 def partition_terms(metadata: Metadata) -> dict[str, PartitionField]:
-    """Every partition term of any spec that says something about a column that the table still has."""
+    """The partition terms of all specs on columns that the table still has."""
     columns = set(metadata.arrow_schema().names)
     fields = (field for layout in metadata.layouts.values() for field in layout.fields)
     return {f.term: f for f in fields if f.source in columns and not isinstance(f.transform, Void)}
@@ -165,7 +165,7 @@ def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array
         given = [None if value is None else list(value.items()) for value in given]
     try:
         return pa.array(given, kind)
-    except OverflowError:  # a number beyond 64 bits says nothing
+    except OverflowError:  # a number beyond 64 bits is unknown
         return pa.array([value if value is None or -(2**63) <= value < 2**63 else None for value in given], kind)
 
 

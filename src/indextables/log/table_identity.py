@@ -1,7 +1,7 @@
-"""Whether the log at a place is still that of the table that was read there.
+"""Checks that the log at a path still belongs to the table that was read.
 
-A table may be deleted and another one made at the same path, or an older state of it restored. What a handle knows is then
-of no use: a commit that follows it would put its rows into a table that they were not meant for.
+A table may be deleted and another one created at the same path, or an older state of it restored. A commit based on the old
+snapshot would then add rows to the wrong table.
 """
 
 from indextables.errors import NotFoundError, TableNotFoundError, TableReplacedError

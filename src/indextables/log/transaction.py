@@ -1,4 +1,4 @@
-"""What a writer wants to commit, and what it saw when it decided."""
+"""A transaction: the actions to commit, and what the writer has read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ def everything(_: pa.Table) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """Actions, and the facts that decide whether they still hold after somebody else has committed.
+    """Actions, and what conflict detection needs if another writer commits first.
 
     `snapshot` is what the writer read, None where there was no table. `reads` are the rows that it depends on.
     `rewritten` are those removed splits whose remaining rows are in `adds`.

@@ -21,7 +21,7 @@ _FIRST_READ = 4096
 class Version:
     """The actions of one commit, in the order in which they stand in its file.
 
-    `timestamp` is when it was made, in milliseconds since 1970: as its commitInfo says, or else as its file says.
+    `timestamp` is the commit time in milliseconds since 1970: that of its commitInfo, or else that of its file.
     """
 
     number: int

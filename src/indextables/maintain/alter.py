@@ -58,7 +58,7 @@ def parsed_layout(given: str | Sequence[str]) -> Layout:
 
 
 def layout_change(snapshot: Snapshot) -> LayoutChange:
-    """What a snapshot says of its layout."""
+    """The layout of a snapshot."""
     current = snapshot.metadata.current_spec_id
     others = pc.sum(pc.not_equal(snapshot.splits["spec_id"], current)).as_py() or 0
     layout = snapshot.metadata.layouts[current]

@@ -53,7 +53,7 @@ def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = 
 
 
 def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) -> list[pa.Table]:
-    """The splits that are not of the current layout, so many at a time, neighbours in the current layout together."""
+    """The splits of older layouts in bins, in which neighbours in the current layout are together."""
     old = splits.filter(pc.field("spec_id") != metadata.current_spec_id)
     if not len(old):
         return []
@@ -64,7 +64,7 @@ def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) 
 
 
 def packed(given: Iterable[tuple[int, int]], limits: Limits) -> list[list[int]]:
-    """The numbers of (bytes, rows) that go together, neighbours only; whoever is left alone is left out.
+    """The numbers of (bytes, rows) that go together, neighbours only; a single one is left out.
 
     A loop, because each bin begins where the last one was full; each of these splits is about to be read and written.
     """
@@ -136,7 +136,7 @@ def _kinds(splits: pa.Table) -> pa.Array:
 
 
 def _in_order_of(layout: Layout, splits: pa.Table) -> pa.Table:
-    """The splits by the least value of each column of a layout, as far as an order tells anything."""
+    """The splits sorted by the minimum of each column of a layout, where the transform preserves order."""
     columns = [field.source for field in layout.fields if not isinstance(field.transform, Bucket)]
     known = [
         c for c in columns if "min" in splits.schema.names and splits.schema.field("min").type.get_field_index(c) >= 0

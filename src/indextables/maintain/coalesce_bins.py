@@ -14,10 +14,10 @@ from indextables.maintain.bin_packing import Limits, packed
 def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, limits: Limits) -> list[pa.Table]:
     """The small splits of small partitions of the current layout, those together that may share a split.
 
-    They are in the order of their values, so that neighbours end up in one split. One whose values the log does not tell is
+    They are sorted by their values, so that neighbours end up in one split. One whose values are not in the log is
     left out.
     """
-    told = {
+    names = {
         field.name
         for field in metadata.layouts[metadata.current_spec_id].fields
         if field.term in partition_terms(metadata)
@@ -29,7 +29,7 @@ def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, 
     own = _in_order(own)
     groups: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
     for number, texts in enumerate(partition_texts(own, metadata)):
-        group = coalescing.group_of(texts, rows=0) if texts.keys() == told else None
+        group = coalescing.group_of(texts, rows=0) if texts.keys() == names else None
         if group is not None:
             groups[*coalescing.common(texts).values(), group].append(number)
     sizes, rows = own["size"].to_pylist(), pc.fill_null(own["num_records"], 0).to_pylist()

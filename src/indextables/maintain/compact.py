@@ -1,8 +1,8 @@
-"""Merging: many small splits become few of a good size, with the same rows.
+"""Compaction (MERGE SPLITS): many small splits become few of the target size, with the same rows.
 
-Groups of splits are read and written again one by one, and committed in bundles: after so many groups, or so much time. A
-writer who was first costs the groups that it touched and no others. What is committed says that no data changed: appends go
-on beside it, and readers of older versions see what they saw.
+Groups of splits are rewritten one by one and committed in bundles (`merge.maxGroupsPerCommit`, `merge.commitInterval`). A
+conflicting writer invalidates only the groups that it touched. The commits have dataChange=false: concurrent appends do
+not conflict, and readers of older versions are not affected.
 """
 
 import time
@@ -32,7 +32,7 @@ from indextables.write.uncommitted_files import sweep
 
 @dataclass(frozen=True, slots=True)
 class MergeProgress:
-    """How far a merge is: groups that are done, of those that are known, and the figures of those that are committed."""
+    """Progress of a merge: finished groups, all groups so far, and the result of the committed ones."""
 
     done: int
     groups: int
@@ -101,7 +101,7 @@ def merge(
                 if progress is not None:
                     progress(MergeProgress(merging.done, merging.result.groups, merging.result))
     except BaseException:
-        with suppress(Exception):  # what went wrong first is what is told
+        with suppress(Exception):  # the first error is the one to report
             merging.commit()
         sweep(merging.job, log)
         raise
@@ -127,7 +127,7 @@ def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> Merg
 class _Compaction:
     """A merge on its way: the table as it is by now, what has been done, and the groups that wait for their commit.
 
-    What others add in the meantime is left to the next merge: this one would never end beside busy writers.
+    Splits that others add in the meantime are left to the next merge; otherwise this one might never end.
     """
 
     log: TransactionLog
@@ -213,7 +213,7 @@ class _Compaction:
         self.result = replace(self.result, conflicts=(*self.result.conflicts, *reasons))
 
     def _count(self, bundle: Sequence[WrittenGroup], after: Snapshot) -> None:
-        """Rows and splits that this merge made itself and has now merged once more are told once."""
+        """Counts rows and splits once that this merge has written and then merged again."""
         before, metrics = self.result, _metrics(bundle)
         again = [split for written in bundle for split in written.group.splits if split.path in self.made]
         size, rows = sum(split.size for split in again), sum(split.num_records or 0 for split in again)

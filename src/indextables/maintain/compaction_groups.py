@@ -113,7 +113,7 @@ def _splits_matching(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
 def _plans(
     snapshot: Snapshot, splits: pa.Table, request: MergeRequest, config: Config, *, job: str
 ) -> dict[int, WritePlan]:
-    """How rows are written again under each layout: as one split, since what goes together fits into one."""
+    """The write plan for each layout: one split per group, because a group fits into one."""
     target = request.limits.max_records
     write = replace(config.write, auto_size=False, cluster_by=request.cluster_by, target_records=target)
     config = replace(config, write=write)
@@ -160,10 +160,10 @@ def _merged(splits: pa.Table, plan: WritePlan) -> MergeGroup:
 def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     """Splits of any layout that become splits of the current one, each of about the wanted size."""
     refs = tuple(refs_to(splits))
-    told = [ref for ref in refs if ref.num_records is not None]
-    rows, size = sum(ref.num_records or 0 for ref in told), sum(ref.size for ref in told)
+    counted = [ref for ref in refs if ref.num_records is not None]
+    rows, size = sum(ref.num_records or 0 for ref in counted), sum(ref.size for ref in counted)
     target = limits.max_records
-    if told:
+    if counted:
         target = min(max(1, rows * limits.target_size // max(1, size)), target)
     config = replace(plan.config, write=replace(plan.config.write, target_records=target))
     plan = coalesced_like(splits, replace(plan, config=config))
@@ -175,14 +175,14 @@ def _merges(splits: pa.Table) -> int:
 
 
 def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of splits, each of which has as many as the log says; a row that is missing here would be lost for good."""
+    """The rows of splits, checked against the row counts in the log: a row that is missing here would be lost."""
     for split in splits:
         seen = 0
         for batch in rows_of(opener, [split], schema):
             seen += batch.num_rows
             yield batch
         if split.num_records not in (None, seen):
-            reason = f"it has {seen} rows, and the log says {split.num_records}"
+            reason = f"it has {seen} rows, but the log records {split.num_records}"
             name = opener.store.name_of(split.path)
             raise DamagedSplitError(f"{name} is damaged: {reason}", path=name, reason=reason)
 

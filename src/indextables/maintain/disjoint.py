@@ -50,7 +50,7 @@ def refuse_overlaps(conditions: Sequence[Condition]) -> None:
         if not are_disjoint(one.predicate, other.predicate):
             reason = "a row may satisfy both"
             raise OverlappingPredicatesError(
-                f"{one.text!r} and {other.text!r} are replaced in one commit, and {reason}, as far as can be told; "
+                f"{one.text!r} and {other.text!r} are replaced in one commit, and {reason}; "
                 "make them exclude each other, or replace them one after the other",
                 predicate=one.text,
                 reason=reason,
@@ -59,7 +59,7 @@ def refuse_overlaps(conditions: Sequence[Condition]) -> None:
 
 
 def are_disjoint(one: Predicate, other: Predicate) -> bool:
-    """True where it is certain that no row satisfies both; false where it is not, or would take too long to tell."""
+    """True where it is certain that no row satisfies both; false where it is not, or would take too long to prove."""
     one, other = _on_columns(push_negations(one)), _on_columns(push_negations(other))
     return _never_within(one, other) or _never_within(other, one)
 
@@ -138,7 +138,7 @@ def _fact(leaf: Predicate) -> tuple[str, ColumnBounds | None]:
 
 
 def _range(op: Op, value: pa.Scalar) -> ColumnBounds:
-    """The values that a comparison leaves; a bound that is NaN says nothing."""
+    """The range of a comparison; a bound that is NaN is unknown."""
     this, none = pa.array([value], value.type), pa.nulls(1, value.type)
     lower = this if op in {Op.EQ, Op.GT, Op.GE} else none
     upper = this if op in {Op.EQ, Op.LT, Op.LE} else none

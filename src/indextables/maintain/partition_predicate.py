@@ -75,7 +75,7 @@ def read_condition(
     time_zone: str = "UTC",
     case_sensitive: bool = False,
 ) -> Condition:
-    """The condition on partition columns that a user's words mean, or an error that says why it is none.
+    """Parses and binds a condition on partition columns, or raises a PredicateError.
 
     The columns from which any of the table's layouts computes partition values may be named, hidden ones too.
     """
@@ -105,7 +105,7 @@ def refuse_unreadable(predicate: Predicate, splits: pa.Table, metadata: Metadata
                 path, value = bad["path"][0].as_py(), bad["value"][0].as_py()
                 raise CorruptLogError(
                     f"the log of {table} has {value!r} as the partition value of {field.name} for {path}, which is not of "
-                    f"the type of {field.source}; whether its rows are concerned cannot be told",
+                    f"the type of {field.source}; it is unknown whether its rows match",
                     table=table,
                     version=version,
                 )

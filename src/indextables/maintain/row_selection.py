@@ -1,4 +1,4 @@
-"""Which rows an operation is about: asked of rows, where the answer is exact, and of splits, as far as the log knows."""
+"""Row selections: exact on rows; on splits, a verdict from the log."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class InPartitions:
 
     @classmethod
     def of(cls, layout: Layout, schema: pa.Schema, tuples: pa.Table) -> "InPartitions":
-        """The partitions of these tuples, one column of values for each field that tells partitions apart."""
+        """The partitions of these tuples, one column of values for each partitioning field."""
         values = [column.combine_chunks() for column in tuples.columns]
         reach = (
             _reach(field, part.unique(), schema)
@@ -94,12 +94,12 @@ Selection: TypeAlias = MatchingRows | InPartitions
 
 
 def partitioning_fields(layout: Layout) -> list[PartitionField]:
-    """The fields that tell partitions apart."""
+    """The fields of a layout that partition rows: all but void ones."""
     return [field for field in layout.fields if not isinstance(field.transform, Void)]
 
 
 def values_in_log(splits: pa.Table, layout: Layout) -> tuple[list[pa.Array], pa.BooleanArray]:
-    """The partition values of splits under the terms of a layout, and whether the log knows all of them."""
+    """The partition values of splits for the terms of a layout, and whether all of them are known."""
     known = pa.repeat(pa.scalar(value=True), len(splits))
     values = []
     for field in partitioning_fields(layout):

@@ -1,7 +1,7 @@
-"""Deleting files that no version within the retention needs.
+"""Vacuum (PURGE): deletes files that no version within the retention needs.
 
-A table's directory holds the splits of its present, of its past, of writers that are at work, and what failed ones left
-behind. What the present and the recent past need stays, whatever its age; anything else goes once it is older than the
+A table's directory holds the splits of the current version, of older versions, of running writers, and leftovers of failed
+ones. Files that a version within the retention needs are kept, whatever their age; others are deleted once older than the
 retention, because a writer's files are in no version until it commits. Files that are not the table's own stay: those of
 other tables below its root, those that no writer of this table can have made, and symbolic links.
 """
@@ -30,7 +30,7 @@ _AT_ONCE = 16
 class PurgeResult:
     """The files that were deleted, or in a dry run would be.
 
-    `past` are splits that were in the table once, `orphans` those that no version knows, `temporary` what killed writers
+    `past` are splits of older versions, `orphans` those of no version, `temporary` what killed writers
     left; `log_files` are old versions and checkpoints that clean-up took out of the log.
     """
 
@@ -105,7 +105,7 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
 
 
 def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[str]:
-    """The splits of every state of the table that is not older than a moment, and can still be read."""
+    """The splits of every readable version of the table that is not older than `before`."""
     try:
         start = log.snapshot(timestamp=before)
     except VersionNotFoundError as error:
@@ -119,12 +119,12 @@ def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[st
 
 
 def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], store: Store, before: datetime) -> None:
-    """A table without some of its splits is not what its log says: nobody knows then what may go.
+    """Refuses a table some of whose splits are missing: it is unknown then which files may be deleted.
 
-    Splits behind a symbolic link, or beside another table's log, are in no listing of the table's files: each is looked for.
+    Splits behind a symbolic link, or next to another table's log, are not listed: each is looked up.
     """
-    settled = snapshot.splits.filter(pc.field("modification_time") < epoch_millis(before))["path"]
-    unlisted = settled.filter(pc.invert(pc.is_in(settled, pa.array([entry.key for entry in entries], pa.string()))))
+    committed = snapshot.splits.filter(pc.field("modification_time") < epoch_millis(before))["path"]
+    unlisted = committed.filter(pc.invert(pc.is_in(committed, pa.array([entry.key for entry in entries], pa.string()))))
     missing = store.missing(unlisted.to_pylist())
     if missing:
         raise CorruptLogError(

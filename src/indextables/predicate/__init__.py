@@ -1,4 +1,4 @@
-"""Conditions on rows: how they are written, what they mean, and what they say of files whose bounds are known."""
+"""Predicates: parsed, bound to a schema, evaluated on rows, and on the bounds of files (verdicts)."""
 
 from indextables.predicate.bind import bind
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage

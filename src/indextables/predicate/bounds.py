@@ -20,7 +20,7 @@ from indextables.predicate.flags import Flag
 class ColumnBounds:
     """Every value of the column lies from `lower` to `upper`; null or NaN in a bound means that there is none.
 
-    Arrays may be dictionary-encoded: repeated texts are then compared once. `upper_inclusive=False` says that `upper`
+    Arrays may be dictionary-encoded: repeated texts are then compared once. `upper_inclusive=False` means that `upper`
     itself is out: all texts that start with 'he' are from 'he' to before 'hf'.
 
     Null rows are outside of the bounds: `may_be_null` is false where no row is null, `may_be_value` is false where all
@@ -37,9 +37,9 @@ class ColumnBounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnImage:
-    """Every row of the file has the same image under `apply`: its bucket. It tells rows apart, but not their order.
+    """Every row of the file has the same image under `apply`: its bucket. Images have no order.
 
-    `apply` maps an array of the column's values to an array of images, and null to null: a null in `values` says that
+    `apply` maps an array of the column's values to an array of images, and null to null: a null in `values` means that
     all rows are null, any other value that none is. Where `known` is false, nothing is known of the file.
     """
 

@@ -106,7 +106,7 @@ def rescaled(value: Decimal, scale: int) -> Decimal:
 
 
 def zone_name(time_zone: str) -> str:
-    """A time zone's name in the form that Arrow knows.
+    """A time zone's name as Arrow accepts it.
 
     >>> zone_name("GMT+8"), zone_name("Z"), zone_name("Europe/Berlin")
     ('+08:00', 'UTC', 'Europe/Berlin')
@@ -237,7 +237,7 @@ def _instants(local: pa.Array, time_zone: str) -> pa.Array:
 
 @contextmanager
 def _known_zone(time_zone: str) -> Iterator[None]:
-    """Inside, a time zone that Arrow does not know, such as Java's PST, is an error that names it."""
+    """Within it, a time zone that Arrow does not support, such as Java's PST, raises an error that names it."""
     try:
         yield
     except pa.ArrowInvalid:

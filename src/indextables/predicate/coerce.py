@@ -1,7 +1,7 @@
 """Spark's rules for comparing a column with a literal of another type (ANSI mode on).
 
 Spark converts both sides to a common type. We keep the column as it is and rewrite the literal, so that a comparison
-can be answered from the bounds of a file. Three shapes cover every pair of types:
+can be evaluated on the bounds of a file. Three shapes cover every pair of types:
 
 - the common type is the column's: the literal is converted;
 - the column's values climb in the common type as they do in their own: the literal's place among them is found by

@@ -1,4 +1,4 @@
-"""Which rows satisfy a predicate: true, false or unknown for each, as Spark would say.
+"""Evaluates predicates on rows: true, false or unknown for each, as in Spark.
 
 >>> from indextables.predicate import bind, col
 >>> rows = pa.record_batch({"x": [1, 5, None]})
@@ -54,16 +54,16 @@ _KERNELS: dict[Op, Callable[[pa.Array, pa.Scalar], Mask]] = {
 
 
 def evaluate(predicate: Predicate, rows: Rows, *, index_hits: Mapping[IndexQuery, Mask] | None = None) -> Mask:
-    """One answer per row of a batch or table, for a predicate that is bound to its schema.
+    """One boolean per row of a batch or table, for a predicate that is bound to its schema.
 
-    `index_hits` answers each index query of the predicate: only a search index can. Terms are evaluated from left to right
-    and, as in Spark, a text is converted only where the terms before it leave the answer open.
+    `index_hits` has the result of each index query of the predicate. Terms are evaluated from left to right
+    and, as in Spark, a string is cast only where the terms before it have not decided the result.
     """
     return _evaluate(predicate, rows, index_hits or {}, None)
 
 
 def _evaluate(predicate: Predicate, rows: Rows, hits: Mapping[IndexQuery, Mask], needed: Mask | None) -> Mask:
-    """The answers, where they are `needed`; anything elsewhere."""
+    """The mask, valid where it is `needed`."""
     match predicate:
         case And(terms):
             return _in_turn(terms, rows, hits, needed, combine=pc.and_kleene, decisive=False)
@@ -88,18 +88,18 @@ def _in_turn(
     combine: Callable[[Mask, Mask], Mask],
     decisive: bool,
 ) -> Mask:
-    answers = _evaluate(terms[0], rows, hits, needed)
+    mask = _evaluate(terms[0], rows, hits, needed)
     for term in terms[1:]:
         open_ = needed
         if casts(term):
-            undecided = pc.fill_null(pc.not_equal(answers, pa.scalar(decisive)), fill_value=True)
+            undecided = pc.fill_null(pc.not_equal(mask, pa.scalar(decisive)), fill_value=True)
             open_ = undecided if needed is None else pc.and_(needed, undecided)
-        answers = combine(answers, _evaluate(term, rows, hits, open_))
-    return answers
+        mask = combine(mask, _evaluate(term, rows, hits, open_))
+    return mask
 
 
 def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Mask:  # noqa: PLR0911  (one per leaf)
-    """The answers of one leaf for the values of its operand."""
+    """The mask of one leaf for the values of its operand."""
     match leaf:
         case Comparison(_, op, value):
             return _compare(values, op, value)
@@ -143,19 +143,19 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
 
 
 def _compare(values: pa.Array, op: Op, value: pa.Scalar) -> Mask:
-    answers = _KERNELS[op](values, value)
-    return _with_nan(answers, values, op, value) if pa.types.is_floating(values.type) else answers
+    mask = _KERNELS[op](values, value)
+    return _with_nan(mask, values, op, value) if pa.types.is_floating(values.type) else mask
 
 
-def _with_nan(answers: Mask, values: pa.Array, op: Op, value: pa.Scalar) -> Mask:
-    """Spark's order, where NaN equals itself and is above everything; Arrow's answers for it are IEEE's."""
+def _with_nan(mask: Mask, values: pa.Array, op: Op, value: pa.Scalar) -> Mask:
+    """Spark's order, where NaN equals itself and is above everything; Arrow compares it as IEEE does."""
     if math.isnan(value.as_py()):
         return _KERNELS[op](pc.is_nan(values), pa.scalar(value=True))
-    return pc.or_kleene(answers, pc.is_nan(values)) if op in {Op.GT, Op.GE} else answers
+    return pc.or_kleene(mask, pc.is_nan(values)) if op in {Op.GT, Op.GE} else mask
 
 
 def _is_among(values: pa.Array, listed: pa.Array) -> Mask:
-    if pa.types.is_floating(values.type):  # is_in tells -0.0 from 0.0, which are equal
+    if pa.types.is_floating(values.type):  # is_in distinguishes -0.0 from 0.0, which are equal
         zero = pa.scalar(0, values.type)
         values, listed = pc.add(values, zero), pc.add(listed, zero)
     found = pc.is_in(values, listed)
@@ -165,7 +165,7 @@ def _is_among(values: pa.Array, listed: pa.Array) -> Mask:
 def _hits(query: IndexQuery, index_hits: Mapping[IndexQuery, Mask]) -> Mask:
     if query in index_hits:
         return index_hits[query]
-    reason = "only a search index can answer it, and none was asked"
+    reason = "only a search index can evaluate it, and there is no result of one"
     raise UnsupportedOperatorError(
         f"{to_sql(query)} cannot be decided from the rows alone: {reason}; use it as a filter of a table scan",
         predicate=to_sql(query),

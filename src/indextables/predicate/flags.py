@@ -1,4 +1,4 @@
-"""One answer for all files, or one for each: what is the same everywhere costs nothing."""
+"""Booleans for files: one for all files, or an array with one for each."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 Flag: TypeAlias = bool | pa.BooleanArray
 
 
-def filled(answers: pa.BooleanArray, *, unknown: bool) -> pa.BooleanArray:
-    return pc.fill_null(answers, fill_value=unknown) if answers.null_count else answers
+def filled(mask: pa.BooleanArray, *, unknown: bool) -> pa.BooleanArray:
+    return pc.fill_null(mask, fill_value=unknown) if mask.null_count else mask
 
 
 def maybe(flag: Flag) -> Flag:
-    """A flag that says "it may be" where nothing is said."""
+    """A flag in which unknown means true."""
     return flag if isinstance(flag, bool) else filled(flat(flag), unknown=True)
 
 

@@ -1,4 +1,4 @@
-r"""LIKE patterns: what they are made of, and the simplest test that says the same.
+r"""LIKE patterns, and the simplest equivalent test.
 
 >>> from indextables.predicate.nodes import Column
 >>> simplify_like(Column("name"), "ab%", "\\")

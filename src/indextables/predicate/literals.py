@@ -20,7 +20,7 @@ _INTEGERS = (pa.int32(), pa.int64())
 def literal(value: object) -> pa.Scalar:  # noqa: PLR0911  (one per kind of value)
     """The scalar that Spark would make of a Python value; a `pa.Scalar` keeps its own type.
 
-    A datetime without a zone is a wall-clock time: it is read in the session's time zone where an instant is asked for.
+    A datetime without a zone is a wall-clock time: it is in the session's time zone where an instant is required.
     """
     match value:
         case pa.Scalar():

@@ -91,7 +91,7 @@ class Comparison(_Combining, frozen=True):
 
 
 class NullSafeEqual(_Combining, frozen=True):
-    """`<=>`: null equals null, and the answer is never unknown."""
+    """`<=>`: null equals null, and the result is never unknown."""
 
     operand: Operand
     value: pa.Scalar
@@ -130,14 +130,14 @@ class Like(_Combining, frozen=True):
 
 
 class IndexQuery(_Combining, frozen=True):
-    """A full-text query on one field, or on all of them where `field` is None. Only a search index can answer it."""
+    """A full-text query on one field, or on all of them where `field` is None. Only a search index can evaluate it."""
 
     field: str | None
     query: str
 
 
 class Literal(_Combining, frozen=True):
-    """The same answer for every row: true, false or unknown (None)."""
+    """The same result for every row: true, false or unknown (None)."""
 
     value: bool | None
 

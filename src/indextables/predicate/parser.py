@@ -63,7 +63,7 @@ _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
 def parse(text: str, *, time_zone: str) -> Predicate:
-    """The predicate that a text says, or an InvalidPredicateError or UnsupportedOperatorError that says why not."""
+    """Parses SQL text to a predicate, or raises an InvalidPredicateError or UnsupportedOperatorError."""
     return _Reader(text, time_zone).predicate(_syntax_tree(text))
 
 
@@ -273,7 +273,7 @@ class _Reader:
             case exp.Column(this=exp.Identifier() as name) if not node.args.get("table"):
                 return Column(name.name)
             case exp.Column():
-                raise self.unsupported(node, "names are not qualified here; a name with a dot goes into backquotes")
+                raise self.unsupported(node, "names are not qualified here; quote a name with a dot in backquotes")
             case _:
                 raise self.unsupported(node, "a column's name was expected here")
 

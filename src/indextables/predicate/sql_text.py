@@ -104,7 +104,7 @@ def name_sql(name: str) -> str:
 
 
 def value_sql(value: pa.Scalar) -> str:
-    """A literal with its type written out where digits or quotes alone would not tell it.
+    """A literal, with its type where digits or quotes alone would be ambiguous.
 
     >>> value_sql(pa.scalar(5, pa.int32())), value_sql(pa.scalar(5)), value_sql(pa.scalar(0.5))
     ('5', '5L', '0.5D')

@@ -55,7 +55,7 @@ from indextables.predicate.successors import after_prefix, successor
 
 
 class Verdict(IntEnum):
-    """What a predicate says of the rows of a file: true for none, for some or it is not known, for all."""
+    """Which rows of a file satisfy a predicate: none (NEVER), possibly some (SOMETIMES), all (ALWAYS)."""
 
     NEVER = 0
     SOMETIMES = 1
@@ -82,7 +82,7 @@ class _Bits:
         return _Bits(flags.not_(self.certain), flags.not_(self.possible), self.fallible)
 
 
-_FEW = 8  # up to so many values, comparing with each is as quick as searching
+_FEW = 8  # up to 8 values, comparing with each is as fast as a binary search
 
 _SOMETIMES = _Bits(possible=True, certain=False)
 _NEVER = _Bits(possible=False, certain=False)
@@ -148,7 +148,7 @@ def _judge_cast(
 ) -> _Bits:
     """A test of a converted column: known where all values of a file are one and the same, and that can be converted.
 
-    The order of texts is not that of what they spell, so bounds that differ tell nothing.
+    The order of strings is not that of the values that they spell, so only equal bounds can be used.
     """
     of_null = evaluate_leaf(leaf, pa.nulls(1, cast.type))[0].as_py() is wanted
     possible: Flag = True
@@ -174,18 +174,18 @@ def _is_fallible(cast: Cast) -> bool:
 
 
 def _single_converted(leaf: ColumnLeaf, cast: Cast, fact: Fact, *, wanted: bool) -> tuple[Flag, Flag]:
-    """Where the only value of a file is known with its conversion, and where the test then has the wanted answer."""
+    """Where the only value of a file is known with its conversion, and where the test then has the wanted result."""
     if isinstance(fact, ColumnImage) or cast.mode is CastMode.LEGACY:
         return False, False
     try:
         known = _single(fact)
         distinct = pc.if_else(known, _plain(fact.lower), None).dictionary_encode()
         converted = try_cast_array(distinct.dictionary, cast.type, time_zone=cast.time_zone)
-        answers = pc.fill_null(pc.equal(evaluate_leaf(leaf, converted), pa.scalar(wanted)), fill_value=False)
+        results = pc.fill_null(pc.equal(evaluate_leaf(leaf, converted), pa.scalar(wanted)), fill_value=False)
     except (pa.ArrowException, PredicateError):
         return False, False  # a fact of another type than the column
     readable = flags.flat(pc.fill_null(pc.is_valid(converted).take(distinct.indices), fill_value=False))
-    holds = flags.flat(pc.fill_null(answers.take(distinct.indices), fill_value=False))
+    holds = flags.flat(pc.fill_null(results.take(distinct.indices), fill_value=False))
     return flags.and_(known, readable if cast.mode is CastMode.ANSI else True), holds
 
 
@@ -248,7 +248,7 @@ def _judge_fact(leaf: ColumnLeaf, fact: Fact) -> _Bits:
             case _:
                 assert_never(fact)
     except (pa.ArrowException, PredicateError):
-        return _SOMETIMES  # a fact of another type than the column tells nothing
+        return _SOMETIMES  # bounds of another type than the column cannot be used
 
 
 def _judge_image(leaf: ColumnLeaf, fact: ColumnImage) -> _Bits:
@@ -288,7 +288,7 @@ def _judge_range(leaf: ColumnLeaf, fact: ColumnBounds) -> _Bits:
 
 
 def _judge_comparison(op: Op, value: pa.Scalar, fact: ColumnBounds) -> _Bits:
-    if _is_nan(value):  # the same answer for all values that are not NaN
+    if _is_nan(value):  # the same result for all values that are not NaN
         return _ALWAYS if op in {Op.LT, Op.LE, Op.NE} else _NEVER
     match op:
         case Op.LT:
@@ -344,7 +344,7 @@ def _judge_in(leaf: In, fact: ColumnBounds) -> _Bits:
 def _within_reach(values: pa.Array, fact: ColumnBounds) -> Flag:
     """Whether the least of the values that is not below the lower bound is within the upper bound."""
     ordered = values.take(pc.array_sort_indices(values))
-    if pa.types.is_decimal(values.type):  # search_sorted does not know decimals: take the values as one range
+    if pa.types.is_decimal(values.type):  # search_sorted does not support decimals: take the values as one range
         low, high = ordered[0], ordered[-1]
         return flags.and_(_below(low, fact).negated.possible, _up_to(high, fact).possible)
     lower, upper = _plain(fact.lower), _plain(fact.upper)

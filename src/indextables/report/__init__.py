@@ -1,4 +1,4 @@
-"""What a table is, told on one page for people; all of it from the log."""
+"""A one-page HTML report of a table, from its log."""
 
 from indextables.report.facts import ColumnFact, PartitionFact, Report, SizeFact, VersionFact, report
 from indextables.report.page import html

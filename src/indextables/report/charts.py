@@ -20,7 +20,7 @@ class Bar:
 
 
 def columns(bars: Sequence[Bar], *, title: str) -> str:
-    """Upright bars beside each other, as high as their values are.
+    """A column chart.
 
     >>> drawn = columns([Bar("mon", 2, "mon: 2 rows"), Bar("<b>", 1, "<b>: 1 row")], title="rows")
     >>> drawn.count("<rect"), "&lt;b&gt;: 1 row" in drawn, "<b>" in drawn

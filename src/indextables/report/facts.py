@@ -1,4 +1,4 @@
-"""The facts of a report: what the log knows of a table, cut down to what a person looks at. No split is opened."""
+"""The data of a report, from the log, limited to what fits a page. No split is opened."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ColumnFact:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFact:
-    """`complete` where the log tells the partition from others that share its splits; `rows` where it knows them."""
+    """`complete` if the log lists the partitions that share its splits; `rows` is None if unknown."""
 
     values: Mapping[str, str | None]
     rows: int | None
@@ -39,17 +39,17 @@ class PartitionFact:
 
     @property
     def label(self) -> str:
-        """Its values, for people.
+        """Its values as text.
 
         >>> PartitionFact({"day": "mon"}, 3, 1, 99, complete=True).label
         'mon'
         >>> PartitionFact({"day": "mon", "hour": None}, 3, 1, 99, complete=False).label
-        'day=mon, hour=null and others, not told apart'
+        'day=mon, hour=null and others'
         """
         texts = {name: "null" if value is None else value for name, value in self.values.items()}
         values = texts.values() if len(texts) == 1 else (f"{name}={text}" for name, text in texts.items())
         label = ", ".join(values) or "the whole table"
-        return label if self.complete else f"{label} and others, not told apart"
+        return label if self.complete else f"{label} and others"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A report as one HTML page, which needs nothing but itself.
 
-Whatever comes from the table is text of others: `_text` and the charts escape it, and nothing else goes into the page.
+Text from the table is untrusted: `_text` and the charts escape it, and the page contains no other text from it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFac
 
 
 def html(report: Report, format_step: StepFormat = str) -> str:
-    """The page of a report, which says in Python what mends what is out of shape, or as `format_step` does."""
+    """The HTML page of a report; recommended steps are shown as Python calls, or as `format_step` renders them."""
     metrics = report.health
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
@@ -26,7 +26,7 @@ def html(report: Report, format_step: StepFormat = str) -> str:
         release=_text(__version__),
         metrics=_metrics(report),
         findings="".join(_finding(finding, format_step) for finding in metrics.findings)
-        or '<p class="good">Nothing to mend.</p>',
+        or '<p class="good">No findings.</p>',
         columns=_rows((_text(c.name), _text(c.type), _indexed(c.indexed)) for c in report.columns),
         layout=_code(report.layout) if report.layout else "The table is not partitioned.",
         properties=_properties(report.properties),
@@ -56,7 +56,7 @@ def _metrics(report: Report) -> str:
 def _finding(finding: Finding, format_step: StepFormat) -> str:
     return (
         f'<div class="finding {_text(finding.severity)}"><b>{_text(finding.severity)}: {_text(finding.area)}</b>'
-        f"<p>{_text(finding.what)}</p><p>To mend it: {_code(finding.advice(format_step))}</p></div>"
+        f"<p>{_text(finding.what)}</p><p>Recommendation: {_code(finding.advice(format_step))}</p></div>"
     )
 
 

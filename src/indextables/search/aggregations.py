@@ -142,7 +142,7 @@ class Bound:
 
 
 def bind(aggregation: Aggregation, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> Bound:
-    """The aggregation for a table, or a SearchQueryError that says why there is none."""
+    """Binds an aggregation to a table's schema, or raises a SearchQueryError."""
     column = next((name for name in schema.names if name.lower() == aggregation.field.lower()), None)
     if column is None:
         meant = nearest(aggregation.field, schema.names)

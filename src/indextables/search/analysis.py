@@ -3,7 +3,7 @@
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 LONGEST_WORD = 39  # bytes; the analyzers below leave out what is longer, as those of the index do
-LONGEST_TERM = 32_766  # bytes; what a query may ask of any field, as in Lucene
+LONGEST_TERM = 32_766  # bytes; the longest term of a query on any field, as in Lucene
 _FOLDING = {"default", "en_stem"}
 
 

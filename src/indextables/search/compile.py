@@ -42,14 +42,14 @@ from indextables.search.to_lucene import to_text
 def compile_query(query: Query, index: tantivy.Index) -> tantivy.Query:
     """The query for one index. A column that the index does not have is null in all of its rows.
 
-    A SearchQueryError says that this index cannot answer exactly: a pattern on a column of which it has long values cut.
+    Raises a SearchQueryError where the index is not exact: a pattern on a column with truncated values.
     """
     _refuse_patterns_on_cut_values(query, index)
     return _Compiler(index.schema, fields(query)).query(query)
 
 
 def has_field(index: tantivy.Index, column: str) -> bool:
-    """Whether an index knows a column. One that was added to the table later, it does not."""
+    """Whether an index has a column; it does not have columns that were added to the table later."""
     return _has(index.schema, column)
 
 
@@ -148,7 +148,7 @@ def _refuse_patterns_on_cut_values(query: Query, index: tantivy.Index) -> None:
         if has_field(index, column) and has_cut_values(index, column):
             reason = f"{column!r} has values of more than 65,000 bytes, and only their start is indexed"
             raise SearchQueryError(
-                f"the search {to_text(query)} cannot be answered: {reason}; search for words or a prefix instead",
+                f"the search {to_text(query)} cannot be run: {reason}; search for words or a prefix instead",
                 query=to_text(query),
                 reason=reason,
                 field=column,

@@ -53,7 +53,7 @@ def _lines(batch: pa.RecordBatch, rules: Mapping[str, FieldRule]) -> pa.Array:
 
 
 def _members(name: str, column: pa.Array, rule: FieldRule) -> list[pa.Array | str]:
-    """The pieces of text that say the values of one column, in each document."""
+    """The pieces of JSON with the values of one column, in each document."""
     is_null = _key(state_name(name)) + str(NULL)
     match shape(column.type, rule):
         case Shape.NOTHING:
@@ -93,7 +93,7 @@ def _escaped(texts: pa.Array) -> pa.Array:
 
 
 def _joined(pieces: list[pa.Array | str]) -> pa.Array:
-    """The pieces of each row put together. Many long texts are more than 32-bit offsets can tell."""
+    """The pieces of each row put together. Many long texts exceed 32-bit offsets."""
     return pc.binary_join_element_wise(*(_large(p) if isinstance(p, str) else p for p in pieces), _large(""))
 
 

@@ -1,4 +1,4 @@
-"""What a word, a phrase, a pattern or a range says about one column.
+"""Queries on one column: a word, a phrase, a pattern or a range.
 
 >>> from indextables.search.fields import FieldRule
 >>> message = Field("message", pa.string(), FieldRule("text", "default"))
@@ -33,12 +33,12 @@ _PIECE = re.compile(r"(?P<escape>\\.)|(?P<wild>[*?])|(?P<plain>[^\\*?]+)", re.DO
 
 
 class LeafError(ValueError):
-    """Why a column cannot be asked this."""
+    """The reason why a column does not support a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column, and how it is indexed. None is what a text without any word in it says: nothing."""
+    """A column, and how it is indexed. A text without any word becomes None: no query."""
 
     name: str
     type: pa.DataType
@@ -85,7 +85,7 @@ class Field:
         return Regex(self.name, _searchable(pattern, pattern))
 
     def fuzzy(self, text: str, distance: int) -> Leaf | None:
-        """Rows with a word, or a value, that is at most so many changes away."""
+        """Rows with a word, or a value, within an edit distance."""
         self._need_text("a fuzzy search")
         if distance > MAX_FUZZY_DISTANCE:
             raise LeafError(f"a word may differ by up to {MAX_FUZZY_DISTANCE} changes, not {distance}")
@@ -151,13 +151,13 @@ def wildcard_literal(text: str) -> str:
     return re.sub(r"([\\*?])", r"\\\1", text)
 
 
-def _searchable(pattern: str, said: str) -> str:
+def _searchable(pattern: str, written: str) -> str:
     """The pattern, if tantivy can make an automaton of it."""
     try:
         tantivy.Query.regex_query(_PROBE, "probe", pattern)
     except ValueError as error:
         *_, reason = str(error).strip("'").splitlines()
-        raise LeafError(f"{said[:50]!r} cannot be searched for: {reason.removeprefix('error: ')}") from None
+        raise LeafError(f"{written[:50]!r} cannot be searched for: {reason.removeprefix('error: ')}") from None
     return pattern
 
 
@@ -168,7 +168,7 @@ def _fitting(text: str) -> str:
 
 
 def _too_long(text: str) -> LeafError:
-    return LeafError(f"{text[:50]!r} ... has {len(text.encode()):,} bytes, and so long a word cannot be searched for")
+    return LeafError(f"{text[:50]!r} ... has {len(text.encode()):,} bytes, and a word that long cannot be searched for")
 
 
 def _refuse_longer(text: str, limit: int) -> None:

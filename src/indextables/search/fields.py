@@ -1,4 +1,4 @@
-"""How each column is indexed, as the user says it and as the log keeps it.
+"""How each column is indexed: field rules, as users give them and as the log stores them.
 
 A column of strings is `string` (the whole value, exactly; the default), `text` (words, by a tokenizer) or `none`. Columns
 of other types are indexed by their values, under the name of their type; they can only be left out. Binary columns are

@@ -1,7 +1,7 @@
-"""Aggregations that an index answers by itself.
+"""Aggregations computed by the index.
 
-tantivy computes in doubles and makes at most 65,000 buckets. So it is asked for histograms and statistics only where doubles
-are exact, and its refusals are taken for an answer: None, which means that the rows have to be looked at.
+tantivy computes in doubles and makes at most 65,000 buckets. So it is used for histograms and statistics only where doubles
+are exact. Where it refuses, the result is None, and the rows are read.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MAX_BUCKETS = 65_000
 
 
 def over_index(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
-    """What an index says of the rows of a query, or None where it cannot say it exactly."""
+    """The partial aggregate of the rows of a query, or None where the index cannot compute it exactly."""
     if bound.rule.type == NONE or not has_field(index, bound.field):
         return None
     match bound.aggregation:
@@ -41,9 +41,9 @@ def over_index(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Tab
 def _index_terms(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
     compiled, name = compile_query(query, index), field_name(bound.field)
     if is_ordinal(bound.type):
-        answer = _answer(index, compiled, {"terms": {"field": name, "size": _MAX_BUCKETS}})
-        complete = answer is not None and not answer["sum_other_doc_count"]
-        return _bucketed(answer["buckets"]) if answer and complete else None
+        result = _aggregate(index, compiled, {"terms": {"field": name, "size": _MAX_BUCKETS}})
+        complete = result is not None and not result["sum_other_doc_count"]
+        return _bucketed(result["buckets"]) if result and complete else None
     if has_cut_values(index, bound.field):
         return None
     counts = index.searcher().terms_with_prefix(name, "", compiled)
@@ -52,11 +52,11 @@ def _index_terms(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.T
 
 def _index_histogram(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
     compiled, name = compile_query(query, index), field_name(bound.field)
-    if not _is_exact(_answer(index, compiled, {"stats": {"field": name}})):
+    if not _is_exact(_aggregate(index, compiled, {"stats": {"field": name}})):
         return None
     request = {"histogram": {"field": name, "interval": bound.step, "min_doc_count": 1}}
-    answer = _answer(index, compiled, request)
-    return None if answer is None else _bucketed(answer["buckets"], step=bound.step)
+    result = _aggregate(index, compiled, request)
+    return None if result is None else _bucketed(result["buckets"], step=bound.step)
 
 
 def _index_ranges(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
@@ -82,28 +82,28 @@ def _limited(field: str, lower: pa.Scalar | None, upper: pa.Scalar | None) -> no
 def _index_stats(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
     if not is_ordinal(bound.type) or pa.types.is_floating(bound.type):
         return None  # the index holds an order of floats, not their values
-    answer = _answer(index, compile_query(query, index), {"stats": {"field": field_name(bound.field)}})
-    if answer is None or not _is_exact(answer, summed=not pa.types.is_temporal(bound.type)):
+    result = _aggregate(index, compile_query(query, index), {"stats": {"field": field_name(bound.field)}})
+    if result is None or not _is_exact(result, summed=not pa.types.is_temporal(bound.type)):
         return None
-    least, greatest, total = (None if answer[of] is None else int(answer[of]) for of in ("min", "max", "sum"))
-    summed = pa.array([total if answer["count"] else None], pa.int64())
-    return stats_partial(bound, answer["count"], summed, least, greatest)
+    least, greatest, total = (None if result[of] is None else int(result[of]) for of in ("min", "max", "sum"))
+    summed = pa.array([total if result["count"] else None], pa.int64())
+    return stats_partial(bound, result["count"], summed, least, greatest)
 
 
-def _is_exact(answer: dict[str, Any] | None, *, summed: bool = False) -> bool:
+def _is_exact(result: dict[str, Any] | None, *, summed: bool = False) -> bool:
     """Whether all values, or even their sum, are so small that doubles are exact for them."""
-    if answer is None or not answer["count"]:
-        return answer is not None
-    largest: float = max(abs(answer["min"]), abs(answer["max"]))
-    return largest * (answer["count"] if summed else 1) < _EXACT
+    if result is None or not result["count"]:
+        return result is not None
+    largest: float = max(abs(result["min"]), abs(result["max"]))
+    return largest * (result["count"] if summed else 1) < _EXACT
 
 
-def _answer(index: tantivy.Index, query: tantivy.Query, request: dict[str, Any]) -> dict[str, Any] | None:
+def _aggregate(index: tantivy.Index, query: tantivy.Query, request: dict[str, Any]) -> dict[str, Any] | None:
     try:
-        answer: dict[str, Any] = index.searcher().aggregate(query, {"it": request})["it"]
+        result: dict[str, Any] = index.searcher().aggregate(query, {"it": request})["it"]
     except ValueError:  # more buckets, or more memory, than tantivy allows
         return None
-    return answer
+    return result
 
 
 def _bucketed(buckets: Sequence[dict[str, Any]], step: int | None = None) -> pa.Table:

@@ -1,4 +1,4 @@
-r"""Lucene's query language, as users know it.
+r"""Lucene's query language.
 
 | written | finds |
 |---|---|
@@ -58,7 +58,7 @@ def parse(
     rules: Mapping[str, FieldRule],
     default_fields: Sequence[str] | None = None,
 ) -> Query:
-    """The query that a text says, bound to the columns of a table, or a SearchQueryError that says why not.
+    """Parses a search and binds it to the columns of a table, or raises a SearchQueryError.
 
     >>> from indextables.search import resolve
     >>> schema = pa.schema({"message": pa.string(), "level": pa.string(), "status": pa.int32()})
@@ -86,7 +86,7 @@ class _Reader:
         self.defaults = texts if default_fields is None else [self.field(name, None).name for name in default_fields]
 
     def query(self, item: syntax.Item, field: Field | None) -> Query | None:
-        """What an item says, about a field or about the default ones."""
+        """The query of an item, on a field or on the default ones."""
         match item:
             case syntax.Group():
                 return self.group(item.clauses, field)
@@ -141,20 +141,20 @@ class _Reader:
 
     def without_text(self) -> str:
         """Why a word without a field finds nothing here, and what does."""
-        said = "a word without a field is searched in text columns, and the table has none"
+        hint = "a word without a field is searched in text columns, and the table has none"
         strings = [name for name in self.searchable if self.fields[name].is_text]
         if not strings:
-            return f"{said}; write field:value. Fields are {', '.join(self.searchable) or 'none'}"
+            return f"{hint}; write field:value. Fields are {', '.join(self.searchable) or 'none'}"
         name = strings[0] if len(strings) == 1 else "COLUMN"
         listed = ", ".join(strings[:_LISTED]) + (" ..." if len(strings) > _LISTED else "")
         return (
-            f"{said}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "
+            f"{hint}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "
             f"{name}:*word* values that contain it. To search by words, write the rows to a new table with --text {name}, "
             f'fields={{"{name}": "text"}} or the option indexing.typemap.{name}=text'
         )
 
     def about(self, field: Field, item: syntax.Leaf) -> Query | None:
-        """What a word, phrase, pattern or range says about a field."""
+        """The query of a word, phrase, pattern or range on a field."""
         try:
             return _said(field, item)
         except LeafError as error:

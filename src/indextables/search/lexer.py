@@ -4,7 +4,7 @@ r"""The tokens of a query: those of Lucene's classic query parser, with the comp
 ['NOT', 'QUOTED', 'AND', '(', 'WORD', ':', 'WORD', '^', ')']
 
 Lucene takes the longest token that fits, so `AND` and `&&` are operators only where no other character of a word follows.
-What Lucene would read in a way that nobody means is refused here: `a&&b` is one word there, `! a` searches for `!`, and
+Input that Lucene reads in an unexpected way is refused here: `a&&b` is one word there, `! a` searches for `!`, and
 `a^2b` is `a^2 b`.
 """
 

@@ -1,6 +1,6 @@
 """Aggregations, one part of a table after the other, and the parts put together.
 
-A *partial* is a small Arrow table of what one split has to say: keys as the index holds them, and counts. It comes from
+A partial aggregate is a small Arrow table for one split: keys as in the index, and counts. It comes from
 the index (`over_index`), without a look at any row, where tantivy is exact; where it is not, the column's values of the
 rows that were found go through `over_rows`. Both give the same partial, so nothing that `merge` returns is approximate
 but the last digits of a sum of floats.
@@ -30,7 +30,7 @@ TEXT_COUNTS = pa.schema({"key": pa.string(), "count": pa.int64()})
 
 
 def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """What the values of a column say, of just those rows that count."""
+    """The partial aggregate of the values of a column."""
     values = in_table_type(flat(column)).drop_null()
     match bound.aggregation:
         case Terms():
@@ -47,7 +47,7 @@ def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
 
 
 def merge(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
-    """The answer for the whole table, in the types of its columns.
+    """The final aggregate, in the types of the table's columns.
 
     Terms come with the most frequent first, histograms in the order of their keys without empty intervals, ranges as they
     were given, statistics as one row.

@@ -1,6 +1,6 @@
 """Words near each other, as exact phrases.
 
-tantivy's own slop is exact for two different words. For more it misses some arrangements and takes one word for two, so
+tantivy's own slop is exact for two different words. For more it misses some word orders and matches one word twice, so
 these are written out: every way in which the words can stand within the slop is an exact phrase with gaps.
 
 >>> list(word_orders(("a", "b"), 1))
@@ -17,7 +17,7 @@ MAX_SLOP = 10_000
 
 
 def count_word_orders(words: Sequence[str], slop: int) -> int:
-    """An upper limit of the arrangements of words within a slop; one where tantivy needs none."""
+    """An upper limit of the word orders within a slop; one where tantivy is exact."""
     return 1 if is_supported(words, slop) else (slop + 1) ** len(words) - slop ** len(words)
 
 

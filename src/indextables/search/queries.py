@@ -1,4 +1,4 @@
-"""What a search asks for: one small closed family, where nodes only *are* and all doing is elsewhere.
+"""The nodes of a parsed search query: plain values without behaviour.
 
 A query is bound: its fields are columns of the table, its words have been through the tokenizer of their field, and its
 values are of the type of their column. It can be compared, printed (`to_text`), pickled to executors, and compiled there.
@@ -66,7 +66,7 @@ class Regex(msgspec.Struct, frozen=True):
 
 
 class Fuzzy(msgspec.Struct, frozen=True):
-    """Words that become this one by at most so many changes: a character more, less or another, or two exchanged."""
+    """Words within an edit distance: insertions, deletions, substitutions and transpositions."""
 
     field: str
     text: str

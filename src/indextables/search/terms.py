@@ -78,7 +78,7 @@ def field_name(column: str) -> str:
 
 
 def state_name(column: str) -> str:
-    """The field that says what the field of a column cannot: see `NULL` and `CUT`."""
+    """The field for the states of a column's values: see `NULL` and `CUT`."""
     return "?" + _without_nul(column)
 
 

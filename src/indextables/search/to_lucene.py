@@ -1,4 +1,4 @@
-"""Queries as text that says them again: `parse(to_text(query)) == query` for what `parse` gives."""
+"""Queries rendered as text: `parse(to_text(query)) == query` for the results of `parse`."""
 
 import re
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""One file: rows as Parquet, a search index beside them, and what is known of both."""
+"""Splits: Parquet files with an embedded search index, and their statistics."""
 
 from indextables.split.index_cache import CacheUse, SplitCache
 from indextables.split.reader import SplitReader

@@ -1,6 +1,6 @@
 """One file: `PAR1 | row groups | index section | Parquet footer | PAR1`.
 
-The index section is the files of a search index, one after the other. Where it is and what it holds is said by a JSON
+The index section is the files of a search index, one after the other. Its position and its contents are in a JSON
 object in the footer's key-value metadata, so that to every Parquet reader a split is a Parquet file like any other:
 
 >>> section = IndexSection(offset=4, length=3, files=(PackedFile("meta.json", 0, 3, 0x352441C2, size=3),), fields={})
@@ -46,7 +46,7 @@ class PackedFile(msgspec.Struct, frozen=True):
 
 
 class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What the footer says of the search index; `fields` is how the columns were indexed."""
+    """The description of the search index in the footer; `fields` is how the columns were indexed."""
 
     version: int = VERSION
     offset: int
@@ -65,7 +65,7 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the end of a file says: `chunks` are the bytes of each column in each row group."""
+    """The parsed footer: `chunks` are the byte ranges of each column in each row group."""
 
     metadata: pq.FileMetaData
     index: IndexSection

@@ -1,4 +1,4 @@
-"""The search index of a split: built beside the rows, packed into the file, unpacked and opened again.
+"""The search index of a split: built along with the rows, packed into the file, unpacked and opened.
 
 Its document numbers are row numbers. tantivy numbers documents in the order in which they come, as long as one thread
 writes one segment; `IndexBuilder.close` makes sure of it.
@@ -87,7 +87,7 @@ class IndexBuilder:
 
 @contextmanager
 def _trouble_of_the_disk() -> Iterator[None]:
-    """Inside, what tantivy cannot write is an OSError; tantivy itself says ValueError, whatever goes wrong."""
+    """Within it, tantivy's write errors become OSErrors; tantivy raises ValueError for everything."""
     try:
         yield
     except ValueError as error:
@@ -99,13 +99,13 @@ def _trouble_of_the_disk() -> Iterator[None]:
 def _matches(query: tantivy.Query, searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bool:
     try:
         query.explain(searcher, address)
-    except ValueError:  # tantivy's way to say that the document does not match
+    except ValueError:  # tantivy raises it if the document does not match
         return False
     return True
 
 
 def pack(directory: Path, sink: pa.NativeFile, *, rules: Mapping[str, FieldRule]) -> IndexSection:
-    """Writes the files of an index to where the sink is, and tells what is where."""
+    """Appends the files of an index to the sink; returns their positions."""
     start = sink.tell()
     files = [
         _packed(path, sink, start) for path in sorted(directory.iterdir()) if not path.name.startswith(".")

@@ -21,7 +21,7 @@ _FOOTER_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """Indexes that were there when asked for, and that were not; bytes that are there, and that may be.
+    """Cache statistics: hits, misses, bytes in use and the maximum.
 
     >>> print(CacheUse(hits=30, misses=10, bytes=5_000_000, max_bytes=10_000_000, directory="/tmp/c"))
     75.0% of 40 indexes were in /tmp/c, which holds 5,000,000 of 10,000,000 bytes
@@ -35,13 +35,13 @@ class CacheUse:
 
     @property
     def hit_rate(self) -> float:
-        """From 0 to 1; 1 where nothing was asked for."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 1.0
+        """From 0 to 1; 1 before the first request."""
+        requests = self.hits + self.misses
+        return self.hits / requests if requests else 1.0
 
     def __str__(self) -> str:
-        asked, held = self.hits + self.misses, f"{self.bytes:,} of {self.max_bytes:,} bytes"
-        return f"{self.hit_rate:.1%} of {asked:,} indexes were in {self.directory}, which holds {held}"
+        requests, held = self.hits + self.misses, f"{self.bytes:,} of {self.max_bytes:,} bytes"
+        return f"{self.hit_rate:.1%} of {requests:,} indexes were in {self.directory}, which holds {held}"
 
 
 class SplitCache:

@@ -1,4 +1,4 @@
-"""One split, read by ranges: its footer, the columns that are asked for, the index when there is something to search."""
+"""Reads one split by ranges: the footer, the required columns, and the index for searches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -21,7 +21,7 @@ from indextables.split.row_group_bounds import row_group_bounds
 from indextables.split.sparse_file import SparseFile
 from indextables.storage import Store
 
-_TAIL = 64 * 1024  # bytes that are read where nobody knows how long the footer is
+_TAIL = 64 * 1024  # bytes to read where the length of the footer is unknown
 _WINDOW = 32 * 1024 * 1024  # bytes of row groups that are fetched at a time
 
 
@@ -75,7 +75,7 @@ class SplitReader:
         return self._cache.has_index(self._index_identity)
 
     def index_costs_less(self, columns: Sequence[str], row_groups: Sequence[int]) -> bool:
-        """Whether the index is at hand, or has no more bytes than these columns have in these row groups."""
+        """Whether the index is cached, or has no more bytes than these columns in these row groups."""
         if self.has_cached_index:
             return True
         stored = self._stored(columns)
@@ -132,7 +132,7 @@ class SplitReader:
     def search(self, query: Query) -> pa.Array:
         """The numbers of all rows that a query finds, ascending.
 
-        tantivy hands hits over one Python object at a time (measured: 0.35 us each), so it is asked for the hits or for the
+        tantivy hands hits over one Python object at a time (measured: 0.35 us each), so it returns the hits or the
         other rows, whichever are fewer.
         """
         hits = self.count(query)
@@ -154,12 +154,12 @@ class SplitReader:
         return int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
 
     def row_group_bounds(self, columns: Sequence[str]) -> Bounds:
-        """What the footer knows of the values of some columns in each row group, for `predicate.judge`."""
+        """The bounds of some columns in each row group, for `predicate.judge`."""
         known = {name: row_group_bounds(self.footer.metadata, self.schema, name) for name in columns}
         return Bounds(self.footer.metadata.num_row_groups, {name: (fact,) for name, fact in known.items() if fact})
 
     def _searched(self, query: Query, *, limit: int, count: bool = False, scored: bool = True) -> tantivy.SearchResult:
-        """What the index finds. One that the disk of the cache has damaged is unpacked again, and checked on the way."""
+        """The hits of a query. A cached index that is damaged on disk is unpacked again, with checksums verified."""
         try:
             return self._found(query, limit=limit, count=count, scored=scored)
         except DamagedSplitError:
@@ -170,8 +170,8 @@ class SplitReader:
     def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
         with read_safely(self.name):
             compiled = compile_query(query, self.index)
-            asked = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
-            return self.index.searcher().search(asked, limit=limit, count=count)
+            request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
+            return self.index.searcher().search(request, limit=limit, count=count)
 
     def _unpack_index(self, directory: Path) -> None:
         section = self.footer.index

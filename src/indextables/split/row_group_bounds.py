@@ -1,4 +1,4 @@
-"""What a Parquet footer knows of the values in each row group, as the judge of predicates wants it."""
+"""Bounds of each row group from the statistics in the Parquet footer, for `predicate.judge`."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -29,7 +29,7 @@ _SPARE_MEMORY = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
-    """How a split is laid out; docs/decisions/0005-row-groups.md says why."""
+    """The physical layout of a split; see docs/decisions/0005-row-groups.md."""
 
     row_group_rows: int = 8192
     compression: str = "zstd"
@@ -37,7 +37,7 @@ class SplitOptions:
 
 @dataclass(frozen=True, slots=True)
 class SplitSummary:
-    """What the log has to know of a split. `footer` and `index` are the first byte and the one after the last."""
+    """What the log records of a split. `footer` and `index` are the first byte and the one after the last."""
 
     num_records: int
     size: int
@@ -165,7 +165,7 @@ def _is_mostly_unique(column: pa.Array) -> bool:
 
 
 def _sealed(path: Path) -> int:
-    """Writes the footer's checksum into it, and tells where the footer begins."""
+    """Writes the checksum into the footer; returns the offset of the footer."""
     with path.open("r+b") as file:
         size = file.seek(0, 2)
         file.seek(size - TRAILER)

@@ -1,4 +1,4 @@
-"""Bytes: one small contract over local disk, memory, S3, Azure and Google Cloud."""
+"""Storage: one interface to local disk, memory, S3, Azure and Google Cloud."""
 
 from indextables.storage.location import Location
 from indextables.storage.open import open_store

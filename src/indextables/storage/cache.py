@@ -13,7 +13,7 @@
 
 There are no locks. An entry is a directory that is filled and opened under a temporary name, and then renamed, so that
 others see it whole or not at all. An entry is removed by renaming it first. Whoever has opened or mapped its files
-keeps them, for that is how files are on POSIX; whoever was about to open them finds nothing there, and makes the entry
+keeps them (POSIX); a process that was about to open them finds nothing, and makes the entry
 anew.
 """
 
@@ -69,7 +69,7 @@ class DirectoryCache:
         self._counting = Lock()
 
     def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
-        """What `open_` makes of the entry's directory, which `fill` fills if it is not there or cannot be opened.
+        """The result of `open_` on the entry's directory, which `fill` creates if it does not exist or cannot be opened.
 
         Both may raise OSError or an error of ours. `open_` must open all the files that it will ever need: another
         process may remove the entry at any time.
@@ -78,7 +78,7 @@ class DirectoryCache:
         with translate_errors(str(self.directory)):
             self._prepare()
             if _touched(entry):
-                with suppress(OSError, IndexTablesError):  # removed in this moment, or damaged by the disk
+                with suppress(OSError, IndexTablesError):  # removed concurrently, or damaged on disk
                     found = open_(entry)
                     self._count(hit=True)
                     return found
@@ -110,7 +110,7 @@ class DirectoryCache:
 
     def _prepare(self) -> None:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.directory.stat().st_uid != os.getuid():  # somebody may have put anything there
+        if self.directory.stat().st_uid != os.getuid():  # another user may have put files there
             raise AccessDeniedError(
                 f"{self.directory} belongs to another user; choose another cache directory", path=str(self.directory)
             )
@@ -181,7 +181,7 @@ def _touched(entry: Path) -> bool:
 
 
 def _remove(entry: Path) -> None:
-    """Takes the name away first, so that nobody finds half an entry."""
+    """Renames the entry first, so that no process finds half of it."""
     condemned = entry.with_name(f"{TEMPORARY}{uuid4().hex}")
     with suppress(FileNotFoundError):
         entry.rename(condemned)

@@ -21,7 +21,7 @@ from indextables.storage.store import PAGE, Store
 from indextables.storage.traffic import Meter
 
 _MAX_PARTS = 10_000  # of one file in S3
-_CUT_OFF = "list response body"  # what obstore says of it
+_CUT_OFF = "list response body"  # in the message of obstore's error
 _PROBE_KEY = "_transaction_log/_put_if_absent"
 _VERIFIED: set[tuple[str | None, ...]] = set()  # places, by this process
 
@@ -118,14 +118,14 @@ class CloudStore(Store):
             if "501 Not Implemented" not in str(error):
                 raise
         raise UnsafeStoreError(
-            f"{self.location} is in a store that does not refuse to create a file that is there already (the condition "
+            f"{self.location} is in a store without put-if-absent (the condition "
             "If-None-Match of a PUT), so that two writers could overwrite each other's commits; use a store that does, or, "
             "if there is never more than one writer, set spark.indextables.commit.unsafeSingleWriter to true",
             path=str(self.location),
         )
 
     def _pages(self, under: str) -> Iterator[Sequence[Any]]:
-        """Obstore asks again for whatever is cut off on its way, but not for listings; this does, if nothing came yet."""
+        """Retries a listing that was cut off before its first page; obstore retries all other requests."""
         for left in range(self._retries, -1, -1):
             pages = super()._pages(under)
             try:

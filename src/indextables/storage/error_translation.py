@@ -1,4 +1,4 @@
-"""The one door through which foreign storage errors become ours."""
+"""Translates the errors of obstore and of the operating system to StorageErrors."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _REFUSED = {
     re.compile(r"\(os error 20\)"): NotADirectoryError,
 }
 
-# Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) beside its own tree.
+# Obstore raises Python's own FileNotFoundError and ValueError (a key it cannot parse) besides its own error classes.
 KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
     foreign.AlreadyExistsError: (AlreadyExistsError, "already exists"),
     foreign.PreconditionError: (AlreadyExistsError, "already exists"),
@@ -25,8 +25,8 @@ KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
     foreign.UnauthenticatedError: (AccessDeniedError, "needs credentials, and those given were not accepted"),
     foreign.InvalidPathError: (StorageError, "is not a key that the store accepts"),
     foreign.NotModifiedError: (StorageError, "has not been modified"),
-    foreign.NotSupportedError: (StorageError, "asks for something that the store does not support"),
-    foreign.UnknownConfigurationKeyError: (StorageError, "was opened with a setting that the store does not know"),
+    foreign.NotSupportedError: (StorageError, "needs an operation that the store does not support"),
+    foreign.UnknownConfigurationKeyError: (StorageError, "was opened with a setting that the store does not have"),
     foreign.JoinError: (StorageError, "could not be processed: a background task failed"),
     foreign.GenericError: (StorageError, "could not be processed"),
     foreign.BaseError: (StorageError, "could not be processed"),
@@ -41,7 +41,7 @@ KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
 
 @contextmanager
 def translate_errors(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None]:
-    """Inside, whatever storage raises comes out as a StorageError that names `path` and tells no secret."""
+    """Within it, storage errors become StorageErrors that name `path` and contain no secrets."""
     try:
         yield
     except IndexTablesError:
@@ -66,6 +66,6 @@ def without_secrets(text: str, secrets: Sequence[str]) -> str:
 
 
 def _detail(kind: type[StorageError], message: str) -> str:
-    """The first line of what the store said, where our own words do not say it all."""
+    """The first line of the store's message, where ours does not have all details."""
     first_line = message.partition("\n")[0]
     return f" ({first_line})" if first_line and kind in {StorageError, AccessDeniedError} else ""

@@ -43,7 +43,7 @@ class LocalStore(Store):
         self._write(key, copy, os.replace)
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """As the contract says. Names that are not UTF-8 cannot be keys, and are left out.
+        """As in `Store`. Names that are not UTF-8 cannot be keys, and are left out.
 
         So are directories below that may not be read: a volume has such ones at its root, and they are not the table's.
         """
@@ -80,7 +80,7 @@ def _listed(top: Path, key: str) -> Iterator[Entry]:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append((entry.path, name))
                 else:
-                    with suppress(FileNotFoundError):  # deleted in this moment
+                    with suppress(FileNotFoundError):  # deleted concurrently
                         yield _entry(name, entry)
 
 

@@ -20,7 +20,7 @@ from indextables.storage.location import Location, checked_key
 from indextables.storage.traffic import Meter, Traffic
 
 _PARALLEL_READS = 16
-PAGE = 1000  # files of a listing that an object store tells at a time
+PAGE = 1000  # files per page of a listing in an object store
 logger = logging.getLogger(__name__)
 
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 class Entry:
     """A file; two that are equal have the same content. `tag` is what the store calls this content, if it does.
 
-    On local disk a key may be a symbolic link: `link` says so.
+    On local disk a key may be a symbolic link: `link` is true then.
     """
 
     key: str
@@ -151,7 +151,7 @@ class Store:
                 obstore.delete(self._backend, self._path(key))
 
     def discard(self, keys: Iterable[str]) -> None:
-        """Deletes files that nobody needs; what cannot be deleted is logged, since something else went wrong before."""
+        """Deletes files after a failure; a file that cannot be deleted is logged, so that the first error is raised."""
         for key in keys:
             try:
                 self.delete([key])
@@ -160,11 +160,11 @@ class Store:
 
     @property
     def traffic(self) -> Traffic:
-        """What was asked of the store so far."""
+        """The requests to the store so far."""
         return self.meter.traffic
 
     def configured(self, config: Config) -> "Store":  # noqa: ARG002 - for stores that have settings
-        """The same store under other settings; what is asked of either is counted together."""
+        """The same store with other settings; requests to both are counted together."""
         return self
 
     def verify_put_if_absent(self) -> None:
@@ -175,7 +175,7 @@ class Store:
         return f"{self.location}/{key}"
 
     def at(self, location: Location) -> "Store":
-        """The same store with another root; what is asked of either is counted together."""
+        """The same store with another root; requests to both are counted together."""
         other = copy(self)
         other.location = location
         other._prefix = _prefix_of(location)  # noqa: SLF001 - it is one of ours

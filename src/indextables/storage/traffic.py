@@ -1,4 +1,4 @@
-"""What was asked of a store, in figures."""
+"""Metrics of the requests to a store."""
 
 from dataclasses import dataclass
 from threading import Lock
