@@ -130,9 +130,6 @@ def test_packages_hold_names_only() -> None:
 
 CATALYST = ROOT / "spark" / "catalyst"
 PRIVATE = re.compile(r"_j(c|conf|df|dfw|expr|rdd|reader|sc|sparkSession|udf|vm|wf|write|writer)|_sc|_gateway")
-NOT_YET_CONVERTED = {
-    "spark/write/repartition.py",
-}
 
 
 def test_only_one_package_looks_into_spark() -> None:
@@ -140,7 +137,7 @@ def test_only_one_package_looks_into_spark() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {what}"
         for path in sorted(ROOT.rglob("*.py"))
-        if not path.is_relative_to(CATALYST) and path.relative_to(ROOT).as_posix() not in NOT_YET_CONVERTED
+        if not path.is_relative_to(CATALYST)
         for what in internals_in(path)
     ]
     assert found == []

@@ -52,11 +52,11 @@ def write_task(*args, original=job.write_task, **options):
     return result
 
 
-def commit_job(*args, original=job.commit_job):
+def commit_job(*args, original=job.commit_job, **options):
     stop("commit")
-    version = original(*args)
+    after = original(*args, **options)
     stop("committed")
-    return version
+    return after
 
 
 job.write_task, job.commit_job = write_task, commit_job

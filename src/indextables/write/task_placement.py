@@ -1,11 +1,11 @@
-"""Which task of a distributed write gets which rows: pure decisions, from counts.
+"""Which task of a distributed write gets which rows: decided from row counts, without any I/O.
 
 A split holds rows of one partition, and each task writes its own splits. So few tasks make few splits, a partition that is
 spread over many tasks is scattered over many splits, and a partition that is given to one task is written by that task
-alone, however large it is. `place` finds the middle:
+alone, however large it is. `place` balances the two:
 
 >>> place([50, 3, 3, 3], target=10)
-Placement(tasks=6, of=((0, 1, 2, 3, 4), (5,), (5,), (5,)))
+Placement(tasks=6, by_partition=((0, 1, 2, 3, 4), (5,), (5,), (5,)))
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Placement:
     """The number of tasks, and for each partition the tasks over which its rows are spread evenly."""
 
     tasks: int
-    of: tuple[tuple[int, ...], ...]
+    by_partition: tuple[tuple[int, ...], ...]
 
 
 def task_count(rows: int, *, target: int) -> int:
@@ -35,68 +35,71 @@ def target_with_slack(target: int) -> int:
     return target + target // 10
 
 
-def suits(rows: Sequence[int], *, target: int) -> bool:
-    """Whether rows can be written as they lie: `rows` has those of each task that would write any.
+def is_balanced(rows: Sequence[int], *, target: int) -> bool:
+    """Whether rows need no repartitioning: `rows` has the count of each task.
 
-    >>> suits([9, 10, 10], target=10), suits([29, 0, 0], target=10), suits([1] * 30, target=10)
+    >>> is_balanced([9, 10, 10], target=10), is_balanced([29, 0, 0], target=10), is_balanced([1] * 30, target=10)
     (True, False, False)
     """
     filled = [count for count in rows if count]
     return len(filled) <= task_count(sum(filled), target=target) and max(filled, default=0) <= target_with_slack(target)
 
 
-def place(counts: Sequence[int], *, target: int, others: int = 0, at_once: int = 1) -> Placement:
-    """A task, or several, for each partition, given the number of its rows; `others` are rows of partitions not listed.
+def place(counts: Sequence[int], *, target: int, unlisted_rows: int = 0, parallelism: int = 1) -> Placement:
+    """One task, or several, for each partition, given its row count; `unlisted_rows` are in partitions not listed.
 
-    Where tasks can run `at_once`, partitions are not packed into fewer of them: it would cost time and save no split.
+    Partitions are not packed into fewer tasks than the `parallelism` allows: it would cost time and save no split.
 
     A partition of more than `target` rows is cut into equal parts of at most that size, each for another task. The largest
-    parts are placed first, each where there is least, so that tasks end up with about the same.
+    parts are placed first, each in the task with the fewest rows, so that tasks end up with about the same.
     """
-    tasks = max(task_count(sum(counts) + others, target=target), min(at_once, len(counts)))
+    tasks = max(task_count(sum(counts) + unlisted_rows, target=target), min(parallelism, len(counts)))
     loads = [(0.0, task) for task in range(tasks)]
     heapify(loads)
-    of: list[tuple[int, ...]] = [()] * len(counts)
+    by_partition: list[tuple[int, ...]] = [()] * len(counts)
     for partition in sorted(range(len(counts)), key=lambda partition: (-_part(counts[partition], target), partition)):
         parts = task_count(counts[partition], target=target)
         chosen = [heappop(loads) for _ in range(parts)]
         for load, task in chosen:
             heappush(loads, (load + counts[partition] / parts, task))
-        of[partition] = tuple(sorted(task for _, task in chosen))
-    return Placement(tasks, tuple(of))
+        by_partition[partition] = tuple(sorted(task for _, task in chosen))
+    return Placement(tasks, tuple(by_partition))
 
 
-def together(counts: Sequence[int], groups: Sequence[int], *, small_below: int, target: int) -> list[list[int]]:
-    """The partitions, those that are small and of one group next to each other in parcels of at most `target` rows.
+def bin_small_partitions(
+    counts: Sequence[int], groups: Sequence[int], *, small_below: int, target: int
+) -> list[list[int]]:
+    """Bins of partitions: small neighbours of one group go into a bin of at most `target` rows, others into their own.
 
-    So the task that gets a parcel can put all of it into one split:
+    So the task that gets a bin can put all of it into one split:
 
-    >>> together([50, 3, 3, 60, 3], [1, 1, 1, 2, 2], small_below=10, target=6)
+    >>> bin_small_partitions([50, 3, 3, 60, 3], [1, 1, 1, 2, 2], small_below=10, target=6)
     [[0], [1, 2], [3], [4]]
     """
-    parcels: list[list[int]] = []
-    open_parcels: dict[int, tuple[list[int], int]] = {}
+    bins: list[list[int]] = []
+    open_bins: dict[int, tuple[list[int], int]] = {}
     for partition, (rows, group) in enumerate(zip(counts, groups, strict=True)):
-        parcel, filled = open_parcels.get(group, ([], 0))
-        if rows >= small_below or not parcel or filled + rows > target:
-            parcel, filled = [], 0
-            parcels.append(parcel)
-        parcel.append(partition)
+        current, filled = open_bins.get(group, ([], 0))
+        if rows >= small_below or not current or filled + rows > target:
+            current, filled = [], 0
+            bins.append(current)
+        current.append(partition)
         if rows < small_below:
-            open_parcels[group] = (parcel, filled + rows)
-    return parcels
+            open_bins[group] = (current, filled + rows)
+    return bins
 
 
-def place_parcels(
-    parcels: Sequence[Sequence[int]], counts: Sequence[int], *, target: int, others: int, at_once: int
+def place_bins(
+    bins: Sequence[Sequence[int]], counts: Sequence[int], *, target: int, unlisted_rows: int, parallelism: int
 ) -> Placement:
-    """The same as `place`, where all partitions of a parcel go to the same tasks."""
-    placed = place([sum(counts[i] for i in p) for p in parcels], target=target, others=others, at_once=at_once)
-    of: list[tuple[int, ...]] = [()] * len(counts)
-    for parcel, tasks in zip(parcels, placed.of, strict=True):
-        for partition in parcel:
-            of[partition] = tasks
-    return Placement(placed.tasks, tuple(of))
+    """The same as `place`, where all partitions of a bin go to the same tasks."""
+    sums = [sum(counts[partition] for partition in one) for one in bins]
+    placed = place(sums, target=target, unlisted_rows=unlisted_rows, parallelism=parallelism)
+    by_partition: list[tuple[int, ...]] = [()] * len(counts)
+    for one, tasks in zip(bins, placed.by_partition, strict=True):
+        for partition in one:
+            by_partition[partition] = tasks
+    return Placement(placed.tasks, tuple(by_partition))
 
 
 def _part(rows: int, target: int) -> float:

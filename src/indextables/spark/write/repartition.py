@@ -1,11 +1,11 @@
-"""Optimized write: rows are moved between tasks before they are written, as `indextables.write.task_placement` decides.
+"""Optimized write: rows are repartitioned before they are written, as `indextables.write.task_placement` decides.
 
-The rows of a partition find their task by a hash of the partition's values. Two partitions with the same hash share their
-tasks, which does no harm: a task writes each partition to its own splits anyway.
+The task of a row is looked up by a hash of its partition values. Two partitions with the same hash share their tasks, which
+is harmless: a task writes each partition to its own splits anyway.
 
-Where a row goes depends on the row alone, or on an order that Spark repeats. When an executor is lost, Spark computes some
-of the input again, and after a shuffle the rows come in another order: a row that then went to another task would be
-written twice or not at all (docs/decisions/0018-rows-choose-their-task.md).
+The task depends on the row alone, or on an order that is repeatable. When an executor is lost, Spark recomputes some of the
+input, and after a shuffle the rows come in another order: a row that then went to another task would be written twice or
+not at all (docs/decisions/0018-rows-choose-their-task.md).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,71 +19,57 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from indextables.layout import PartitionField
 from indextables.schema import normalize
-from indextables.spark.catalyst.java import Java, kind
+from indextables.spark.catalyst.input_order import has_repeatable_order
 from indextables.spark.catalyst.local_relation import local_frame
-from indextables.write.task_placement import Placement, place_parcels, suits, task_count, together
+from indextables.spark.source.quoting import quote_name
+from indextables.write.task_placement import Placement, bin_small_partitions, is_balanced, place_bins, task_count
 from indextables.write.write_plan import WritePlan
 
-_KEY, _ROWS, _GROUP, _VALUE = "key", "rows", "group", "value"  # of the tables of counts
+_KEY, _ROWS, _GROUP, _VALUE = "key", "rows", "group", "value"  # columns of the counts
 _BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is in the bits above
-_MAX_PARTITIONS = 100_000  # the larger ones are placed one by one; the others, if there are more, by their hash
+_MAX_PLACED = 100_000  # the largest partitions are placed one by one; more than these, by their hash
 
 
 def repartition(frame: DataFrame, plan: WritePlan) -> DataFrame:
-    """The same rows, in as many tasks as there are full splits, those of a partition together and in order."""
+    """The same rows in as many tasks as there are full splits, each partition in as few of them as its rows need."""
     if not plan.config.write.optimize_write:
         return frame
     return _by_partition(frame, plan) if plan.layout.fields else _in_equal_shares(frame, plan)
 
 
 def _in_equal_shares(frame: DataFrame, plan: WritePlan) -> DataFrame:
-    given, target = plan.config.write.input_row_count, plan.config.write.target_records
-    if given is not None:
-        return _sorted(frame.repartition(task_count(given, target=target)), plan)
+    known_count, target = plan.config.write.input_row_count, plan.config.write.target_records
+    if known_count is not None:
+        return _sorted(frame.repartition(task_count(known_count, target=target)), plan)
     counts = _counts(frame.select(F.spark_partition_id().alias(_KEY)))
     rows = dict(zip(counts[_KEY].to_pylist(), counts[_ROWS].to_pylist(), strict=True))
-    return _sorted(frame if suits(list(rows.values()), target=target) else _cut(frame, rows, target), plan)
+    return _sorted(frame if is_balanced(list(rows.values()), target=target) else _cut(frame, rows, target), plan)
 
 
 def _cut(frame: DataFrame, rows: dict[int, int], target: int) -> DataFrame:
-    """The rows in the order of Spark's partitions, cut into equal pieces; `rows` are counted by partition.
+    """The rows in the order of Spark's partitions, cut into equal shares; `rows` has the count of each partition.
 
-    Should Spark partition the frame differently when it is written, the rows that were not expected go anywhere.
+    Should Spark partition the frame differently when it is written, rows of unexpected partitions are placed by hash.
     """
     total = sum(rows.values())
     tasks = task_count(total, target=target)
     counted = [rows.get(number, 0) for number in range(max(rows) + 1)]
     before = F.get(_numbers(accumulate(counted, initial=0)), F.spark_partition_id())
-    task = F.floor((before + _place(frame, counted)) * F.lit(tasks / total))
-    anywhere = F.pmod(_content(frame), F.lit(tasks))
-    return frame.repartitionById(tasks, F.least(F.coalesce(task, anywhere), F.lit(tasks - 1)).cast("int"))
+    task = F.floor((before + _position(frame, counted)) * F.lit(tasks / total))
+    by_hash = F.pmod(_row_hash(frame), F.lit(tasks))
+    return frame.repartitionById(tasks, F.least(F.coalesce(task, by_hash), F.lit(tasks - 1)).cast("int"))
 
 
-def _place(frame: DataFrame, counted: Sequence[int]) -> Column:
-    """Where a row stands in its Spark partition: in the order of the input if Spark repeats it, else as its content says."""
-    if _repeats_order(frame._jdf.queryExecution().optimizedPlan()):  # noqa: SLF001
+def _position(frame: DataFrame, counted: Sequence[int]) -> Column:
+    """The position of a row in its Spark partition: in the order of the input if that is repeatable, else by hash."""
+    if has_repeatable_order(frame):
         return F.monotonically_increasing_id().bitwiseAND(F.lit((1 << _BITS) - 1))
     rows = F.get(_numbers(counted), F.spark_partition_id())
-    return F.pmod(_content(frame), F.greatest(rows, F.lit(1)))
+    return F.pmod(_row_hash(frame), F.greatest(rows, F.lit(1)))
 
 
-def _repeats_order(plan: Java) -> bool:
-    """Whether each task of a plan gives its rows in the same order when Spark runs it again: files, row by row."""
-    match kind(plan):
-        case "Project":
-            return _repeats_order(plan.child())
-        case "Filter":
-            return bool(plan.deterministic()) and _repeats_order(plan.child())
-        case "LogicalRDD":
-            return str(plan.rdd().outputDeterministicLevel()) == "DETERMINATE"
-        case "LogicalRelation":
-            return str(plan.relation().getClass().getSimpleName()) == "HadoopFsRelation"
-        case other:
-            return other in {"LocalRelation", "Range"}
-
-
-def _content(frame: DataFrame) -> Column:
-    """A number that every evaluation of the same row gives."""
+def _row_hash(frame: DataFrame) -> Column:
+    """The same number each time that the same row is computed."""
     return F.xxhash64(*map(_column, frame.columns))
 
 
@@ -97,16 +83,16 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     keyed = frame.withColumn(key, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
     counts = _partitions(keyed, key, plan)
     rows, target = counts[_ROWS].to_pylist(), plan.config.write.target_records
-    others = keyed.count() - sum(rows) if len(rows) == _MAX_PARTITIONS else 0
+    unlisted_rows = keyed.count() - sum(rows) if len(rows) == _MAX_PLACED else 0
     small_below = plan.coalescing.small_below if plan.coalescing else 0
-    parcels = together(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
-    at_once = frame.sparkSession.sparkContext.defaultParallelism
-    placement = place_parcels(parcels, rows, target=target, others=others, at_once=at_once)
+    bins = bin_small_partitions(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
+    parallelism = frame.sparkSession.sparkContext.defaultParallelism
+    placement = place_bins(bins, rows, target=target, unlisted_rows=unlisted_rows, parallelism=parallelism)
     return _sorted(_placed(keyed, key, counts[_KEY], placement), plan, first=[key]).drop(key)
 
 
 def _partitions(keyed: DataFrame, key: str, plan: WritePlan) -> pa.Table:
-    """The rows of each partition, and its group: in a group, small ones may share splits, and are in the order of values."""
+    """The row count of each partition, and its group: small ones of a group may share splits. In the order of values."""
     if plan.coalescing is None:
         counts = _counts(keyed.select(F.col(key).alias(_KEY)))
         return counts.append_column(_GROUP, pa.repeat(pa.scalar(0), len(counts)))
@@ -118,18 +104,18 @@ def _partitions(keyed: DataFrame, key: str, plan: WritePlan) -> pa.Table:
     return counts.sort_by([(_GROUP, "ascending"), (_VALUE, "ascending")])
 
 
-def _counts(keys: DataFrame, *more: Column) -> pa.Table:
-    """The rows of each key, and more of it; the most frequent keys first."""
-    counts = keys.groupBy(_KEY).agg(F.count(F.lit(1)).alias(_ROWS), *more)
-    return counts.orderBy(F.desc(_ROWS)).limit(_MAX_PARTITIONS).toArrow()
+def _counts(keys: DataFrame, *aggregates: Column) -> pa.Table:
+    """The row count of each key, and other aggregates; the most frequent keys first."""
+    counts = keys.groupBy(_KEY).agg(F.count(F.lit(1)).alias(_ROWS), *aggregates)
+    return counts.orderBy(F.desc(_ROWS)).limit(_MAX_PLACED).toArrow()
 
 
 def _placed(keyed: DataFrame, key: str, keys: pa.ChunkedArray, placement: Placement) -> DataFrame:
-    """The rows in their tasks; those of a partition that has several are spread over them by their content."""
+    """The rows in their tasks; those of a partition with several tasks are spread over them by hash."""
     tasks = _unused("__indextables_tasks", keyed)
-    known = pa.table({key: keys, tasks: pa.array(placement.of, pa.list_(pa.int32()))})
+    known = pa.table({key: keys, tasks: pa.array(placement.by_partition, pa.list_(pa.int32()))})
     joined = keyed.join(F.broadcast(local_frame(keyed.sparkSession, known)), key, "left")
-    chosen = F.get(tasks, F.pmod(_content(keyed), F.size(tasks)).cast("int"))
+    chosen = F.get(tasks, F.pmod(_row_hash(keyed), F.size(tasks)).cast("int"))
     otherwise = F.pmod(key, F.lit(placement.tasks)).cast("int")
     return joined.repartitionById(placement.tasks, F.coalesce(chosen, otherwise)).drop(tasks)
 
@@ -140,7 +126,7 @@ def _sorted(frame: DataFrame, plan: WritePlan, first: list[str] | None = None) -
 
 
 def _value(field: PartitionField, schema: pa.Schema) -> Column:
-    """The partition value of a row: the column itself, or what our own transform makes of it."""
+    """The partition value of a row: the column itself, or the result of the transform."""
     column = _column(field.source)
     if field.is_identity:
         return column
@@ -156,7 +142,7 @@ def _value(field: PartitionField, schema: pa.Schema) -> Column:
 
 
 def _column(name: str) -> Column:
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quote_name([name]))
 
 
 def _unused(name: str, frame: DataFrame) -> str:
