@@ -219,7 +219,7 @@ class TestRefused:
             table.overwrite(data, options={**dynamic, **where})
         with pytest.raises(ConfigError, match="give one of them"):
             table.replace_where(data, "year = 2023", options=dynamic)
-        with pytest.raises(ConfigError, match="goes with mode overwrite"):
+        with pytest.raises(ConfigError, match="needs mode overwrite"):
             table.append(data, options=where)
         handle = IndexTable.open(table.path, options=dynamic)
         handle.overwrite(data, options=where)  # what is said in the call is stronger

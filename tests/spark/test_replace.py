@@ -159,9 +159,9 @@ REFUSED: list[tuple[dict[str, str], type[IndexTablesError], str]] = [
     ({"replaceWhere": "year = 'abc'"}, TypeMismatchError, "'year'"),
     ({"replaceWhere": "UPPER(month) = 'A'"}, UnsupportedOperatorError, "UPPER"),
     ({"replaceWhere": "year = 2023", "partitionOverwriteMode": "dynamic"}, ConfigError, "give one of them"),
-    ({"mode": "append", "replaceWhere": "year = 2023"}, ConfigError, "goes with mode overwrite"),
-    ({"mode": "ignore", "replaceWhere": "year = 2023"}, ConfigError, "goes with mode overwrite"),
-    ({"mode": "replaceWhere"}, ConfigError, "needs to be told what is replaced"),
+    ({"mode": "append", "replaceWhere": "year = 2023"}, ConfigError, "needs mode overwrite"),
+    ({"mode": "ignore", "replaceWhere": "year = 2023"}, ConfigError, "needs mode overwrite"),
+    ({"mode": "replaceWhere"}, ConfigError, "needs a condition"),
     ({"replaceWhere": "year = 2023", "partitionBy": "month"}, IndexTablesError, "partitioned by year, month"),
 ]
 
@@ -210,7 +210,7 @@ def test_without_enable(spark: Any, table: str) -> None:
     assert ids(table) == [4, 5, 6, 20]
     plain("(21, 2024, '12')", "overwrite", partitionOverwriteMode="dynamic")
     assert ids(table) == [4, 6, 20, 21]
-    with pytest.raises(Exception, match="goes with mode overwrite"):
+    with pytest.raises(Exception, match="needs mode overwrite"):
         plain("(20, 2023, '11')", "append", replaceWhere="year = 2023")
 
 

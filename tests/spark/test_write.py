@@ -186,7 +186,7 @@ REFUSED: list[tuple[str, dict[str, str], type[IndexTablesError], str]] = [
     ("id", {"spark.indextables.optimizeWrite.targetRecordPerSplit": "5"}, ConfigError, "did you mean"),
     ("id", {"autoSize.enabled": "true"}, ConfigError, "targetSplitSize"),
     ("id", {"autoSize.inputRowCount": "abc"}, ConfigError, "a number of rows"),
-    ("id", {"replaceWhere": "id = 1"}, ConfigError, "goes with mode overwrite"),
+    ("id", {"replaceWhere": "id = 1"}, ConfigError, "needs mode overwrite"),
     ("id", {"txnAppId": "app"}, ConfigError, "txnVersion is missing"),
 ]
 

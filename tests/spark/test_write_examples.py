@@ -110,7 +110,7 @@ def test_large_tables(df: Any, path: str, caplog: pytest.LogCaptureFixture) -> N
         return enabled.option("spark.indextables.autoSize.targetSplitSize", size)
 
     auto("100M").save(path)
-    assert (sizes(path), "no splits to learn sizes from" in caplog.text) == ([12], True)
+    assert (sizes(path), "no splits to estimate row sizes from" in caplog.text) == ([12], True)
     row_count = df.count()
     for size in ("100m", "2G", "512K", "104857600"):
         auto(size).option("spark.indextables.autoSize.inputRowCount", str(row_count)).save(path)

@@ -40,7 +40,7 @@ def test_a_hot_partition_among_tiny_ones(spark: Any, path: str) -> None:
 
 
 def test_more_partitions_than_are_placed_one_by_one(spark: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.spark.write.repartition._MOST_PARTITIONS", 2)
+    monkeypatch.setattr("indextables.spark.write.repartition._MAX_PLACED", 2)
     frame = spark.range(40).selectExpr("id", "IF(id < 20, -1, id DIV 4) AS p")
     write(frame, path, partitionBy="p", targetRecordsPerSplit=10)
     assert ([splits(path, f"p={p}/") for p in range(5, 10)], metrics(path)["numTasks"]) == ([[4]] * 5, "4")
@@ -119,7 +119,7 @@ def test_auto_size_makes_splits_of_the_size_asked_for(spark: Any, path: str, cap
     sizes = {"spark.indextables.autoSize.enabled": "true", "spark.indextables.autoSize.targetSplitSize": "1M"}
     write(frame, path, **sizes, targetRecordsPerSplit=500)
     assert splits(path) == [500, 500]
-    assert "no splits to learn sizes from; splits get 500 rows" in caplog.text
+    assert "no splits to estimate row sizes from; splits get 500 rows" in caplog.text
     size = IndexTable.open(path).splits()["size"].to_pylist()[0]
     sizes["spark.indextables.autoSize.targetSplitSize"] = str(size // 2)
     frame.write.format("indextables").mode("append").options(**sizes, targetRecordsPerSplit=700).save(path)

@@ -155,7 +155,7 @@ def test_ours_as_the_default_source(spark: Any, new: Any, tmp_path: Path, sessio
         ("INSERT OVERWRITE shown SELECT 5, 'a'", "a view as its target"),
         ("INSERT OVERWRITE {shown} SELECT 5, 'a'", "a view as its target"),
         ("INSERT INTO w WITH ('replaceWhere' = \"p = 'a'\") REPLACE WHERE p = 'a' SELECT 5, 'a'", "give one of them"),
-        ("INSERT INTO w WITH ('replaceWhere' = \"p = 'a'\") SELECT 5, 'a'", "goes with mode overwrite"),
+        ("INSERT INTO w WITH ('replaceWhere' = \"p = 'a'\") SELECT 5, 'a'", "needs mode overwrite"),
         ("INSERT OVERWRITE w PARTITION (p = 'a') SELECT 5", "PARTITION"),
     ],
 )

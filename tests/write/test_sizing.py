@@ -60,7 +60,7 @@ def test_without_history_the_given_number_of_rows_counts(history: Any, caplog: p
     config = Config(write=WriteConfig(auto_size=True, target_split_size=1000, target_records=77))
     assert sized(config, history).write.target_records == 77
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert "no splits to learn sizes from; splits get 77 rows" in caplog.text
+    assert "no splits to estimate row sizes from; splits get 77 rows" in caplog.text
 
 
 def test_history_beats_an_explicit_number_of_rows_aloud(caplog: pytest.LogCaptureFixture) -> None:

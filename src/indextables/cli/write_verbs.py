@@ -1,4 +1,4 @@
-"""Verbs that change the rows, the layout, the columns or the properties of a table. Each loads what it needs."""
+"""Commands that change the rows, the layout, the columns or the properties of a table. Imports are lazy."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +31,7 @@ from indextables.write.job_planning import plan_job
 
 _NO_TEXT = (
     "note: no column of the new table is indexed as text, so searches compare exact values; "
-    "--text COLUMN makes a column searchable by its words, and cannot be given later"
+    "--text COLUMN makes a column searchable by its words, and cannot be added later"
 )
 
 
@@ -66,7 +66,7 @@ def import_(
         ),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="MARK", help="What parts the values of a CSV file: ';'.")
+        str | None, typer.Option("--delimiter", metavar="MARK", help="The delimiter of a CSV file: ';'.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
     merge_schema: Annotated[
@@ -88,13 +88,13 @@ def import_(
     refuse_file(path)
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
-    given = {**settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
-    table = _existing(path, given)
+    options = {**settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
+    table = _existing(path, options)
     fields = dict.fromkeys(names(text) or (), "text")
     layout = ", ".join(partition_by or ())
     if table is not None and (layout or fields):
         raise _not_new(table, "--partition-by" if layout else "--text")
-    merged = Config.resolve(given, properties={} if table is None else table.properties).write.merge_schema
+    merged = Config.resolve(options, properties={} if table is None else table.properties).write.merge_schema
     rows = rows_in(
         files,
         names(columns),
@@ -106,7 +106,11 @@ def import_(
     mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
     new = {"partitionBy": layout, **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
     job = plan_job(
-        path, rows.schema, mode=mode, sources=[{**given, **(new if table is None else {})}], overwrite=resolve_overwrite
+        path,
+        rows.schema,
+        mode=mode,
+        sources=[{**options, **(new if table is None else {})}],
+        overwrite=resolve_overwrite,
     )
     without_words = table is None and not as_json and _has_only_exact_strings(job)
     if dry_run:
@@ -239,8 +243,8 @@ def unset_properties(
     show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
 
 
-def _existing(path: str, given: dict[str, str]) -> IndexTable | None:
+def _existing(path: str, options: dict[str, str]) -> IndexTable | None:
     try:
-        return IndexTable.open(path, options=given)
+        return IndexTable.open(path, options=options)
     except TableNotFoundError:
         return None

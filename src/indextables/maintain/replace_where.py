@@ -124,10 +124,10 @@ def replace_where(
     layout = metadata.layouts[metadata.current_spec_id]
     conditions = tuple(read_condition(where, metadata, table=log.table) for _, where in pairs)
     refuse_overlaps(conditions)
-    data = [peeked(given) for given, _ in pairs]
-    for given, _ in data:
-        if given is not None:
-            conformer(given, schema, layout=layout)
+    data = [peeked(batches) for batches, _ in pairs]
+    for incoming, _ in data:
+        if incoming is not None:
+            conformer(incoming, schema, layout=layout)
     parts = (
         _inside(condition, conformed(batches, schema)) for condition, (_, batches) in zip(conditions, data, strict=True)
     )
@@ -194,7 +194,7 @@ def _copied(log: TransactionLog, rewrite: SplitRewrite, plan: WritePlan, copies:
 
 
 def _inside(condition: Condition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches, all of whose rows must satisfy the condition; one on no column, such as `1 = 2`, asks nothing of rows."""
+    """The batches, all of whose rows must satisfy the condition; a condition without columns (`1 = 2`) is not checked."""
     selection = MatchingRows(condition.predicate)
     for batch in batches:
         outside = batch.filter(pc.invert(selection.holds(batch)))

@@ -1,8 +1,7 @@
-"""Rows that wait for their split, in memory and beyond that on local disk.
+"""Rows buffered by partition until their split is built: in memory, and beyond a limit on local disk.
 
-One tuple of partition values may come in many batches, and many tuples at once. Only one split is built at a time, so what
-is kept per tuple is plain Arrow: when all of it together is too much for memory, it goes to one file, which is then
-mapped, not read.
+The rows of a partition may come in many batches, mixed with those of others. Only one split is built at a time, so plain
+Arrow batches are buffered. When they exceed the limit, they are spilled to a file, which is memory-mapped, not read.
 """
 
 from collections import deque
@@ -16,77 +15,77 @@ from indextables.layout import Group
 
 
 @dataclass(slots=True)
-class Waiting:
+class BufferedPartition:
     """The rows of one partition that are not in a split yet: first those on disk, then those in memory.
 
-    `seen` are all rows of it that there have been.
+    `total_rows` includes those that are in splits already.
     """
 
     texts: dict[str, str | None]
     spilled: deque[pa.RecordBatch] = field(default_factory=deque)
-    fresh: deque[pa.RecordBatch] = field(default_factory=deque)
+    in_memory: deque[pa.RecordBatch] = field(default_factory=deque)
     rows: int = 0
-    seen: int = 0
+    total_rows: int = 0
 
 
 class PartitionBuffer:
-    """Rows by partition. Beyond `limit` bytes they are kept in files in `directory`, which belongs to the caller."""
+    """Rows by partition. Beyond `limit` bytes they are spilled to files in `directory`, which belongs to the caller."""
 
     def __init__(self, directory: Path, *, limit: int) -> None:
         self._directory = directory
         self._limit = limit
-        self._waiting: dict[tuple[str | None, ...], Waiting] = {}
+        self._partitions: dict[tuple[str | None, ...], BufferedPartition] = {}
         self._rows_in_memory = 0
-        self._bytes_of_a_row = 0.0
+        self._bytes_per_row = 0.0
         self._spills = 0
 
     def expect(self, rows: pa.Table) -> None:
-        """Rows are about to be added, group by group; asking each group for its size would take longer than keeping it."""
-        self._bytes_of_a_row = max(self._bytes_of_a_row, rows.nbytes / max(1, rows.num_rows))
+        """Estimates the size of rows that are about to be added group by group; to measure each group would take longer."""
+        self._bytes_per_row = max(self._bytes_per_row, rows.nbytes / max(1, rows.num_rows))
 
-    def add(self, group: Group) -> Waiting:
-        """Keeps the rows of a group; gives all that waits with them."""
-        waiting = self._waiting.setdefault(group.key, Waiting(group.texts))
-        waiting.fresh.extend(group.rows.to_batches() if isinstance(group.rows, pa.Table) else [group.rows])
-        waiting.rows += group.rows.num_rows
-        waiting.seen += group.rows.num_rows
+    def add(self, group: Group) -> BufferedPartition:
+        """Buffers the rows of a group; gives all buffered rows of its partition."""
+        partition = self._partitions.setdefault(group.key, BufferedPartition(group.texts))
+        partition.in_memory.extend(group.rows.to_batches() if isinstance(group.rows, pa.Table) else [group.rows])
+        partition.rows += group.rows.num_rows
+        partition.total_rows += group.rows.num_rows
         self._rows_in_memory += group.rows.num_rows
-        return waiting
+        return partition
 
-    def take(self, waiting: Waiting, rows: int) -> list[pa.RecordBatch]:
-        """The oldest rows of a partition, at most so many, which then wait no longer."""
-        taken = list(_taken(waiting.spilled, rows))
-        fresh = list(_taken(waiting.fresh, rows - sum(batch.num_rows for batch in taken)))
-        self._rows_in_memory -= sum(batch.num_rows for batch in fresh)
-        waiting.rows -= sum(batch.num_rows for batch in taken + fresh)
-        return taken + fresh
+    def take(self, partition: BufferedPartition, rows: int) -> list[pa.RecordBatch]:
+        """Removes the oldest rows of a partition from the buffer, at most `rows` of them."""
+        spilled = list(_dequeue(partition.spilled, rows))
+        in_memory = list(_dequeue(partition.in_memory, rows - sum(batch.num_rows for batch in spilled)))
+        self._rows_in_memory -= sum(batch.num_rows for batch in in_memory)
+        partition.rows -= sum(batch.num_rows for batch in spilled + in_memory)
+        return spilled + in_memory
 
     def spill_if_full(self) -> None:
-        """Writes what is in memory to a file, each row once, one batch for each partition."""
-        holding = [waiting for waiting in self._waiting.values() if waiting.fresh]
-        if self._rows_in_memory * self._bytes_of_a_row <= self._limit or not holding:
+        """Writes what is in memory to a file, one batch for each partition."""
+        unspilled = [partition for partition in self._partitions.values() if partition.in_memory]
+        if self._rows_in_memory * self._bytes_per_row <= self._limit or not unspilled:
             return
         path = self._directory / f"spill-{self._spills}.arrow"
         self._spills += 1
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, holding[0].fresh[0].schema) as writer:
-            for waiting in holding:
-                writer.write_batch(pa.concat_batches(list(waiting.fresh)))
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, unspilled[0].in_memory[0].schema) as writer:
+            for partition in unspilled:
+                writer.write_batch(pa.concat_batches(list(partition.in_memory)))
         mapped = pa.ipc.open_file(pa.memory_map(str(path)))
-        for position, waiting in enumerate(holding):
-            waiting.spilled.append(mapped.get_batch(position))
-            waiting.fresh.clear()
+        for position, partition in enumerate(unspilled):
+            partition.spilled.append(mapped.get_batch(position))
+            partition.in_memory.clear()
         self._rows_in_memory = 0
 
-    def drain(self) -> Iterator[Waiting]:
-        """Every partition in turn, with what is left of it."""
-        left = list(reversed(self._waiting.values()))
-        self._waiting.clear()
+    def drain(self) -> Iterator[BufferedPartition]:
+        """Every partition in turn, with the rows that are left."""
+        left = list(reversed(self._partitions.values()))
+        self._partitions.clear()
         while left:
             yield left.pop()
 
 
-def _taken(batches: deque[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Takes the first rows out of a queue of batches."""
+def _dequeue(batches: deque[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Removes the first rows from a queue of batches."""
     while batches and rows > 0:
         batch = batches.popleft()
         if batch.num_rows > rows:

@@ -1,4 +1,4 @@
-"""Rows of a split in the order of some columns, so that each row group holds few of their values.
+"""Rows of a split sorted by some columns (`clusterBy`), so that each row group has narrow bounds.
 
 >>> rows = [pa.record_batch({"n": [3, 1]}), pa.record_batch({"n": [2, None]})]
 >>> [batch["n"].to_pylist() for batch in clustered(rows, ("N",))]
@@ -14,7 +14,7 @@ from indextables.schema import column_named
 
 
 def clustered(rows: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:
-    """The same rows, sorted by the columns; rows that are equal there, and rows that are sorted already, stay in order."""
+    """The same rows, sorted by the columns; the sort is stable."""
     if not columns:
         return rows
     table = pa.Table.from_batches(rows)

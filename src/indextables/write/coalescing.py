@@ -1,4 +1,4 @@
-"""Which partitions of a write share splits: what its settings say, and what the log knows of the table."""
+"""Which partitions of a write share splits, by its settings and by the row counts in the log."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,14 +32,14 @@ def coalescing_for(layout: Layout, config: Config, *, existing: Snapshot | None)
 
 
 def columns_shared_in(splits: pa.Table, layout: Layout) -> tuple[str, ...]:
-    """The fields of a layout in which partitions share some splits; none where they do not."""
+    """The fields of a layout whose partitions share some of these splits."""
     logical = splits["logical_partitions"].combine_chunks().drop_null()
     names = pc.list_flatten(pc.struct_field(logical, ["columns"])).unique().to_pylist()
     return tuple(name for name in layout.names if name in names)
 
 
 def large_partitions(snapshot: Snapshot, layout: Layout, *, at_least: int) -> frozenset[tuple[str | None, ...]]:
-    """The partitions of a layout that have so many rows in the table, as text; wherever these rows are."""
+    """The partitions of a layout with `at_least` that many rows in the table, in whatever splits; values as text."""
     terms = partition_terms(snapshot.metadata)
     if not len(snapshot.splits) or any(field.term not in terms for field in layout.fields):
         return frozenset()

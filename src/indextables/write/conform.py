@@ -1,4 +1,4 @@
-"""Rows in the columns of the table: which data a table takes, and the cast that it needs.
+"""Rows in the columns of the table: which data a table accepts, and how it is cast.
 
 >>> table = pa.schema({"id": pa.int64(), "name": pa.string()})
 >>> rows = pa.record_batch({"ID": pa.array([1], pa.int32())})
@@ -22,13 +22,13 @@ _INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 _FLOATS = [pa.float32(), pa.float64()]
 
 
-def conformer(given: pa.Schema, table: pa.Schema, *, layout: Layout | None = None) -> Conform:
+def conformer(incoming: pa.Schema, table: pa.Schema, *, layout: Layout | None = None) -> Conform:
     """The function from such batches to batches of the table; a SchemaError where there is none.
 
     A column that the data lacks is null, but not one that a `layout` computes partition values from.
     """
-    own = {field.name.lower(): field for field in _storable(given)}
-    _refuse_strangers(own, table)
+    own = {field.name.lower(): field for field in _storable(incoming)}
+    _refuse_unknown_columns(own, table)
     sources = [_source(field, own.get(field.name.lower())) for field in table]
     _refuse_missing_partition_columns(own, layout or Layout())
 
@@ -50,26 +50,28 @@ def conformed(
         yield conform(batch)
 
 
-def widened(table: pa.Schema, given: pa.Schema) -> pa.Schema:
+def widened(table: pa.Schema, incoming: pa.Schema) -> pa.Schema:
     """The table's schema with the columns that only the data has, all of them nullable."""
     own = {name.lower() for name in table.names}
-    return pa.schema([*table, *(f.with_nullable(nullable=True) for f in _storable(given) if f.name.lower() not in own)])
+    return pa.schema(
+        [*table, *(f.with_nullable(nullable=True) for f in _storable(incoming) if f.name.lower() not in own)]
+    )
 
 
-def _storable(given: pa.Schema) -> pa.Schema:
-    """The data's schema in table types; a column of nothing but nulls may stand for any."""
-    nulls = {field.name for field in given if pa.types.is_null(field.type)}
-    known = normalize(pa.schema([field.with_type(pa.int8()) if field.name in nulls else field for field in given]))
+def _storable(incoming: pa.Schema) -> pa.Schema:
+    """The schema of the data in table types; a column of nulls only fits any type."""
+    nulls = {field.name for field in incoming if pa.types.is_null(field.type)}
+    known = normalize(pa.schema([field.with_type(pa.int8()) if field.name in nulls else field for field in incoming]))
     return pa.schema([field.with_type(pa.null()) if field.name in nulls else field for field in known])
 
 
-def _refuse_strangers(own: dict[str, pa.Field], table: pa.Schema) -> None:
-    strangers = [own[name].name for name in own.keys() - {name.lower() for name in table.names}]
-    if strangers:
+def _refuse_unknown_columns(own: dict[str, pa.Field], table: pa.Schema) -> None:
+    unknown = [own[name].name for name in own.keys() - {name.lower() for name in table.names}]
+    if unknown:
         raise SchemaError(
-            f"the table has no column {', '.join(map(repr, sorted(strangers)))}; it has {', '.join(table.names)}; "
+            f"the table has no column {', '.join(map(repr, sorted(unknown)))}; it has {', '.join(table.names)}; "
             "leave it out, or set mergeSchema to true to add it to the table",
-            column=min(strangers),
+            column=min(unknown),
         )
 
 
@@ -85,42 +87,42 @@ def _refuse_missing_partition_columns(own: dict[str, pa.Field], layout: Layout) 
         )
 
 
-def _source(field: pa.Field, given: pa.Field | None) -> str | None:
+def _source(field: pa.Field, incoming: pa.Field | None) -> str | None:
     """The name of the data's column that becomes this one."""
-    if given is None:
+    if incoming is None:
         if not field.nullable:
             raise SchemaError(
                 f"column {field.name!r} may not be null, and the data does not have it", column=field.name
             )
         return None
-    if not _fits(given.type, field.type):
+    if not _fits(incoming.type, field.type):
         raise SchemaError(
-            f"column {field.name!r} is {type_name(field.type)}, and the data has {type_name(given.type)}; cast the data",
+            f"column {field.name!r} is {type_name(field.type)}, and the data has {type_name(incoming.type)}; cast the data",
             column=field.name,
         )
-    return str(given.name)
+    return str(incoming.name)
 
 
-def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether every value of one type is a value of the other."""
-    if given == wanted or pa.types.is_null(given):
+def _fits(incoming: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every value of one type is also a value of the other."""
+    if incoming == target or pa.types.is_null(incoming):
         return True
-    if widens(given, wanted):
+    if widens(incoming, target):
         return True
-    if pa.types.is_decimal(given) and pa.types.is_decimal(wanted):
-        whole, wanted_whole = given.precision - given.scale, wanted.precision - wanted.scale
-        return bool(given.scale <= wanted.scale and whole <= wanted_whole)
+    if pa.types.is_decimal(incoming) and pa.types.is_decimal(target):
+        whole, target_whole = incoming.precision - incoming.scale, target.precision - target.scale
+        return bool(incoming.scale <= target.scale and whole <= target_whole)
     return False
 
 
-def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
+def widens(incoming: pa.DataType, target: pa.DataType) -> bool:
     """Whether one is a wider number of the same kind.
 
     >>> widens(pa.int32(), pa.int64()), widens(pa.int32(), pa.float64()), widens(pa.int64(), pa.int32())
     (True, False, False)
     """
-    families = [family for family in (_INTEGERS, _FLOATS) if given in family and wanted in family]
-    return any(family.index(given) < family.index(wanted) for family in families)
+    families = [family for family in (_INTEGERS, _FLOATS) if incoming in family and target in family]
+    return any(family.index(incoming) < family.index(target) for family in families)
 
 
 def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Array:

@@ -23,7 +23,7 @@ _MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, Unicod
 def batches_of(  # noqa: PLR0911 - one for each form
     data: Data, table: pa.Schema | None = None
 ) -> Batches:
-    """The schema of the data where it is known, and its batches. Python's own values get the types of the table.
+    """The schema of the data where it is known, and its batches. Python values get the types of the table.
 
     >>> schema, batches = batches_of([{"id": 1}, {"ID": 2, "name": "b"}], pa.schema({"id": pa.int32()}))
     Traceback (most recent call last):
@@ -71,7 +71,7 @@ def _checked(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _columns(rows: Rows) -> Columns:
-    """Rows as columns; what a row does not say is null."""
+    """Rows as columns; a column that a row does not have is null."""
     if not all(isinstance(row, Mapping) for row in rows):
         raise _unknown(next(row for row in rows if not isinstance(row, Mapping)))
     names = dict.fromkeys(chain.from_iterable(rows))
@@ -93,20 +93,20 @@ def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
         return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise SchemaError(f"column {name!r} is {values!r}; a column is a list of values", column=name)
-    given = values if isinstance(values, Sequence) else list(values)
+    items = values if isinstance(values, Sequence) else list(values)
     try:
-        array = pa.array(given, kind)
+        array = pa.array(items, kind)
     except _MISFITS as error:
-        raise _misfit(name, given, kind, error) from error
-    if kind is not None and any(issubclass(of, _changing(kind)) for of in set(map(type, given))):
-        changed = next((value for value in given if _would_change(value, kind)), None)
+        raise _misfit(name, items, kind, error) from error
+    if kind is not None and any(issubclass(of, _changing(kind)) for of in set(map(type, items))):
+        changed = next((value for value in items if _would_change(value, kind)), None)
         if changed is not None:
             raise _misfit(name, [changed], kind)
     return array
 
 
 def _changing(kind: pa.DataType) -> tuple[type, ...]:
-    """Types of values that may change on their way into a column, which Arrow does not tell."""
+    """Types of values that Arrow may change silently when it puts them into a column."""
     if pa.types.is_integer(kind):
         return (float, Decimal)
     if pa.types.is_temporal(kind):
@@ -115,7 +115,7 @@ def _changing(kind: pa.DataType) -> tuple[type, ...]:
 
 
 def _would_change(value: Any, kind: pa.DataType) -> bool:
-    """Whether something of a value would be cut off, or a number taken for the days or microseconds since 1970."""
+    """Whether a value would be truncated, or a number read as days or microseconds since 1970."""
     match value:
         case float() | Decimal() if pa.types.is_integer(kind):
             return value != int(value)
@@ -130,9 +130,9 @@ def _would_change(value: Any, kind: pa.DataType) -> bool:
 
 
 def _misfit(name: str, values: Sequence[Any], kind: pa.DataType | None, error: Exception | None = None) -> SchemaError:
-    """Names the first value that does not fit; where types are guessed, it is the values that do not go together."""
+    """Names the first value that does not fit; where the type is inferred, the values contradict each other."""
     if kind is None:
-        return SchemaError(f"column {name!r} has values that do not go together: {error}", column=name)
+        return SchemaError(f"column {name!r} has values of different types: {error}", column=name)
     value = next((value for value in values if not _fits(value, kind) or _would_change(value, kind)), None)
     what = f"column {name!r} is {type_name(kind)}, and the data has {value!r:.60} ({type(value).__name__})"
     return SchemaError(f"{what}, which does not fit; convert it first", column=name)

@@ -33,7 +33,7 @@ def plan_job(
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
 
-    `overwrite` tells what an overwrite replaces. A new table gets the `properties`.
+    `overwrite` resolves what an overwrite replaces. A new table gets the `properties`.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
@@ -61,7 +61,7 @@ def plan_on(
     mode: Mode,
     overwrite: OverwriteResolver = full_overwrite_only,
 ) -> WriteJob:
-    """The write to a table as a snapshot shows it; a `schema` that is not known is that of no rows."""
+    """The write to a table at a snapshot; the `schema` is None where there are no rows."""
     if mode.operation is Operation.CREATE:
         raise refuse_existing(log.table)
     metadata, layout = snapshot.metadata, config.write.partition_by

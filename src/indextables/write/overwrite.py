@@ -77,7 +77,7 @@ class OverwriteResolver(Protocol):
 
 
 def full_overwrite_only(config: Config, metadata: Metadata, *, table: str) -> Overwrite:  # noqa: ARG001 - a resolver
-    """The whole table; settings that ask for less are refused: an overwrite must never replace more than was asked for."""
+    """The whole table; settings that limit the overwrite are refused, because it must never replace more than they say."""
     if config.write.replace_where is not None or config.write.partition_overwrite_mode == "dynamic":
         raise ConfigError(
             "this write can only replace the whole table; leave replaceWhere and partitionOverwriteMode out",
@@ -89,11 +89,11 @@ def full_overwrite_only(config: Config, metadata: Metadata, *, table: str) -> Ov
 
 def refuse_contradictory_options(options: Mapping[str, str], *, overwrites: bool) -> None:
     """Refuses options of one call that contradict each other: replaceWhere with an append, or with dynamic overwrite."""
-    given = canonical(options)
-    where, mode = given.get(f"{PREFIX}replaceWhere"), given.get(f"{PREFIX}partitionOverwriteMode", "")
+    settings = canonical(options)
+    where, mode = settings.get(f"{PREFIX}replaceWhere"), settings.get(f"{PREFIX}partitionOverwriteMode", "")
     if where is not None and not overwrites:
         raise ConfigError(
-            "replaceWhere goes with mode overwrite, and this write does not overwrite; leave it out, or overwrite",
+            "replaceWhere needs mode overwrite, and this write does not overwrite; leave it out, or use mode overwrite",
             key="replaceWhere",
             value=where,
         )

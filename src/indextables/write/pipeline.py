@@ -20,14 +20,14 @@ from indextables.write.conform import conformed
 from indextables.write.split_contents import Contents, full_split, last_splits
 from indextables.write.write_plan import WritePlan
 
-_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
+_UNGROUPED_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
 
-    Rows wait by partition until a split is full (`targetRecordsPerSplit`) or the data ends; what `Contents` says then
-    becomes a split. One split is built at a time.
+    Rows are buffered by partition until a split is full (`targetRecordsPerSplit`) or the data ends; then `Contents` becomes
+    a split. One split is built at a time.
     """
     adds: list[Add] = []
     keys: list[str] = []
@@ -48,20 +48,20 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write.buffer_size)
-    own = conformed(batches, plan.schema, layout=plan.layout)
-    for rows in _gathered(own, at_least=plan.config.write.buffer_size // _SHARE):
+    rows_of_table = conformed(batches, plan.schema, layout=plan.layout)
+    for rows in _chunked(rows_of_table, at_least=plan.config.write.buffer_size // _UNGROUPED_SHARE):
         buffer.expect(rows)
         for part in group(rows, plan.layout):
-            waiting = buffer.add(part)
-            while waiting.rows >= plan.config.write.target_records:
-                yield full_split(plan, buffer, waiting)
-        with _building_in(scratch):
+            buffered = buffer.add(part)
+            while buffered.rows >= plan.config.write.target_records:
+                yield full_split(plan, buffer, buffered)
+        with _disk_errors(scratch):
             buffer.spill_if_full()
     yield from last_splits(plan, buffer)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[pa.Table]:
-    """The rows, so many bytes at a time: each partition among them costs time, however few its rows are."""
+def _chunked(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[pa.Table]:
+    """The rows in tables of at least `at_least` bytes: grouping costs time per partition, however few its rows are."""
     pending: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -76,9 +76,9 @@ def _gathered(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[p
 
 @contextmanager
 def _scratch(plan: WritePlan) -> Iterator[Path]:
-    """A directory of the task's own, gone afterwards."""
+    """A temporary directory for the task."""
     parent = plan.config.write.temp_directory
-    with _building_in(parent or tempfile.gettempdir()):
+    with _disk_errors(parent or tempfile.gettempdir()):
         if parent is not None:
             Path(parent).mkdir(parents=True, exist_ok=True)
         directory = tempfile.TemporaryDirectory(prefix="indextables-", dir=parent, ignore_cleanup_errors=True)
@@ -87,8 +87,8 @@ def _scratch(plan: WritePlan) -> Iterator[Path]:
 
 
 @contextmanager
-def _building_in(place: object) -> Iterator[None]:
-    """Inside, trouble with the local disk comes out as a StorageError that says what to do about it."""
+def _disk_errors(place: object) -> Iterator[None]:
+    """Turns errors of the local disk into a StorageError that says what to do."""
     try:
         yield
     except OSError as error:
@@ -100,7 +100,7 @@ def _building_in(place: object) -> Iterator[None]:
 
 
 def _built(plan: WritePlan, contents: Contents, local: Path) -> SplitSummary:
-    with _building_in(local.parent):
+    with _disk_errors(local.parent):
         rows = clustered(contents.rows, contents.sorting(plan))
         return write_split(rows, local, schema=plan.schema, rules=plan.rules)
 

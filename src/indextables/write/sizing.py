@@ -1,4 +1,4 @@
-"""How many rows a split should have, and a partition that is not small, where their size in bytes is what counts.
+"""Row counts for sizes in bytes: of a split (`autoSize`), and of a partition that is not small (`coalesce.minSize`).
 
 >>> splits = pa.table({"size": [100, 1000, 5000], "num_records": [10, 100, 100], "modification_time": [1, 2, 3]})
 >>> rows_for(100 * 1024**2, splits)
@@ -22,7 +22,7 @@ _DEFAULT_TARGET = WriteConfig().target_records
 
 
 def sized(config: Config, snapshot: Snapshot | None) -> Config:
-    """The settings with the numbers of rows that sizes in bytes come to; the same ones where none is given."""
+    """The settings, with sizes in bytes converted to row counts."""
     return _with_small_rows(_with_target(config, snapshot), snapshot)
 
 
@@ -34,12 +34,12 @@ def _with_small_rows(config: Config, snapshot: Snapshot | None) -> Config:
 
 
 def _with_target(config: Config, snapshot: Snapshot | None) -> Config:
-    """With auto-sizing, the rows that fill a split, unless the table is new."""
+    """With auto-sizing, the row count of a full split; unchanged where the table is new."""
     if not config.write.auto_size:
         return config
     if config.write.target_split_size is None:
         raise ConfigError(
-            "autoSize is enabled, but the size that a split should have is not given; "
+            "autoSize is enabled, but there is no target size of a split; "
             "set spark.indextables.autoSize.targetSplitSize, for example to 100M",
             key="spark.indextables.autoSize.targetSplitSize",
             value=None,
@@ -47,7 +47,8 @@ def _with_target(config: Config, snapshot: Snapshot | None) -> Config:
     rows = None if snapshot is None else rows_for(config.write.target_split_size, snapshot.splits)
     if rows is None:
         logger.warning(
-            "the table has no splits to learn sizes from; splits get %d rows instead", config.write.target_records
+            "the table has no splits to estimate row sizes from; splits get %d rows instead",
+            config.write.target_records,
         )
         return config
     if config.write.target_records not in (_DEFAULT_TARGET, rows):
@@ -58,7 +59,7 @@ def _with_target(config: Config, snapshot: Snapshot | None) -> Config:
 
 
 def rows_for(size: int, splits: pa.Table) -> int | None:
-    """The rows that fill a split of `size` bytes, if it is like the ten newest; None where none of them tells."""
+    """The row count of a split of `size` bytes, estimated from the ten newest; None where there is none with a row count."""
     known = splits.filter((pc.field("size") > 0) & (pc.field("num_records") > 0))
     newest = known.sort_by([("modification_time", "descending")]).slice(0, _NEWEST)
     if not len(newest):

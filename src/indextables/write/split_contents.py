@@ -1,8 +1,8 @@
-"""What goes into each split of a task: rows of one partition, or of small ones that share it.
+"""What goes into each split of a task: rows of one partition, or of small partitions that share it.
 
-A partition fills splits of its own while its rows come. What is left of each at the end is either its last split, or
-shares one with others of the same group: those are laid one after the other in the order of their values, so that the
-row groups of a shared split have narrow bounds, and the rows of one partition are in one split as long as they fit.
+A partition fills splits of its own while its rows arrive. The rest of each is either its last split, or shares one with
+other partitions of its group. Those are sorted by partition value, so that the row groups of a shared split have narrow
+bounds, and the rows of one partition are in one split as long as they fit.
 """
 
 from collections import defaultdict
@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from indextables.layout import Coalescing, Texts, directory
 from indextables.log.actions import LogicalPartitions
-from indextables.write.buffer import PartitionBuffer, Waiting
+from indextables.write.buffer import BufferedPartition, PartitionBuffer
 from indextables.write.write_plan import WritePlan
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The rows of one split, and what the log says of where they belong.
+    """The rows of one split, and the partition values that the log records for it.
 
     `physical` are the values that name the directory; `partition_values` those that all rows have.
     """
@@ -35,40 +35,40 @@ class Contents:
         return directory(self.physical.keys(), self.physical.values())
 
     def sorting(self, plan: WritePlan) -> tuple[str, ...]:
-        """The columns to sort the rows by, if any: where partitions share the split, they stay together."""
+        """The columns to sort the rows by, if any; in a shared split, the partition columns come first."""
         if self.logical is None or not plan.config.write.cluster_by:
             return plan.config.write.cluster_by
         shared = [field.source for field in plan.layout.fields if field.name in self.logical.columns]
         return (*shared, *plan.config.write.cluster_by)
 
 
-def full_split(plan: WritePlan, buffer: PartitionBuffer, waiting: Waiting) -> Contents:
-    """As many rows of one partition as fill a split: it is not small, and shares one only where a rule says so."""
-    group = plan.coalescing.group_of(waiting.texts, rows=waiting.seen) if plan.coalescing else None
+def full_split(plan: WritePlan, buffer: PartitionBuffer, partition: BufferedPartition) -> Contents:
+    """As many rows of one partition as fill a split. It is not small, and shares a split only because of a rule."""
+    group = plan.coalescing.group_of(partition.texts, rows=partition.total_rows) if plan.coalescing else None
     if plan.coalescing and group is not None:
-        return _shared(plan, plan.coalescing, buffer, [waiting], group)
-    return Contents(buffer.take(waiting, plan.config.write.target_records), waiting.texts, waiting.texts)
+        return _shared(plan, plan.coalescing, buffer, [partition], group)
+    return Contents(buffer.take(partition, plan.config.write.target_records), partition.texts, partition.texts)
 
 
 def last_splits(plan: WritePlan, buffer: PartitionBuffer) -> Iterator[Contents]:
-    """The splits of all rows that still wait: less than a split of each partition."""
-    groups: dict[tuple[str | None, ...], list[Waiting]] = defaultdict(list)
-    for waiting in buffer.drain():
-        group = plan.coalescing.group_of(waiting.texts, rows=waiting.seen) if plan.coalescing else None
-        if not waiting.rows:
+    """The splits of all rows that are still buffered: less than a full split of each partition."""
+    groups: dict[tuple[str | None, ...], list[BufferedPartition]] = defaultdict(list)
+    for partition in buffer.drain():
+        group = plan.coalescing.group_of(partition.texts, rows=partition.total_rows) if plan.coalescing else None
+        if not partition.rows:
             continue
         if plan.coalescing is None or group is None:
-            yield full_split(plan, buffer, waiting)
+            yield full_split(plan, buffer, partition)
         else:
-            groups[*plan.coalescing.common(waiting.texts).values(), group].append(waiting)
+            groups[*plan.coalescing.common(partition.texts).values(), group].append(partition)
     for (*_, group), members in groups.items():
         if plan.coalescing and group is not None:
-            for together in _packed(_in_order(members, plan, plan.coalescing), plan.config.write.target_records):
-                yield _shared(plan, plan.coalescing, buffer, together, group)
+            for shared in _packed(_in_order(members, plan, plan.coalescing), plan.config.write.target_records):
+                yield _shared(plan, plan.coalescing, buffer, shared, group)
 
 
-def _in_order(members: Sequence[Waiting], plan: WritePlan, coalescing: Coalescing) -> list[Waiting]:
-    """Partitions by their logical values, as values: 9 comes before 10."""
+def _in_order(members: Sequence[BufferedPartition], plan: WritePlan, coalescing: Coalescing) -> list[BufferedPartition]:
+    """Partitions in the order of their logical values, compared as values: 9 comes before 10."""
     texts = zip(*(coalescing.logical(member.texts) for member in members), strict=True)
     fields = [field for field in plan.layout.fields if field.name in coalescing.columns]
     values = {
@@ -79,21 +79,21 @@ def _in_order(members: Sequence[Waiting], plan: WritePlan, coalescing: Coalescin
     return [members[number] for number in order.to_pylist()]
 
 
-def _packed(members: Sequence[Waiting], target: int) -> Iterator[list[Waiting]]:
-    """Neighbours that fit into one split; each of them does."""
-    together: list[Waiting] = []
+def _packed(members: Sequence[BufferedPartition], target: int) -> Iterator[list[BufferedPartition]]:
+    """Lists of neighbours that fit into one split; each partition alone does."""
+    packed: list[BufferedPartition] = []
     rows = 0
     for member in members:
-        if together and rows + member.rows > target:
-            yield together
-            together, rows = [], 0
-        together.append(member)
+        if packed and rows + member.rows > target:
+            yield packed
+            packed, rows = [], 0
+        packed.append(member)
         rows += member.rows
-    yield together
+    yield packed
 
 
 def _shared(
-    plan: WritePlan, coalescing: Coalescing, buffer: PartitionBuffer, members: Sequence[Waiting], group: str
+    plan: WritePlan, coalescing: Coalescing, buffer: PartitionBuffer, members: Sequence[BufferedPartition], group: str
 ) -> Contents:
     taken = [buffer.take(member, plan.config.write.target_records) for member in members]
     texts = members[0].texts
@@ -109,11 +109,11 @@ def _shared(
 
 
 def _listed(counts: Mapping[tuple[str | None, ...], int], coalescing: Coalescing) -> LogicalPartitions:
-    """What the log says of the partitions in a split; beyond the limit, that there are others."""
-    most = coalescing.max_tuples
+    """The partitions of a split as the log lists them; beyond the limit, the list is not complete."""
+    limit = coalescing.max_tuples
     return LogicalPartitions(
-        complete=len(counts) <= most,
+        complete=len(counts) <= limit,
         columns=coalescing.columns,
-        tuples=list(counts)[:most],
-        counts=list(counts.values())[:most],
+        tuples=list(counts)[:limit],
+        counts=list(counts.values())[:limit],
     )

@@ -1,4 +1,4 @@
-"""What a write will do, decided and checked before any file exists."""
+"""How rows are written to a table, planned before any file exists, and the metadata that a write changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ def new_metadata(
     properties: Mapping[str, str],
     created_time: int,
 ) -> Metadata:
-    """The description of a new table; errors name the column or field that cannot be."""
+    """The metadata of a new table; errors name the column or field."""
     schema = normalize(schema)
     if not len(schema):
         raise SchemaError("a table needs at least one column", column=None)
@@ -80,9 +80,9 @@ def new_metadata(
     )
 
 
-def property_texts(given: Mapping[str, object]) -> dict[str, str]:
-    """Properties as a table keeps them: text, and no secrets."""
-    return {key: _text(key, value) for key, value in given.items()}
+def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
+    """Properties as the log stores them: text, and no secrets."""
+    return {key: _text(key, value) for key, value in properties.items()}
 
 
 def _text(key: str, value: object) -> str:
@@ -102,18 +102,18 @@ def _text(key: str, value: object) -> str:
             raise ConfigError(f"the property {key!r} is {value!r}; properties are text", key=key, value=str(value))
 
 
-def with_columns_of(metadata: Metadata, given: pa.Schema, fields: Mapping[str, str | FieldRule]) -> Metadata:
-    """The description with the columns that only the data has."""
+def with_columns_of(metadata: Metadata, incoming: pa.Schema, fields: Mapping[str, str | FieldRule]) -> Metadata:
+    """The metadata with the columns that only the data has."""
     schema = metadata.arrow_schema()
-    wider = widened(schema, given)
+    wider = widened(schema, incoming)
     if len(wider) == len(schema):
         return metadata
-    rules = resolve(wider, {**fields, **current_rules(metadata)})  # what is indexed stays as it is
+    rules = resolve(wider, {**fields, **current_rules(metadata)})  # indexed fields keep their rules
     return with_schema(metadata, to_json(wider), rules)
 
 
 def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[str, FieldRule]) -> Metadata:
-    """The description with other columns, and a mapping of its own for them."""
+    """The metadata with another schema, and a new field mapping for it."""
     number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
     return structs.replace(
         metadata,
@@ -124,7 +124,7 @@ def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[st
 
 
 def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:
-    """How rows are written to a table with this metadata; `existing` rows that stay decide which partitions are large."""
+    """How rows are written to a table with this metadata; the `existing` rows decide which partitions are large."""
     _refuse_other_field_types(metadata, config.write.typemap)
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
@@ -176,10 +176,10 @@ def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
 
 
 def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:
-    """How the columns were indexed under a mapping; as is usual for their types where there is none."""
+    """How the columns are indexed under a mapping; by the default of their types where there is none."""
     mapping = next((m for m in metadata.doc_mappings if m.doc_mapping_id == doc_mapping_id), None)
-    given = {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
-    return resolve(metadata.arrow_schema(), given)
+    mapped = {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
+    return resolve(metadata.arrow_schema(), mapped)
 
 
 def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
@@ -187,7 +187,7 @@ def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
 
 
 def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str]) -> None:
-    """A field keeps the type that the table gave it; saying the same again is fine."""
+    """Raises a SchemaError where a setting asks for another field type than the table has."""
     table = current_rules(metadata)
     for column, rule in resolve(metadata.arrow_schema(), {**table, **typemap}).items():
         if column in table and rule != table[column]:

@@ -1,7 +1,7 @@
-"""`df.write` with the format `indextables`: what Spark's Python data sources cannot be told is decided here.
+"""`df.write` with the format `indextables`: the write is planned here, because Spark tells a Python data source too little.
 
-Modes, `partitionBy`, settings of the session and the arrangement of rows are turned into a plain append or overwrite with
-options, which is what reaches the data source. All other formats take Spark's own way.
+The mode, `partitionBy` and the settings of the session become a write job. Its rows are repartitioned, and the job reaches
+the data source as an option of a plain append or overwrite. All other formats are left to Spark.
 """
 
 import json
@@ -59,15 +59,15 @@ _WHERE, _DYNAMIC = f"{PREFIX}replaceWhere", f"{PREFIX}partitionOverwriteMode"
 
 
 class TableWriter(DataFrameWriter):
-    """Spark's writer, which remembers what it was told, for the case that the format is ours."""
+    """Spark's writer, which also records mode, options and layout, for the case that the format is ours."""
 
     def __init__(self, df: DataFrame) -> None:
         super().__init__(df)
         self._source: str | None = None
         self._mode = "errorifexists"
-        self._given: dict[str, str] = {}
-        self._columns: tuple[str, ...] = ()
-        self._clustered: tuple[str, ...] = ()
+        self._write_options: dict[str, str] = {}
+        self._partition_columns: tuple[str, ...] = ()
+        self._cluster_columns: tuple[str, ...] = ()
         self._bucketed = False
         self._properties: Mapping[str, str] = {}
 
@@ -92,7 +92,7 @@ class TableWriter(DataFrameWriter):
         if isinstance(value, list | tuple) and key.strip().lower().removeprefix(PREFIX) == "replacewhere":
             value = json.dumps([str(condition) for condition in value])
         if value is not None:
-            self._given[key.strip().lower()] = str(value).lower() if isinstance(value, bool) else str(value)
+            self._write_options[key.strip().lower()] = str(value).lower() if isinstance(value, bool) else str(value)
         super().option(key, value)
         return self
 
@@ -102,11 +102,11 @@ class TableWriter(DataFrameWriter):
         return self
 
     def partitionBy(self, *cols: Any) -> "TableWriter":  # noqa: N802 - Spark's name
-        self._columns = _names(cols)
+        self._partition_columns = _names(cols)
         return self if self._ours else self._forward_layout()
 
     def clusterBy(self, *cols: Any) -> "TableWriter":  # noqa: N802
-        self._clustered = _names(cols)
+        self._cluster_columns = _names(cols)
         return self if self._ours else self._forward_layout()
 
     def bucketBy(self, *args: Any) -> "TableWriter":  # noqa: N802
@@ -121,10 +121,10 @@ class TableWriter(DataFrameWriter):
 
     def _forward_layout(self) -> "TableWriter":
         """Tells Spark's own writer, which refuses combinations that are fine with us."""
-        if self._columns:
-            super().partitionBy(*self._columns)
-        if self._clustered:
-            super().clusterBy(*self._clustered)
+        if self._partition_columns:
+            super().partitionBy(*self._partition_columns)
+        if self._cluster_columns:
+            super().clusterBy(*self._cluster_columns)
         return self
 
     def save(
@@ -135,7 +135,7 @@ class TableWriter(DataFrameWriter):
         partitionBy: Any = None,  # noqa: N803
         **options: Any,
     ) -> None:
-        self._told(format, mode, partitionBy, options)
+        self._apply(format, mode, partitionBy, options)
         if not self._ours:
             self._forward_layout()
             super().mode(self._mode)
@@ -158,7 +158,7 @@ class TableWriter(DataFrameWriter):
         As everywhere in Spark, a temporary view of the same name is not what is meant. Without a format, a table of ours
         stays one, whatever the session's default is.
         """
-        self._told(format, mode, partitionBy, options)
+        self._apply(format, mode, partitionBy, options)
         parts = qualify(self._spark, parse_name(self._spark, name))
         if self._source is None and lookup_table(self._spark, parts) is not None:
             self.format(FORMAT)
@@ -175,11 +175,11 @@ class TableWriter(DataFrameWriter):
             _refuse_other_format(parts)
         if entry is not None:
             self._save_again(entry, mode)
-            refresh_columns(self._spark, parts, self._given)
-        elif "path" in self._given:
+            refresh_columns(self._spark, parts, self._write_options)
+        elif "path" in self._write_options:
             self._write(mode)
-            path = path_in(self._given)
-            register_table(self._spark, parts, path, read_columns(self._spark, path, self._given))
+            path = path_in(self._write_options)
+            register_table(self._spark, parts, path, read_columns(self._spark, path, self._write_options))
         else:
             self._save_managed(parts, mode)
 
@@ -190,12 +190,12 @@ class TableWriter(DataFrameWriter):
                 f"there is a table {entry.name} already, at {entry.location}; append to it or overwrite it",
                 table=entry.location,
             )
-        given = self._given.setdefault("path", entry.location)
-        if Location.parse(given) != Location.parse(entry.location):
+        path = self._write_options.setdefault("path", entry.location)
+        if Location.parse(path) != Location.parse(entry.location):
             raise ConfigError(
-                f"table {entry.name} is at {entry.location}, not at {given}; leave the path out, or choose another name",
+                f"table {entry.name} is at {entry.location}, not at {path}; leave the path out, or choose another name",
                 key="path",
-                value=given,
+                value=path,
             )
         if mode is not Mode.IGNORE:
             self._write(mode)
@@ -212,17 +212,18 @@ class TableWriter(DataFrameWriter):
 
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803, FBT001 - Spark's
         """Writes to a table of the catalog, by the positions of columns."""
-        entry = refresh_columns(self._spark, parse_name(self._spark, tableName), self._given)
+        entry = refresh_columns(self._spark, parse_name(self._spark, tableName), self._write_options)
         if entry is None:
             self._forward_layout()
             super().insertInto(tableName, overwrite)
             return
         replaces = self._mode.lower() == "overwrite" if overwrite is None else overwrite
         insert = insert_by_position(self._df, entry, overwrite=replaces)
-        writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**{**self._given, **insert.options})
-        writer.partitionBy(*self._columns).clusterBy(*self._clustered).save()
+        writer = TableWriter(insert.frame).format(FORMAT).mode(insert.mode)
+        writer.options(**{**self._write_options, **insert.options})
+        writer.partitionBy(*self._partition_columns).clusterBy(*self._cluster_columns).save()
 
-    def _told(self, source: str | None, mode: str | None, columns: Any, options: dict[str, Any]) -> None:
+    def _apply(self, source: str | None, mode: str | None, columns: Any, options: dict[str, Any]) -> None:
         self.mode(mode).options(**options)
         if columns is not None:
             self.partitionBy(columns)
@@ -231,7 +232,7 @@ class TableWriter(DataFrameWriter):
 
     def _write(self, mode: Mode) -> None:
         ensure_registered(self._spark)
-        path = path_in(self._given)
+        path = path_in(self._write_options)
         settings = self._settings(mode)
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
             return
@@ -256,34 +257,34 @@ class TableWriter(DataFrameWriter):
             writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
 
     def _settings(self, mode: Mode) -> dict[str, str]:
-        """What options and session say, under full keys; the options first."""
-        given = canonical(settings_in(self._given))
+        """The settings of the options and of the session, under full keys; an option wins."""
+        options = canonical(settings_in(self._write_options))
         if self._bucketed:
             raise ConfigError(
                 'use option("partitionBy", "bucket(16, id)") in place of bucketBy', key="bucketBy", value=None
             )
-        if self._clustered:
-            given[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._clustered)
-        if self._columns:
-            given[f"{PREFIX}partitionBy"] = str(self._layout())
-        refuse_contradictory_options(given, overwrites=mode is Mode.OVERWRITE)
-        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark, given))}
+        if self._cluster_columns:
+            options[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._cluster_columns)
+        if self._partition_columns:
+            options[f"{PREFIX}partitionBy"] = str(self._layout())
+        refuse_contradictory_options(options, overwrites=mode is Mode.OVERWRITE)
+        session = {**_sparks_overwrite_mode(self._spark), **canonical(settings_of(self._spark, options))}
         if mode is not Mode.OVERWRITE:
             session.pop(_WHERE, None)
-        if _WHERE in given or _WHERE in session:
+        if _WHERE in options or _WHERE in session:
             session.pop(_DYNAMIC, None)
-        if self._mode.lower() == "replacewhere" and _WHERE not in given:
+        if self._mode.lower() == "replacewhere" and _WHERE not in options:
             raise ConfigError(
-                'mode("replaceWhere") needs to be told what is replaced: option("replaceWhere", "day = \'mon\'")',
+                'mode("replaceWhere") needs a condition: option("replaceWhere", "day = \'mon\'")',
                 key="replaceWhere",
                 value=None,
             )
-        return {**session, **given}
+        return {**session, **options}
 
     def _layout(self) -> Layout:
         """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""
         known = {name.lower() for name in self._df.columns}
-        return Layout.of(*(PartitionField(c) if c.lower() in known else c for c in self._columns))
+        return Layout.of(*(PartitionField(c) if c.lower() in known else c for c in self._partition_columns))
 
 
 def partition_term(term: str) -> str:
@@ -313,7 +314,7 @@ def _names(cols: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _sparks_overwrite_mode(spark: SparkSession) -> dict[str, str]:
-    """What Spark's own setting asks of every overwrite in the session; it would be bad to replace more."""
+    """Spark's own setting for overwrites of the session, so that no more is replaced than it allows."""
     mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static") or ""
     return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
 

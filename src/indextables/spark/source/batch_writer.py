@@ -11,9 +11,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from indextables.maintain.compact_on_write import merge_after_write
 from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
-_LAST_BREATH = (
-    3.0  # seconds; Spark kills the Python worker of a cancelled task after two (spark.python.task.killTimeout)
-)
+_KILL_TIMEOUT = 3.0  # seconds; Spark kills the worker of a cancelled task after two (spark.python.task.killTimeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,8 @@ class SplitSink(DataSourceArrowWriter):
         merge_after_write(log, after, self._job.plan.config)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Sweeps the files of the job. Tasks that Spark has given up write on until it kills them: they are swept too."""
+        """Deletes the files of the job; those of cancelled tasks, which write on until Spark kills them, after that."""
         abort_job(self._job)
         if None in messages:
-            time.sleep(_LAST_BREATH)
+            time.sleep(_KILL_TIMEOUT)
             abort_job(self._job)

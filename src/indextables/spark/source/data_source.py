@@ -78,7 +78,7 @@ def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
 
 
 def _refuse_unclear_overwrite(job: WriteJob, settings: Mapping[str, str]) -> None:
-    """Without `enable()`, nobody has looked at what the session says of overwrites: it may mean some partitions only."""
+    """Without `enable()`, the session's partitionOverwriteMode is not known: it may mean some partitions only."""
     key = f"{PREFIX}partitionOverwriteMode"
     if job.read_version is None or not job.plan.layout.fields or key in settings or job.overwrite != FullOverwrite():
         return

@@ -1,4 +1,4 @@
-"""Merging by Spark's executors: planned and committed here, read and written there."""
+"""Compaction on Spark's executors: planned and committed on the driver, read and written by tasks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,17 +7,17 @@ from pyspark.sql import SparkSession
 from indextables.maintain.compact import Runner, Work
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
 
-_TASKS_PER_CORE = 4  # of one job: enough to keep all busy, few enough that what is finished is committed before long
+_TASKS_PER_CORE = 4  # of one Spark job: enough to keep all cores busy, few enough to commit finished groups soon
 
 
 def on_executors(spark: SparkSession) -> Runner:
-    """A task for each group, in jobs of some tasks per core; for `merge(..., run=on_executors(spark))`."""
+    """A task for each group, in Spark jobs of some tasks per core; for `merge(..., run=on_executors(spark))`."""
 
     def run(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
         context = spark.sparkContext
-        at_once = _TASKS_PER_CORE * context.defaultParallelism
-        for first in range(0, len(groups), at_once):
-            some = groups[first : first + at_once]
+        batch = _TASKS_PER_CORE * context.defaultParallelism
+        for first in range(0, len(groups), batch):
+            some = groups[first : first + batch]
             yield from context.parallelize(some, len(some)).map(work).collect()
 
     return run
