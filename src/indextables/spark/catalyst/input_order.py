@@ -7,7 +7,7 @@ from indextables.spark.catalyst.java import Java, kind
 
 def has_repeatable_order(frame: DataFrame) -> bool:
     """Whether each task of a frame gives its rows in the same order when it runs again: files, row by row."""
-    return _is_repeatable(frame._jdf.queryExecution().optimizedPlan())  # noqa: SLF001
+    return _is_repeatable(frame._jdf.queryExecution().optimizedPlan())
 
 
 def _is_repeatable(plan: Java) -> bool:
