@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from indextables.spark.api.hooks import install, uninstall
 from indextables.spark.api.registration import LOCK, configure_session, ensure_registered
+from indextables.spark.catalyst.probe import capabilities
 from indextables.spark.catalyst.versions import refuse_unsupported
 from indextables.spark.source.data_source import IndexTablesDataSource
 
@@ -23,6 +24,7 @@ def enable(spark: SparkSession) -> SparkSession:
     """
     refuse_unsupported(spark.version, "Spark")
     if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
+        capabilities(spark)  # what Spark lacks is logged now, not in the middle of a query
         ensure_registered(spark)
         configure_session(spark)
         with LOCK:

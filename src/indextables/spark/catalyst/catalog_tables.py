@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, plan_of, replacing
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import is_ours, options_of, relations_in, with_options
 from indextables.spark.catalyst.session_state import session_state
 from indextables.spark.source.quoting import quote_name
@@ -56,6 +57,8 @@ class RelationSource:
 
 def lookup_metadata(spark: SparkSession, parts: Sequence[str]) -> TableMetadata | None:
     """The table or persistent view of a name in the session catalog; None for temporary views and other catalogs."""
+    if Capability.CATALOG_TABLES not in capabilities(spark):
+        return None
     state = session_state(spark)
     catalog = state.catalog()
     match list(parts):
@@ -99,6 +102,8 @@ def options_of_frame(frame: DataFrame) -> dict[str, str]:
 def replace_options(frame: DataFrame, options_for: Callable[[RelationSource], Mapping[str, str] | None]) -> DataFrame:
     """The frame with other options for its relations of ours, in subqueries too; None leaves a relation as it is."""
     spark, plan = frame.sparkSession, plan_of(frame)
+    if Capability.TABLE_RELATIONS not in capabilities(spark):
+        return frame
     found = [(relation, options_for(_source_of(relation))) for relation in relations_in(plan)]
     pairs = [(old, with_options(spark, old, options)) for old, options in found if options is not None]
     return frame_over(plan.transformWithSubqueries(replacing(pairs, spark)), spark) if pairs else frame

@@ -8,6 +8,7 @@ from indextables.spark.catalyst import arrow_scan, parquet_scan
 from indextables.spark.catalyst.java import Java, ids, replacing, sequence
 from indextables.spark.catalyst.local_relation import local_node, with_unread
 from indextables.spark.catalyst.plan_reader import PlanReader
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.planner import QueryPlan
 from indextables.spark.planner.scan_builder import PlannedScan, ScanReader
@@ -32,11 +33,11 @@ def _scan(scan: PlannedScan, relation: Java, spark: Any) -> Java:
     match scan.reader:
         case ScanReader.NOBODY | ScanReader.DRIVER:
             return local_node(spark, scan.rows(), sequence(relation.output()))
-        case ScanReader.SPARK_PARQUET:
+        case ScanReader.SPARK_PARQUET if Capability.PARQUET_SCANS in capabilities(spark):
             return parquet_scan.node(
                 spark, scan.relation.options.path, [t.split for t in scan.tasks], relation.output()
             )
-        case ScanReader.EXECUTORS:
+        case ScanReader.SPARK_PARQUET | ScanReader.EXECUTORS:
             return arrow_scan.node(spark, scan, sequence(relation.output()))
         case _:
             assert_never(scan.reader)

@@ -28,6 +28,7 @@ from indextables.spark.catalyst.java import (
 )
 from indextables.spark.catalyst.plan_reader import PlanReader
 from indextables.spark.catalyst.plan_writer import write_plan
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode
 from indextables.spark.catalyst.search_columns import with_searches
 from indextables.spark.planner.column_names import name_of
@@ -39,6 +40,7 @@ from indextables.spark.planner.scan_builder import build_scan
 
 logger = logging.getLogger(__name__)
 _UNREADABLE = (Py4JError, PySparkException, UnknownIdsError)
+_NOT_PLANNED = "this plan is left to Spark, and the data source reads all columns; see df.explain()"
 _PLAIN = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -55,6 +57,8 @@ _PLAIN = (
 def planned_frame(frame: DataFrame) -> DataFrame:
     """The same rows by the plan of ours; the very same frame where none of our tables is read."""
     try:
+        if Capability.PLANNED_SCANS not in capabilities(frame.sparkSession):
+            return _with_search_columns(frame)
         query = Query.of(frame)
         return frame if query is None else query.frame()
     except _UNREADABLE as error:
@@ -65,6 +69,8 @@ def planned_frame(frame: DataFrame) -> DataFrame:
 def count(frame: DataFrame) -> int | DataFrame:
     """The number of rows, where metadata has it; else a frame with as many rows."""
     try:
+        if Capability.PLANNED_SCANS not in capabilities(frame.sparkSession):
+            return _with_search_columns(frame)
         query = Query.of(frame)
         if query is None:
             return frame
@@ -85,20 +91,25 @@ def reads_our_tables(frame: DataFrame) -> bool:
 
 def query_plan(frame: DataFrame) -> QueryPlan | str:
     """What a frame reads; a sentence where none of our tables is read, or not by a plan of ours."""
+    if Capability.PLANNED_SCANS not in capabilities(frame.sparkSession):
+        return _NOT_PLANNED
     try:
         query = Query.of(frame)
         return "no table of indextables is read" if query is None else query.planned()
     except _UNREADABLE:
-        return "this plan is left to Spark, and the data source reads all columns; see df.explain()"
+        return _NOT_PLANNED
 
 
 def resolve_searches(frame: DataFrame) -> DataFrame:
     """The same frame object, its searches columns of the scans: for whatever runs out of sight of `planned_frame`."""
+    frame._jdf = _with_search_columns(frame)._jdf
+    return frame
+
+
+def _with_search_columns(frame: DataFrame) -> DataFrame:
     plan, spark = plan_of(frame), frame.sparkSession
     resolved = with_searches(plan, spark)
-    if resolved is not plan:
-        frame._jdf = frame_over(resolved, spark)._jdf
-    return frame
+    return frame if resolved is plan else frame_over(resolved, spark)
 
 
 def filter_predicate(plan: Java, spark: Any) -> Predicate | None:
@@ -127,7 +138,7 @@ class Query:
 
     @classmethod
     def over(cls, plan: Java, spark: Any) -> "Query | None":
-        if not _may_read_relations(plan, spark):
+        if Capability.PLANNED_SCANS not in capabilities(spark) or not _may_read_relations(plan, spark):
             return None
         plan = with_searches(inlined(plan, spark), spark)
         found = dict(enumerate(_relations(plan)))

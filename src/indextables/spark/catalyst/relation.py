@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
 from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
 from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, labels, seq, sequence, strings
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.options import FORMAT, SEARCHES, is_our_format
 from indextables.spark.source.read_options import ReadOptions, as_option, search_name
@@ -64,6 +66,8 @@ def options_of(relation: Java) -> dict[str, str]:
 
 def relation_frame(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
     """What `spark.read.format("indextables").schema(...).load()` gives, without the process that Spark starts there."""
+    if Capability.TABLE_RELATIONS not in capabilities(spark):
+        return DataFrameReader(spark).format(FORMAT).schema(schema).options(**options).load()
     session: Any = spark
     jvm, columns = jvm_of(spark), session._jsparkSession.parseDataType(schema.json())
     nothing = jvm.scala.Option.empty()

@@ -5,6 +5,7 @@ subquery. The relation that the column comes from gets a further column, true wh
 between pass it on, and where the function stood, the column is read. To the rest of the plan nothing has changed.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from indextables.predicate import IndexQuery
 from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, refusal
 from indextables.spark.catalyst.expressions import UntranslatableError, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode
 from indextables.spark.source.read_options import search_name
 from indextables.spark.source.snapshots import snapshot_of
@@ -24,12 +26,23 @@ _PASSING = frozenset(
     """Filter Sort SubqueryAlias View GlobalLimit LocalLimit Offset Tail Join LateralJoin Window Generate Sample
     ResolvedHint Repartition RepartitionByExpression PipeOperator""".split()  # noqa: SIM905
 )
+_CALL = re.compile(rf"\b(?:{'|'.join(FUNCTIONS)})\((?:[^()]*, )?(.*?)\)#\d+")
 _SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 
 
 def with_searches(plan: Java, spark: Any) -> Java:
     """The plan with all searches answered, or an UnsupportedOperatorError; the very same plan if there are none."""
+    if Capability.SEARCH_COLUMNS not in capabilities(spark):
+        _refuse_searches(plan)
+        return plan
     return _Searching(spark).answered(inlined(plan, spark)) if has_searches(plan, spark) else plan
+
+
+def _refuse_searches(plan: Java) -> None:
+    """For a Spark in which searches cannot be found but by the text of the plan."""
+    found = _CALL.search(str(plan.toString()))
+    if found is not None:
+        raise refusal(found[1], "this version of Spark lacks what searches need, as a warning in the log says")
 
 
 def has_searches(plan: Java, spark: Any) -> bool:

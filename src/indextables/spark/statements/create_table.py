@@ -12,6 +12,7 @@ from indextables.log import TransactionLog
 from indextables.spark.api.dataframe_writer import TableWriter, partition_term
 from indextables.spark.catalog import drop_from_catalog, qualify, register_table, table_exists
 from indextables.spark.catalyst.parsed_statement import CreateTable
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.session_state import run_in_spark
 from indextables.spark.catalyst.table_definition import TableDefinition, table_definition
 from indextables.spark.source.options import FORMAT, is_default, is_our_format, settings_in, settings_of
@@ -29,6 +30,8 @@ def creates_ours(spark: SparkSession, statement: CreateTable) -> bool:
 
 
 def create_table(spark: SparkSession, statement: CreateTable) -> None:
+    if Capability.CATALOG_TABLES not in capabilities(spark):
+        raise _refused("this version of Spark", "use df.write.format('indextables').save(path)")
     if statement.replaces:
         raise _refused("OR REPLACE", "drop the table first, or INSERT OVERWRITE it")
     definition = table_definition(statement)

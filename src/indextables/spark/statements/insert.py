@@ -22,6 +22,7 @@ from indextables.spark.catalyst.insert_analysis import (
     resolve_condition,
 )
 from indextables.spark.catalyst.parsed_statement import InsertInto
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.session_state import expression_sql
 from indextables.spark.source.options import VIEW, path_in, settings_in
 from indextables.spark.source.quoting import quote_name, quote_string
@@ -40,6 +41,8 @@ class Insert:
 
 def resolve_insert(spark: SparkSession, insert: InsertInto) -> Insert:
     """Analyzes a parsed INSERT whose target has a path. Nothing is run."""
+    if Capability.INSERT_ANALYSIS not in capabilities(spark):
+        raise _unsupported("this version of Spark", "use df.write.format('indextables').save(path)")
     clauses = insert_clauses(insert)
     if clauses.has_partition_spec:
         raise _unsupported("PARTITION (...)", "give the partition columns as columns of the query")

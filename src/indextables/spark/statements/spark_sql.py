@@ -28,6 +28,7 @@ from indextables.spark.catalyst.parsed_statement import (
     WriteStatement,
     parse_statement,
 )
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.query_parameters import bind_parameters
 from indextables.spark.catalyst.query_planning import resolve_searches
 from indextables.spark.catalyst.session_state import run_plan
@@ -85,6 +86,8 @@ def _run_statement(
     **names: Any,
 ) -> DataFrame:
     with format_text(spark, sqlQuery, names) as text:
+        if args and Capability.SQL_PARAMETERS not in capabilities(spark):
+            return spark_sql(spark, text, args)
         bound = bind_parameters(spark, text, args)
         parsed = parse_statement(spark, bound)
         if parsed is None:
