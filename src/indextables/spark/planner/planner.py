@@ -30,9 +30,11 @@ from indextables.spark.planner.plan import (
     with_children,
 )
 from indextables.spark.planner.pushdown import ScanRequest, push_down
-from indextables.spark.planner.runtime_filters import Evaluate, with_runtime_filters
+from indextables.spark.planner.runtime_filters import Evaluate, HasSplits, with_runtime_filters
 from indextables.spark.planner.scan_builder import PlannedScan, build_scan
 from indextables.spark.planner.table_relation import TableRelation
+
+_MIN_SPLITS = 4  # that are worth a runtime filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def plan_query(
     """The query whose first plan is at the top; `evaluate` runs a part ahead of the rest. Its rows may only be counted."""
     top = with_metadata_rows(plans[0], tables)
     if evaluate is not None:
-        top = with_runtime_filters(top, tables, evaluate)
+        top = with_runtime_filters(top, _has_splits(top, tables), evaluate)
     requests: dict[int, list[ScanRequest]] = {}
     for plan in (top, *plans[1:]):
         for table, found in push_down(plan, is_counted=is_counted and plan is top).items():
@@ -74,6 +76,12 @@ def with_metadata_rows(plan: Plan, tables: Mapping[int, TableRelation]) -> Plan:
         if rows is not None:
             return Rows(plan.number, plan.columns, Origin.METADATA, _named(rows, plan.columns))
     return with_children(plan, tuple(with_metadata_rows(child, tables) for child in children_of(plan)))
+
+
+def _has_splits(top: Plan, tables: Mapping[int, TableRelation]) -> HasSplits:
+    """Whether filters leave several splits of a table."""
+    requests = push_down(top)
+    return lambda table: len(build_scan(tables[table], requests[table]).tasks) >= _MIN_SPLITS
 
 
 def _drops_limit(top: Plan, scans: Mapping[int, PlannedScan]) -> bool:

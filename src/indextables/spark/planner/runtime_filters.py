@@ -31,33 +31,34 @@ from indextables.spark.planner.plan import (
     walk,
     with_children,
 )
-from indextables.spark.planner.pushdown import ScanRequest, push_down, required_columns
-from indextables.spark.planner.scan_builder import build_scan
-from indextables.spark.planner.table_relation import TableRelation
+from indextables.spark.planner.pushdown import required_columns
 
 Evaluate = Callable[[Plan, frozenset[int]], pa.Table | None]
 """Runs a part of the plan and gives the columns named, as `#<number>`; None where that would take long."""
 
-_FEWEST_SPLITS = 4  # of the side that is pruned
-_MOST_VALUES = 1_000  # in one condition; more keys are a range
+HasSplits = Callable[[int], bool]
+
+_MAX_VALUES = 1_000  # in one condition; more keys are a range
 _NOT_OF_SPARK = -1  # the number of a node that the planner adds
 _PRUNES_LEFT = {JoinType.INNER, JoinType.LEFT_SEMI, JoinType.RIGHT_OUTER}
 _PRUNES_RIGHT = {JoinType.INNER, JoinType.LEFT_SEMI, JoinType.LEFT_OUTER, JoinType.LEFT_ANTI}
 
 
-def with_runtime_filters(plan: Plan, tables: Mapping[int, TableRelation], evaluate: Evaluate) -> Plan:
-    """The plan, in which small sides of joins are rows, and a filter by their keys stands over the other sides."""
+def with_runtime_filters(plan: Plan, has_splits: HasSplits, evaluate: Evaluate) -> Plan:
+    """The plan, in which small sides of joins are rows, and a filter by their keys stands over the other sides.
+
+    A table is worth pruning if it `has_splits` that a filter could leave out.
+    """
     if not any(isinstance(node, Join) and node.equalities for node in walk(plan)):
         return plan
-    return _RuntimeFilters(tables, evaluate, required_columns(plan), push_down(plan)).rewritten(plan)
+    return _RuntimeFilters(has_splits, evaluate, required_columns(plan)).rewritten(plan)
 
 
 @dataclass(frozen=True, slots=True)
 class _RuntimeFilters:
-    tables: Mapping[int, TableRelation]
+    has_splits: HasSplits
     evaluate: Evaluate
     required: Mapping[int, frozenset[int]]
-    requests: Mapping[int, list[ScanRequest]]
 
     def rewritten(self, plan: Plan) -> Plan:
         if isinstance(plan, Join):
@@ -78,10 +79,6 @@ class _RuntimeFilters:
         """Whether a key is a column of a table of which several splits are left, and the other side is filtered."""
         tables = {source[0] for key in keys if (source := source_of(large, key)) is not None}
         return bool(tables) and _is_filtered(small) and any(map(self.has_splits, tables))
-
-    def has_splits(self, table: int) -> bool:
-        scan = build_scan(self.tables[table], self.requests[table])
-        return len(scan.tasks) >= _FEWEST_SPLITS
 
     def rows(self, plan: Plan, keys: Mapping[int, int]) -> Rows | None:
         """The rows of the small side; None if it would take long to evaluate it."""
@@ -123,7 +120,7 @@ def _among(name: str, values: pa.ChunkedArray) -> Predicate | None:
         return None
     if not len(distinct):
         return Literal(value=False)
-    if len(distinct) <= _MOST_VALUES:
+    if len(distinct) <= _MAX_VALUES:
         return In(Column(name), tuple(distinct))
     least, greatest = pc.min_max(distinct).values()
     return conjunction(Comparison(Column(name), Op.GE, least), Comparison(Column(name), Op.LE, greatest))

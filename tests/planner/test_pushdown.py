@@ -1,0 +1,98 @@
+"""Pushdown: whatever a scan leaves out, the rows of the query stay the same."""
+
+from hypothesis import given
+
+from indextables.predicate import col
+from indextables.spark.planner.column_names import name_of
+from indextables.spark.planner.plan import Condition, Filter, Item, Join, JoinType, Limit, Pass, Plan, Project, Relation
+from indextables.spark.planner.pushdown import ScanRequest, push_down
+from tests.planner.naive import Row, Tables, holds, rows_of, same
+from tests.planner.plans import plans, tables
+
+A, B = Relation(0, (1, 2), 0), Relation(1, (3, 4), 1)
+
+
+def condition(column: int, value: int) -> Condition:
+    return Condition(frozenset({column}), col(name_of(column)) == value)
+
+
+def restricted(rows: list[Row], requests: list[ScanRequest]) -> list[Row]:
+    """What scans give at least: rows of one request, and its columns; anything in the other columns."""
+    required = frozenset().union(*(request.required for request in requests))
+    seen = [
+        row
+        for row in rows
+        if any(holds([Condition(frozenset(), one) for one in request.conditions], row) for request in requests)
+    ]
+    return [{column: value if column in required else 77 for column, value in row.items()} for row in seen]
+
+
+def scanned(plan: Plan, tables: Tables) -> dict[int, list[Row]]:
+    requests = push_down(plan)
+    return {table: restricted(rows, requests[table]) if table in requests else [] for table, rows in tables.items()}
+
+
+@given(plans(), tables())
+def test_a_query_over_restricted_scans_has_the_same_rows(plan: Plan, tables: Tables) -> None:
+    assert same(rows_of(plan, scanned(plan, tables)), rows_of(plan, tables))
+
+
+@given(plans(), tables())
+def test_a_count_needs_no_column(plan: Plan, tables: Tables) -> None:
+    requests = push_down(plan, is_counted=True)
+    few = {table: restricted(rows, requests[table]) if table in requests else [] for table, rows in tables.items()}
+    assert len(rows_of(plan, few)) == len(rows_of(plan, tables))
+
+
+def requested(plan: Plan) -> dict[int, ScanRequest]:
+    return {table: request for table, (request,) in push_down(plan).items()}
+
+
+def test_a_condition_moves_through_projections_joins_and_sorts() -> None:
+    renamed = Project(2, (Item(9, frozenset({1}), 1), Item(8, frozenset({2}))), A)
+    join = Join(3, JoinType.INNER, (), (), Pass(4, frozenset({9}), (), renamed), B)
+    found = requested(Filter(5, (condition(9, 7), condition(4, 8), condition(8, 1)), join))
+    assert found[0].conditions == (col("#1") == 7,)
+    assert found[1].conditions == (col("#4") == 8,)
+    assert found[0].required == {1, 2}
+
+
+def test_what_holds_for_a_key_holds_for_its_partner() -> None:
+    for kind in (JoinType.INNER, JoinType.LEFT_OUTER, JoinType.LEFT_SEMI, JoinType.LEFT_ANTI):
+        found = requested(Filter(5, (condition(1, 7),), Join(2, kind, (), ((1, 3),), A, B)))
+        assert found[1].conditions == (col("#3") == 7,), kind
+    full = requested(Filter(5, (condition(1, 7),), Join(2, JoinType.RIGHT_OUTER, (), ((1, 3),), A, B)))
+    assert full[1].conditions == (col("#3") == 7,)  # no row of nulls passes the filter: the join is an inner one
+
+
+def test_a_condition_does_not_pass_a_limit_and_a_limit_passes_no_unknown_condition() -> None:
+    def limited(child: Plan) -> Plan:
+        return Limit(8, 5, True, Limit(9, 5, False, child))
+
+    assert requested(Filter(2, (condition(1, 7),), limited(A)))[0] == ScanRequest(
+        (), frozenset({1, 2}), frozenset({1}), 5
+    )
+    assert requested(limited(Filter(2, (condition(1, 7),), A)))[0].limit == 5
+    assert requested(limited(Filter(2, (Condition(frozenset({1})),), A)))[0].limit is None
+    assert requested(limited(Pass(2, frozenset({1}), (), A)))[0].limit is None  # a sort decides which rows are first
+
+
+def test_nothing_moves_below_what_is_not_deterministic() -> None:
+    numbered = Project(2, (Item(1, frozenset({1}), 1), Item(9, frozenset(), None, is_deterministic=False)), A)
+    assert requested(Filter(3, (condition(1, 7),), numbered))[0].conditions == ()
+    random = Filter(2, (condition(2, 1), Condition(frozenset({1}), None, is_deterministic=False)), A)
+    assert requested(Filter(3, (condition(1, 7),), random))[0].conditions == ()
+
+
+def test_a_side_that_a_join_keeps_whole_is_not_filtered_by_what_matches() -> None:
+    on_left, on_right = (condition(1, 7),), (condition(3, 7),)
+    for kind, conditions in ((JoinType.RIGHT_OUTER, on_left), (JoinType.FULL_OUTER, on_left)):
+        assert requested(Join(2, kind, conditions, ((1, 3),), A, B))[1].conditions == (), kind
+    for kind, conditions in (
+        (JoinType.LEFT_OUTER, on_left),
+        (JoinType.LEFT_OUTER, on_right),
+        (JoinType.LEFT_ANTI, on_left),
+        (JoinType.LEFT_ANTI, on_right),
+        (JoinType.FULL_OUTER, on_right),
+    ):
+        assert requested(Join(2, kind, conditions, ((1, 3),), A, B))[0].conditions == (), kind
