@@ -172,6 +172,11 @@ def catalog_tables(spark: Any, place: Path) -> None:
         equal(spark.table("matrix_t").count(), 13)
         spark.sql("INSERT INTO matrix_t REPLACE WHERE day = 'd0' VALUES (20, 'd0', timestamp'2026-01-01', 'again')")
         equal(ids(spark.table("matrix_t")), [1, 2, 4, 5, 7, 8, 10, 11, 20])
+        spark.sql("ALTER TABLE matrix_t ADD COLUMNS (more int)")
+        spark.sql("ALTER TABLE matrix_t ALTER COLUMN more TYPE bigint")
+        spark.sql("ALTER TABLE matrix_t ALTER COLUMN id COMMENT 'number of the line'")
+        described = {row.col_name: (row.data_type, row.comment) for row in spark.sql("DESCRIBE matrix_t").collect()}
+        equal((described["more"][0], described["id"]), ("bigint", ("bigint", "number of the line")))
         equal(ids(spark.sql("SELECT id FROM matrix_t WHERE id > :least", args={"least": 10})), [11, 20])
     finally:
         spark.sql("DROP TABLE matrix_t")

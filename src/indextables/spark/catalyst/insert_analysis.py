@@ -16,7 +16,7 @@ from indextables.spark.catalyst.relation import options_of
 from indextables.spark.catalyst.session_state import parse_plan, session_state
 from indextables.spark.catalyst.versions import CURRENT
 
-_OVERWRITE = "OverwriteByExpression"  # REPLACE WHERE, in versions without `has_insert_criteria`
+_OVERWRITE = "OverwriteByExpression"  # REPLACE WHERE, before Spark 4.3
 
 
 class Replaces(Enum):
@@ -105,10 +105,12 @@ def _criteria(plan: Java) -> Java | None:
 
 def _as_append(spark: Any, plan: Java) -> Java:
     if kind(plan) == _OVERWRITE:
-        jvm = jvm_of(spark)
-        append = jvm.org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement
-        spec = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
-        return append(plan.table(), spec, seq([], spark), plan.query(), False, False, plan.isByName())
-    other = {"replaceCriteriaOpt": jvm_of(spark).scala.Option.empty(), "overwrite": False}
+        insert = parse_plan(spark, "INSERT INTO t SELECT 1")
+        return _with_fields(insert, {"table": plan.table(), "query": plan.query(), "byName": plan.isByName()})
+    return _with_fields(plan, {"replaceCriteriaOpt": jvm_of(spark).scala.Option.empty(), "overwrite": False})
+
+
+def _with_fields(plan: Java, fields: Mapping[str, Any]) -> Java:
+    """The node with other values in some of its fields; versions of Spark differ in which fields there are."""
     names = [str(plan.productElementName(i)) for i in range(plan.productArity())]
-    return plan.copy(*(other.get(name, plan.productElement(i)) for i, name in enumerate(names)))
+    return plan.copy(*(fields.get(name, plan.productElement(i)) for i, name in enumerate(names)))

@@ -16,6 +16,7 @@ from indextables.spark.catalyst.handles import LogicalPlan
 from indextables.spark.catalyst.java import Java, kind, name_parts, pairs, seq, sequence
 from indextables.spark.catalyst.session_state import parse_plan
 from indextables.spark.catalyst.table_references import TableReference, table_references
+from indextables.spark.catalyst.versions import CURRENT
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -387,7 +388,7 @@ def _column_change(spec: Java) -> ColumnChange:
         type=data_type(new_type.get()) if new_type.isDefined() else None,
         nullable=bool(nullability.get()) if nullability.isDefined() else None,
         comment=text_of(spec.newComment()),
-        drops_comment=bool(spec.dropComment()),
+        drops_comment=CURRENT.has_drop_comment and bool(spec.dropComment()),
         has_position=bool(spec.newPosition().isDefined()),
         has_default=bool(spec.newDefaultExpression().isDefined() or spec.dropDefault()),
     )
@@ -446,6 +447,6 @@ _WRITE_READERS: dict[str, Callable[[SparkSession, Any], WriteStatement]] = {
     "ReplaceTable": _create_table,
     "ReplaceTableAsSelect": _create_table,
     "InsertIntoStatement": _insert_into,
-    "OverwriteByExpression": _insert_into,  # REPLACE WHERE, before Spark 4.2
+    "OverwriteByExpression": _insert_into,  # REPLACE WHERE, before Spark 4.3
     "InsertIntoDir": _insert_directory,
 }

@@ -5,7 +5,7 @@ Whatever depends on the version is a field of `Differences`; nothing else in the
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from indextables.errors import UnsupportedSparkError
@@ -28,14 +28,14 @@ class Differences:
 
     utc: Mapping[str, Any]  # the argument of `to_arrow_schema` that gives timestamps the zone UTC
     inline_cte_flags: int  # arguments of the constructor of the rule InlineCTE
-    has_insert_criteria: bool  # whether REPLACE WHERE is parsed as an InsertIntoStatement, not an OverwriteByExpression
+    has_insert_criteria: bool  # whether an InsertIntoStatement says what it replaces
+    has_drop_comment: bool  # whether ALTER COLUMN can drop a comment
 
 
-_BY_VERSION = {  # from this version on
-    (4, 1): Differences(utc={"timestamp_utc": True}, inline_cte_flags=2, has_insert_criteria=False),
-    (4, 2): Differences(utc={"timezone": "UTC"}, inline_cte_flags=2, has_insert_criteria=True),
-    (4, 3): Differences(utc={"timezone": "UTC"}, inline_cte_flags=3, has_insert_criteria=True),
-}
+_4_1 = Differences(utc={"timestamp_utc": True}, inline_cte_flags=2, has_insert_criteria=False, has_drop_comment=False)
+_4_2 = replace(_4_1, utc={"timezone": "UTC"}, has_insert_criteria=True)
+_4_3 = replace(_4_2, inline_cte_flags=3, has_drop_comment=True)
+_BY_VERSION = {(4, 1): _4_1, (4, 2): _4_2, (4, 3): _4_3}  # from this version on
 
 
 def refuse_unsupported(version: str, name: str = "PySpark") -> None:
