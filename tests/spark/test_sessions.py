@@ -100,3 +100,28 @@ def test_enable_sets_again_what_was_taken_back(spark: Any) -> None:
     assert "account" not in spark.conf.get("spark.sql.redaction.options.regex")
     enable(spark)
     assert "account" in spark.conf.get("spark.sql.redaction.options.regex")
+
+
+def test_disable_gives_spark_its_own_methods_back(spark: Any) -> None:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - only where PySpark is
+    from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415
+
+    import indextables  # noqa: PLC0415
+    from indextables.spark.api import session  # noqa: PLC0415
+
+    others = [one for one in session._enabled if one is not spark]
+    for one in others:
+        indextables.disable(one)
+    hooked = {name: vars(DataFrame)[name] for name in ("collect", "count", "show", "rdd", "write", "writeTo")}
+    other = indextables.enable(spark.newSession())
+    assert indextables.disable(spark) is spark
+    assert vars(DataFrame)["collect"] is hooked["collect"]  # another session is still enabled
+    try:
+        indextables.disable(other)
+        assert all(vars(DataFrame)[name] is not method for name, method in hooked.items())
+        assert "indextables" not in SparkSession.sql.__module__
+        assert spark.range(3).count() == 3
+    finally:
+        for one in (spark, *others):
+            indextables.enable(one)
+    assert vars(DataFrame)["filter"].__module__ == "pyspark.sql.classic.dataframe"

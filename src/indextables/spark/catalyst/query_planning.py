@@ -182,7 +182,7 @@ class Query:
         scans = [build_scan(self.reader.tables[table], found) for table, found in push_down(plan).items()]
         own = sum(task.split.size for scan in scans for task in scan.tasks)
         others = [node for node in walk(plan) if isinstance(node, Opaque)]
-        return own + sum(int(self.reader.nodes[node.number].stats().sizeInBytes().toString()) for node in others)
+        return own + sum(int(str(self.reader.nodes[node.number].stats().sizeInBytes())) for node in others)
 
 
 def _relations(plan: Java) -> list[RelationNode]:
