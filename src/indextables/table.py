@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from indextables.inspect.advice import Advice
     from indextables.inspect.detail import TableDetail
     from indextables.inspect.health import Health
+    from indextables.inspect.layout_advice import Advice
     from indextables.inspect.workload import QueryInput
     from indextables.layout import Layout
     from indextables.log.log import CheckpointResult
@@ -417,9 +417,9 @@ class IndexTable:
 
     def advise(self, queries: Iterable[QueryInput]) -> Advice:
         """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
-        from indextables.inspect.advise import advise, columns_of
-        from indextables.inspect.partitioning import layout_findings
-        from indextables.inspect.profile import profile
+        from indextables.inspect.column_profile import profile
+        from indextables.inspect.layout_advisor import advise, columns_of
+        from indextables.inspect.layout_findings import layout_findings
         from indextables.inspect.workload import read_workload
 
         workload = read_workload(queries, self.schema)

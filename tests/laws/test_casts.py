@@ -23,7 +23,7 @@ from indextables.predicate import (
 )
 from indextables.predicate.cast import try_cast_array
 from indextables.predicate.nodes import casts, leaves
-from indextables.read.casts import proved, proved_terms
+from indextables.read.cast_pushdown import proved, proved_terms
 from indextables.read.prune import judge_splits
 from tests.laws.conditions import bounds, combined
 from tests.laws.effort import each_writes_tables

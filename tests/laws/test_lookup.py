@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from indextables.predicate import Column, Comparison, In, Op, Predicate, bind, conjunction, evaluate
 from indextables.predicate.literals import literal
-from indextables.read.lookup import lookup
+from indextables.read.index_lookup import lookup
 from indextables.split import SplitReader
 from tests.laws.conditions import LITERALS, SCHEMA, VALUES, columns, predicates
 from tests.split.samples import split_of

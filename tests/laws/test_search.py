@@ -13,8 +13,8 @@ from indextables.search import parse, resolve, to_text
 from indextables.search import queries as n
 from indextables.search.analysis import too_long
 from indextables.search.analysis import words as words_of
-from indextables.search.fields import TOKENIZERS
-from indextables.search.terms import field_name
+from indextables.search.field_rules import TOKENIZERS
+from indextables.search.index_terms import field_name
 from tests.search.brute import rows_of
 from tests.search.indexes import found, index_of
 

@@ -119,7 +119,7 @@ def test_bind_minds_the_case_when_told_to() -> None:
         ("tags", "'tags' has type list"),
         ("region, day(ts), REGION", "Region is there 2 times"),
         ("region, region AS r", "Region is there 2 times"),
-        ("day(ts), year(ts)", r"day\(ts\) and year\(ts\) say the same"),
+        ("day(ts), year(ts)", r"day\(ts\) and year\(ts\) partition the same column"),
         ("hour(ts)", "'ts_hour', which is the name of column 'ts_hour'"),
         ("day(ts) AS ts", "which is the name of column 'ts'"),
         ("region AS Score", "which is the name of column 'score'"),

@@ -10,7 +10,7 @@ from indextables.errors import CommitRetriesExhaustedError, ConflictError, Stora
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, CommitInfo, Metadata, Protocol, Txn
 from indextables.log.codec import decode
-from indextables.log.files import commit_key, list_log
+from indextables.log.log_files import commit_key, list_log
 from indextables.storage import Location
 from indextables.storage.local import LocalStore
 from tests.log.samples import PROTOCOL, add, append, created, metadata, paths

@@ -16,7 +16,7 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.files import HINT_KEY, checkpoint_key, commit_key
+from indextables.log.log_files import HINT_KEY, checkpoint_key, commit_key
 from indextables.storage.local import LocalStore
 from tests.log.samples import add, append, created, overwriting, paths
 

@@ -13,7 +13,7 @@ from indextables import IndexTable
 from indextables.config import Config
 from indextables.errors import ConflictError, TableNotFoundError, TableReplacedError, VersionNotFoundError
 from indextables.log import TransactionLog
-from indextables.log.files import checkpoint_key, commit_key
+from indextables.log.log_files import checkpoint_key, commit_key
 from indextables.storage import Store, open_store
 from indextables.storage.local import LocalStore
 from indextables.write.job import Mode, abort_job, commit_job, write_task

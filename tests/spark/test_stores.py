@@ -15,7 +15,7 @@ from indextables import IndexTable, explain
 from indextables.config import Config
 from indextables.errors import IndexTablesError
 from indextables.spark.catalyst.java import sequence
-from indextables.spark.source.read_options import Asked
+from indextables.spark.source.read_options import ReadOptions
 from indextables.storage import open_store
 from tests.stores.proxy import proxied
 from tests.stores.servers import SECRET, Server, s3_server
@@ -228,7 +228,7 @@ def test_a_secret_is_shown_nowhere(spark: Any, logs: Any, s3: Server, capfd: pyt
     writer(logs, server).partitionBy("day").save(place)
     frame = spark.read.format("indextables").options(**server.options).load(place).filter("day = 'mon'")
     frame.createOrReplaceTempView("seen")
-    shown = [repr(frame), repr(Asked.of({"path": place, **server.options})), repr(Config.resolve(server.options))]
+    shown = [repr(frame), repr(ReadOptions.of({"path": place, **server.options})), repr(Config.resolve(server.options))]
     frame.explain(extended=True)
     frame.explain(mode="formatted")
     shown.append(frame._jdf.queryExecution().toString())

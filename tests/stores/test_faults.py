@@ -9,7 +9,7 @@ import pytest
 from indextables import IndexTable
 from indextables.config import Config
 from indextables.errors import StorageError, UnsafeStoreError
-from indextables.log.files import list_log
+from indextables.log.log_files import list_log
 from indextables.storage import open_store
 from tests.stores.proxy import Fault, Proxy, always, no_faults, proxied
 from tests.stores.servers import Server

@@ -15,9 +15,9 @@ from typing import Any
 import indextables
 from indextables.config import Config, MaintenanceConfig
 from indextables.log import TransactionLog
-from indextables.log.files import list_log
+from indextables.log.log_files import list_log
 from indextables.log.snapshot import initial
-from indextables.log.version import read_versions
+from indextables.log.version_file import read_versions
 from tests.log.samples import add, append, created, overwriting, paths
 from tests.torture.race import processes
 

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from indextables.errors import ConflictError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.files import list_log
+from indextables.log.log_files import list_log
 from indextables.log.splits import removes_for
 from indextables.log.transaction import everything, nothing
-from indextables.log.version import read_versions
+from indextables.log.version_file import read_versions
 from tests.log.samples import add, append, created, paths
 
 REGIONS = ("eu", "us", "asia")

@@ -10,7 +10,7 @@ from indextables.plural import pluralize
 from indextables.schema import type_name
 
 if TYPE_CHECKING:
-    from indextables.cli.drawing import Style
+    from indextables.cli.terminal_tables import Style
     from indextables.read.scan import Scan
     from indextables.read.scan_spec import ScanSpec
 
@@ -133,7 +133,7 @@ def history(path: Table, *, option: Settings = None, as_json: Json = False) -> N
 
 def _of_all(scan: "Scan", shown: int) -> str:
     """The total number of rows where not all are shown, if the indexes alone can count them."""
-    from indextables.read.rows import is_search_only
+    from indextables.read.split_scan import is_search_only
 
     if is_search_only(scan.scan_spec):
         return f"{shown:,} of {scan.count():,} rows; --limit for more"

@@ -15,7 +15,7 @@ from indextables.layout import Layout
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from indextables.cli.drawing import Style
+    from indextables.cli.terminal_tables import Style
 
 
 def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
@@ -23,7 +23,7 @@ def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, 
     if as_json:
         show_json(plain_rows(rows))
         return
-    from indextables.cli.drawing import draw_rows
+    from indextables.cli.terminal_tables import draw_rows
 
     draw_rows(rows, style, note)
 
@@ -32,7 +32,7 @@ def show_metrics(metrics: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         show_json(metrics)
         return
-    from indextables.cli.drawing import draw_metrics
+    from indextables.cli.terminal_tables import draw_metrics
 
     draw_metrics(metrics)
 

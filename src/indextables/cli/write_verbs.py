@@ -23,7 +23,7 @@ from indextables.cli.output import facts, show_metrics, show_report
 from indextables.config import Config
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import normalize, type_name
-from indextables.search.fields import STRING, TEXT
+from indextables.search.field_rules import STRING, TEXT
 from indextables.table import IndexTable
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
@@ -81,8 +81,8 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Writes files of rows to a table, which is made if it is not there."""
+    from indextables.cli.import_files import rows_in
     from indextables.cli.progress import rows_read
-    from indextables.cli.sources import rows_in
     from indextables.maintain.replace_where import resolve_overwrite
 
     refuse_file(path)

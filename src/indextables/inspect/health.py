@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.inspect.findings import EVOLVE, PARTITION_SIZES, SPLIT_SIZES, Area, Finding, Severity, amount, median
+from indextables.inspect.layout_findings import layout_findings
 from indextables.inspect.listing import list_partitions
-from indextables.inspect.partitioning import layout_findings
 from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import epoch_millis
-from indextables.log.files import LogFiles, list_log
+from indextables.log.log_files import LogFiles, list_log
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.ownership import files_of_table
 from indextables.maintain.compact import plan_only

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.inspect.listing import list_partitions
-from indextables.layout.paths import NULL
+from indextables.layout.partition_paths import NULL
 from indextables.log.snapshot import Snapshot
 
 ANY = "*"

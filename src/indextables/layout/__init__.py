@@ -1,9 +1,9 @@
 """Where a row belongs."""
 
 from indextables.layout.coalesce import Coalescing, Texts, coalesced_columns
-from indextables.layout.group import Group, group
+from indextables.layout.group_rows import Group, group
 from indextables.layout.layout import Layout, PartitionField
-from indextables.layout.paths import directory, escape, unescape
+from indextables.layout.partition_paths import directory, escape, unescape
 from indextables.layout.transforms import Bucket, Calendar, Identity, Preimage, Transform, Truncate, Void
 
 __all__ = [

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from indextables.errors import ConfigError
 from indextables.layout.layout import Layout, PartitionField
-from indextables.layout.paths import NULL
+from indextables.layout.partition_paths import NULL
 from indextables.layout.transforms import Void
 
 Texts: TypeAlias = Mapping[str, str | None]

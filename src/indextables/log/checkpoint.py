@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from indextables.errors import CorruptLogError, IndexTablesError
 from indextables.log.actions import Metadata, Protocol, Record, Txn, always
-from indextables.log.files import HINT_KEY, checkpoint_key
+from indextables.log.log_files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
 from indextables.log.splits import splits_schema
 from indextables.storage import Store

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from indextables.log.files import DIRECTORY, LogFiles
 from indextables.log.history import CommitRecord
+from indextables.log.log_files import DIRECTORY, LogFiles
 from indextables.log.ownership import is_temporary
 from indextables.storage import Entry
 

@@ -19,11 +19,11 @@ from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
 from indextables.log.codec import encode
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
-from indextables.log.files import UNLISTED, commit_key, list_log
+from indextables.log.log_files import UNLISTED, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version import Version, parse_version, read_versions
+from indextables.log.version_file import Version, parse_version, read_versions
 from indextables.release import __version__
 from indextables.storage import Store
 

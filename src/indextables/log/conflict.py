@@ -22,7 +22,7 @@ from msgspec import structs
 from indextables.log.actions import Add, DocMapping, Metadata, Remove
 from indextables.log.splits import splits_table
 from indextables.log.transaction import Operation, Transaction, everything, nothing
-from indextables.log.version import Version
+from indextables.log.version_file import Version
 
 
 @dataclass(frozen=True, slots=True)

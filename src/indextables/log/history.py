@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import epoch_millis
-from indextables.log.files import LogFiles
-from indextables.log.version import read_info
+from indextables.log.log_files import LogFiles
+from indextables.log.version_file import read_info
 from indextables.storage import Store
 
 _COLUMNS = pa.schema(

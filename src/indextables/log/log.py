@@ -21,12 +21,12 @@ from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files
 from indextables.log.clock import epoch_millis
 from indextables.log.commit import Committed, Plan, commit
-from indextables.log.files import LogFiles, list_log
 from indextables.log.history import CommitRecord, history_table, read_commit_records
+from indextables.log.log_files import LogFiles, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import refuse_other_table, verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version import Version, read_info, read_versions
+from indextables.log.version_file import Version, read_info, read_versions
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from uuid import uuid4
 
-from indextables.layout.paths import is_directory_of
+from indextables.layout.partition_paths import is_directory_of
 from indextables.log.actions import Metadata
-from indextables.log.files import DIRECTORY
+from indextables.log.log_files import DIRECTORY
 from indextables.storage import Entry, Store
 from indextables.storage.local import TEMPORARY
 

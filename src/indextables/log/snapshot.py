@@ -10,7 +10,7 @@ import pyarrow as pa
 from indextables.errors import CorruptLogError
 from indextables.log.actions import Add, Metadata, Protocol, Remove, Txn
 from indextables.log.splits import conform, splits_schema, splits_table, without_paths
-from indextables.log.version import Version
+from indextables.log.version_file import Version
 
 T = TypeVar("T")
 TOMBSTONES = pa.schema({"path": pa.string(), "deletion_timestamp": pa.int64(), "size": pa.int64()})

@@ -14,7 +14,7 @@ from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms
 from indextables.predicate import Bounds, ColumnBounds, ColumnImage
 from indextables.predicate.bounds import Fact
-from indextables.predicate.flags import Flag
+from indextables.predicate.file_flags import Flag
 
 
 def bounds_of_splits(

@@ -7,9 +7,9 @@ snapshot would then add rows to the wrong table.
 from indextables.errors import NotFoundError, TableNotFoundError, TableReplacedError
 from indextables.log.actions import CommitInfo
 from indextables.log.checkpoint import read_checkpoint
-from indextables.log.files import LogFiles, list_log
+from indextables.log.log_files import LogFiles, list_log
 from indextables.log.snapshot import Snapshot
-from indextables.log.version import read_info
+from indextables.log.version_file import read_info
 from indextables.storage import Store
 
 

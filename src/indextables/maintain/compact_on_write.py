@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from indextables.config import Config
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.files import list_log
-from indextables.log.version import read_versions
+from indextables.log.log_files import list_log
+from indextables.log.version_file import read_versions
 from indextables.maintain.compact import merge
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 

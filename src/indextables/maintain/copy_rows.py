@@ -27,9 +27,9 @@ from indextables.config import Config
 from indextables.log import Snapshot
 from indextables.predicate import Literal
 from indextables.read.opener import SplitOpener, SplitRef
-from indextables.read.rows import matching_rows
 from indextables.read.scan_plan import tasks_for
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.split_scan import matching_rows
 from indextables.write.sizing import sized
 from indextables.write.write_plan import WritePlan, plan_write
 

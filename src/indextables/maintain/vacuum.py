@@ -18,9 +18,9 @@ from indextables.config import Config
 from indextables.errors import ConfigError, CorruptLogError, VersionNotFoundError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import epoch_millis
-from indextables.log.files import list_log
+from indextables.log.log_files import list_log
 from indextables.log.ownership import Ownership, files_of_table, is_temporary
-from indextables.log.version import read_versions
+from indextables.log.version_file import read_versions
 from indextables.storage import Entry, Store
 
 _AT_ONCE = 16

@@ -2,6 +2,7 @@
 
 from indextables.predicate.bind import bind
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage
+from indextables.predicate.column_expression import col
 from indextables.predicate.conditions import parse, parse_condition
 from indextables.predicate.evaluate import evaluate
 from indextables.predicate.negation_normal_form import push_negations
@@ -32,7 +33,6 @@ from indextables.predicate.nodes import (
     index_queries,
     terms_of,
 )
-from indextables.predicate.python import col
 from indextables.predicate.sql_text import to_sql
 from indextables.predicate.verdict import Verdict, judge
 

@@ -1,6 +1,6 @@
 """From what was written to what is compared: names of the table, values of the column's type.
 
->>> from indextables.predicate.python import col
+>>> from indextables.predicate.column_expression import col
 >>> schema = pa.schema({"year": pa.int16(), "name": pa.string()})
 >>> bind(col("YEAR") == "2024", schema) == Comparison(Column("year"), Op.EQ, pa.scalar(2024, pa.int16()))
 True
@@ -19,7 +19,6 @@ import pyarrow as pa
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
 from indextables.predicate import nodes
 from indextables.predicate.cast import cast_array, cast_scalar, start_of_day
-from indextables.predicate.coerce import ValuePosition, common_type, locate
 from indextables.predicate.like import simplify_like
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
 from indextables.predicate.negation_normal_form import push_negations
@@ -45,6 +44,7 @@ from indextables.predicate.nodes import (
 )
 from indextables.predicate.sql_text import to_sql, value_sql
 from indextables.predicate.successors import successor
+from indextables.predicate.type_coercion import ValuePosition, common_type, locate
 from indextables.schema import available_columns_hint, normalize, type_name
 
 _BOTH_ENDS = 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from indextables.predicate.flags import Flag
+from indextables.predicate.file_flags import Flag
 
 
 @dataclass(frozen=True, slots=True, eq=False)

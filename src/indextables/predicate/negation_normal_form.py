@@ -1,6 +1,6 @@
 """Negation normal form: NOT only directly above a leaf that has no opposite of its own.
 
->>> from indextables.predicate.python import col
+>>> from indextables.predicate.column_expression import col
 >>> from indextables.predicate.sql_text import to_sql
 >>> to_sql(push_negations(~((col("p") == "a") & col("x").is_null())))
 "p <> 'a' OR x IS NOT NULL"

@@ -1,6 +1,6 @@
 """A predicate as Spark SQL: what `explain` and error messages show, and what `parse` reads back.
 
->>> from indextables.predicate.python import col
+>>> from indextables.predicate.column_expression import col
 >>> to_sql((col("name") == "O'Brien") | col("odd name").isin(1, None))
 "name = 'O''Brien' OR `odd name` IN (1, NULL)"
 """

@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import PredicateError
-from indextables.predicate import flags
+from indextables.predicate import file_flags as flags
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage, Fact
 from indextables.predicate.cast import try_cast_array
 from indextables.predicate.evaluate import evaluate_leaf
-from indextables.predicate.flags import Flag
+from indextables.predicate.file_flags import Flag
 from indextables.predicate.like import fixed_prefix
 from indextables.predicate.negation_normal_form import push_negations
 from indextables.predicate.nodes import (

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from indextables.read.missing_split import missing_split_errors
-from indextables.read.rows import count_by_index, is_search_only
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import SplitTask
+from indextables.read.split_scan import count_by_index, is_search_only
 
 _MAX_SPLITS = 256  # one index after the other is queried: 0.3 ms each, 2 ms the first time
 

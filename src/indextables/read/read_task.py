@@ -10,9 +10,9 @@ import pyarrow as pa
 from indextables.config import Config
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
-from indextables.read.rows import matching_rows
 from indextables.read.scan_plan import SplitTask
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.split_scan import matching_rows
 from indextables.storage import open_store
 
 

@@ -16,9 +16,9 @@ from indextables.read.metadata_counts import ROWS, count_from_log, groups_from_l
 from indextables.read.metadata_extremes import extremes_from_log, extremes_of, merged_extreme, python_value
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
-from indextables.read.rows import aggregate_rows, count_matching, matching_rows
 from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.split_scan import aggregate_rows, count_matching, matching_rows
 from indextables.schema import column_named
 from indextables.search import Aggregation, bind, merge
 from indextables.split import SplitReader

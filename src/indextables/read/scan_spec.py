@@ -8,7 +8,7 @@ import pyarrow as pa
 from indextables.log.snapshot import Snapshot
 from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, parse_condition
 from indextables.schema import column_named
-from indextables.search.fields import FieldRule, indexed_as
+from indextables.search.field_rules import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query
 from indextables.search.queries import Query, fields
 

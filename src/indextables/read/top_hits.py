@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
-from indextables.read.rows import SCORE, best_rows, is_search_only, ranked, rows_numbered
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
+from indextables.read.split_scan import SCORE, best_rows, is_search_only, ranked, rows_numbered
 from indextables.search.lexer import syntax_error
 
 logger = logging.getLogger(__name__)

@@ -26,8 +26,8 @@ import pyarrow as pa
 from indextables.errors import SearchQueryError
 from indextables.nearest import nearest
 from indextables.schema import type_name
-from indextables.search.fields import TEXT, FieldRule
-from indextables.search.terms import is_ordinal
+from indextables.search.field_rules import TEXT, FieldRule
+from indextables.search.index_terms import is_ordinal
 
 _INTERVAL = re.compile(r"\s*([0-9]{1,6})\s*(s|m|h|d|w)\s*")
 _DAY, _MICROSECOND = timedelta(days=1), timedelta(microseconds=1)

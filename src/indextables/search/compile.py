@@ -13,6 +13,7 @@ from tantivy import FieldType, Occur
 
 from indextables.errors import SearchQueryError
 from indextables.search import wildcards
+from indextables.search.index_terms import CUT, NULL, field_name, is_ordinal, ordinals, state_name, term_texts
 from indextables.search.phrases import is_supported, word_orders
 from indextables.search.queries import (
     And,
@@ -35,7 +36,6 @@ from indextables.search.queries import (
     fields,
     leaves,
 )
-from indextables.search.terms import CUT, NULL, field_name, is_ordinal, ordinals, state_name, term_texts
 from indextables.search.to_lucene import to_text
 
 

@@ -1,6 +1,6 @@
 """Queries on one column: a word, a phrase, a pattern or a range.
 
->>> from indextables.search.fields import FieldRule
+>>> from indextables.search.field_rules import FieldRule
 >>> message = Field("message", pa.string(), FieldRule("text", "default"))
 >>> message.match("Time-Out")
 Phrase(field='message', words=('time', 'out'), slop=0)
@@ -19,11 +19,11 @@ import tantivy
 
 from indextables.schema import type_name
 from indextables.search import analysis, wildcards
-from indextables.search.fields import FieldRule
+from indextables.search.field_rules import FieldRule
+from indextables.search.index_terms import Shape, shape
 from indextables.search.phrases import MAX_SLOP, MAX_WORD_ORDERS, count_word_orders
 from indextables.search.queries import Exists, Fuzzy, Leaf, Phrase, Prefix, Range, Regex, Term, Wildcard
 from indextables.search.syntax import unescaped
-from indextables.search.terms import Shape, shape
 from indextables.values import decode
 
 MAX_FUZZY_DISTANCE = 2

@@ -13,9 +13,9 @@ import tantivy
 from indextables.search import queries as nodes
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
 from indextables.search.compile import compile_query, has_cut_values, has_field
-from indextables.search.fields import NONE, TEXT
+from indextables.search.field_rules import NONE, TEXT
+from indextables.search.index_terms import field_name, is_ordinal
 from indextables.search.partial_aggregates import COUNTS, TEXT_COUNTS, ranges_partial, stats_partial
-from indextables.search.terms import field_name, is_ordinal
 
 _EXACT = 2**53
 _MAX_BUCKETS = 65_000

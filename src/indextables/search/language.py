@@ -43,10 +43,10 @@ from indextables.nearest import nearest
 from indextables.search import queries as nodes
 from indextables.search import syntax
 from indextables.search.field_queries import MAX_FUZZY_DISTANCE, Field, LeafError
-from indextables.search.fields import TEXT, FieldRule
+from indextables.search.field_rules import TEXT, FieldRule
+from indextables.search.index_terms import Shape, shape
 from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
-from indextables.search.terms import Shape, shape
 
 _LISTED = 5
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from indextables.kernels import flat, floor_divide
 from indextables.schema import MAX_DECIMAL_PRECISION
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
-from indextables.search.terms import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
+from indextables.search.index_terms import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
 from indextables.values import in_table_type
 
 _DIGITS_OF_A_COUNT = 19

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
-from indextables.search.fields import FieldRule
+from indextables.search.field_rules import FieldRule
 
 MAGIC = b"PAR1"
 TRAILER = 8  # bytes after the footer: its length, and the magic

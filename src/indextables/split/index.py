@@ -13,9 +13,9 @@ import pyarrow as pa
 import tantivy
 
 from indextables.errors import OversizedSplitError
-from indextables.search.documents import documents
-from indextables.search.fields import FieldRule
-from indextables.search.terms import LONGEST_TEXT, Shape, field_name, ordinals, shape, tantivy_schema, term_texts
+from indextables.search.field_rules import FieldRule
+from indextables.search.index_documents import documents
+from indextables.search.index_terms import LONGEST_TEXT, Shape, field_name, ordinals, shape, tantivy_schema, term_texts
 from indextables.split.format import IndexSection, PackedFile, damaged
 
 # A limit, not a reservation: tantivy takes memory as it needs it, and starts a second segment where the limit is reached.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from indextables.search.fields import FieldRule
+from indextables.search.field_rules import FieldRule
 from indextables.split.format import INDEX_KEY, TRAILER, IndexSection, footer_start, seal
 from indextables.split.index import IndexBuilder, pack
 from indextables.split.statistics import Statistics

@@ -11,10 +11,10 @@ from decimal import Decimal
 import pyarrow as pa
 
 from indextables.predicate import Cast, CastMode, Column, Like, Literal, Not, Predicate, conjunction, disjunction
-from indextables.predicate.coerce import common_type
+from indextables.predicate.column_expression import ColumnExpression
 from indextables.predicate.literals import TIMESTAMP
 from indextables.predicate.nodes import Operand
-from indextables.predicate.python import ColumnExpression
+from indextables.predicate.type_coercion import common_type
 from indextables.schema import type_named
 from indextables.spark.catalyst.java import Java, kind, sequence
 from indextables.spark.planner.column_names import name_of

@@ -10,9 +10,9 @@ import pyarrow as pa
 from indextables.errors import IndexTablesError, PredicateError
 from indextables.log import Snapshot
 from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
-from indextables.read.casts import proved, proved_terms
+from indextables.read.cast_pushdown import proved, proved_terms
 from indextables.read.driver_scan import has_few_rows
-from indextables.read.lookup import lookup_of_few
+from indextables.read.index_lookup import lookup_of_few
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.scan_spec import ScanSpec, with_predicate

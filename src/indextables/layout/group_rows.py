@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.layout.layout import Layout
-from indextables.layout.paths import directory
+from indextables.layout.partition_paths import directory
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 

@@ -17,8 +17,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.search.fields import FieldRule
-from indextables.search.terms import (
+from indextables.search.field_rules import FieldRule
+from indextables.search.index_terms import (
     CUT,
     LONGEST_TEXT,
     NULL,

@@ -25,7 +25,7 @@ from indextables.predicate import (
     judge,
     terms_of,
 )
-from indextables.read.lookup import lookup, lookup_of_few
+from indextables.read.index_lookup import lookup, lookup_of_few
 from indextables.read.scan_spec import ScanSpec
 from indextables.search import over_index, over_rows
 from indextables.search.aggregations import Bound

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indextables.search import documents, resolve
-from indextables.search.terms import CUT, LONGEST_TEXT, NULL, field_name, state_name
+from indextables.search.index_terms import CUT, LONGEST_TEXT, NULL, field_name, state_name
 
 
 def encoded(column: pa.Array, rule: str | None = None, name: str = "c") -> list[dict[str, Any]]:

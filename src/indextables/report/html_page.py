@@ -13,7 +13,7 @@ from indextables.inspect.recommended_steps import StepFormat
 from indextables.plural import pluralize
 from indextables.release import __version__
 from indextables.report.charts import Bar, columns, share
-from indextables.report.facts import PartitionFact, Report, SizeFact, VersionFact
+from indextables.report.report_data import PartitionFact, Report, SizeFact, VersionFact
 
 
 def html(report: Report, format_step: StepFormat = str) -> str:

@@ -10,7 +10,7 @@ from indextables.errors import CorruptLogError, NotFoundError, UnsafePathError
 from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
 from indextables.log.clock import epoch_millis
 from indextables.log.codec import BrokenLineError, decode
-from indextables.log.files import UNLISTED, LogFiles, commit_key
+from indextables.log.log_files import UNLISTED, LogFiles, commit_key
 from indextables.storage import Entry, Store
 from indextables.storage.location import checked_key
 

@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 import tantivy
 
 from indextables.schema import MAX_DECIMAL_PRECISION, type_name
-from indextables.search.fields import NONE, TEXT, FieldRule
+from indextables.search.field_rules import NONE, TEXT, FieldRule
 from indextables.values import canonical
 
 LONGEST_TEXT = 65_000  # bytes; what is longer is cut

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable, Layout
-from indextables.inspect.advice import Advice
-from indextables.inspect.advise import advise, candidate
+from indextables.inspect.column_profile import ColumnProfile, TableProfile
 from indextables.inspect.findings import MAX_PARTITIONS
-from indextables.inspect.profile import ColumnProfile, TableProfile
+from indextables.inspect.layout_advice import Advice
+from indextables.inspect.layout_advisor import advise, candidate
 from indextables.inspect.workload import QueryInput, read_workload
 
 START = datetime(2021, 1, 1, tzinfo=UTC)

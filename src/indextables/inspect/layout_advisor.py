@@ -11,10 +11,10 @@ from math import ceil, exp, log, log10
 
 import pyarrow as pa
 
-from indextables.inspect.advice import Advice, Candidate, ColumnUse
+from indextables.inspect.column_profile import ColumnProfile, TableProfile
 from indextables.inspect.findings import MANY_PARTITIONS, MAX_LEVELS, MAX_PARTITIONS, SPLIT_SIZES, Finding
-from indextables.inspect.partitioning import levels, nearly_unique
-from indextables.inspect.profile import ColumnProfile, TableProfile
+from indextables.inspect.layout_advice import Advice, Candidate, ColumnUse
+from indextables.inspect.layout_findings import levels, nearly_unique
 from indextables.inspect.workload import Constraint, Workload
 from indextables.layout import Bucket, Calendar, Layout, PartitionField, Transform, Truncate
 

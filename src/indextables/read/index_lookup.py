@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from indextables.predicate import Column, Comparison, In, Op, Predicate, terms_of
+from indextables.search.index_terms import LONGEST_TEXT, Shape, shape
 from indextables.search.queries import Query, Range, Term, conjunction, disjunction
-from indextables.search.terms import LONGEST_TEXT, Shape, shape
 from indextables.split import SplitReader
 
 _MAX_VALUES = 100

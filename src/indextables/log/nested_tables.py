@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from indextables.errors import AccessDeniedError, CorruptLogError, NestedTableError
-from indextables.log.files import list_log
+from indextables.log.log_files import list_log
 from indextables.log.ownership import nested_tables
 from indextables.storage import Location, Store
 

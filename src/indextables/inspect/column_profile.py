@@ -42,8 +42,8 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
     splits, schema = snapshot.splits, snapshot.metadata.arrow_schema()
     rows = _rows(splits, opener)
     known = {column: _values_in_log(snapshot, column) for column in columns}
-    untold = [column for column, values in known.items() if values is None]
-    sampled = _sample(splits, untold, opener) if untold else {}
+    uncounted = [column for column, values in known.items() if values is None]
+    sampled = _sample(splits, uncounted, opener) if uncounted else {}
     profiles = {}
     for column, values in known.items():
         low, high = _ends(splits, column)
@@ -54,15 +54,15 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
 
 def _rows(splits: pa.Table, opener: SplitOpener) -> int:
     """The rows of all splits; where the log has no counts, estimated from the sizes of some of these splits."""
-    render, untold = (
+    counted, uncounted = (
         splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
     )
-    rows = int(pc.sum(render["num_records"]).as_py() or 0)
-    if not len(untold):
+    rows = int(pc.sum(counted["num_records"]).as_py() or 0)
+    if not len(uncounted):
         return rows
-    some = list(refs_to(_spread(untold)))
+    some = list(refs_to(_spread(uncounted)))
     seen, size = sum(opener.open(split).num_rows for split in some), sum(split.size for split in some)
-    return rows + round(seen * int(pc.sum(untold["size"]).as_py()) / max(1, size))
+    return rows + round(seen * int(pc.sum(uncounted["size"]).as_py()) / max(1, size))
 
 
 def _spread(splits: pa.Table) -> pa.Table:

@@ -3,7 +3,7 @@ import unicodedata
 
 import pytest
 
-from indextables.layout.paths import directory, escape, unescape
+from indextables.layout.partition_paths import directory, escape, unescape
 
 
 @pytest.mark.parametrize(
