@@ -1,6 +1,7 @@
 """A write by many tasks: what is refused before any file, what one commit holds, and what a failure leaves behind."""
 
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from indextables.errors import (
     SchemaError,
     StorageError,
     TableExistsError,
+    TableReplacedError,
 )
 from indextables.log import TransactionLog
 from indextables.write.job import Mode, TaskResult, abort_job, commit_job
@@ -207,6 +209,17 @@ def test_an_overwrite_that_missed_an_append_fails_and_leaves_no_file(path: Path)
         commit_job(overwriting, results)
     abort_job(overwriting)
     assert (ids(path), len(split_files(path))) == ([2], 1)
+
+
+def test_a_commit_to_a_table_that_was_replaced_leaves_no_file(path: Path) -> None:
+    commit_job(planned(path), [])
+    job = planned(path)
+    results = written(job, rows(1))
+    shutil.rmtree(path / "_transaction_log")
+    IndexTable.create(path, {"other": pa.string()})
+    with pytest.raises(TableReplacedError):
+        commit_job(job, results)
+    assert split_files(path) == set()
 
 
 def test_of_two_attempts_only_the_one_that_counts_stays(path: Path) -> None:

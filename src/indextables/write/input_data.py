@@ -17,7 +17,7 @@ Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa
 Batches: TypeAlias = tuple[pa.Schema | None, Iterable[pa.RecordBatch]]
 """The schema of the data, where it is known before the first batch, and the data."""
 _BATCH = 131_072
-_MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
+_CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
 
 
 def batches_of(  # noqa: PLR0911 - one for each form
@@ -50,7 +50,7 @@ def batches_of(  # noqa: PLR0911 - one for each form
         case Iterable() if not isinstance(data, str | bytes):
             return None, _checked(data)
         case _:
-            raise _unknown(data)
+            raise _unsupported(data)
 
 
 def peeked(data: Batches) -> Batches:
@@ -66,21 +66,21 @@ def peeked(data: Batches) -> Batches:
 def _checked(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     for item in items:
         if not isinstance(item, pa.RecordBatch):
-            raise _unknown(item)
+            raise _unsupported(item)
         yield item
 
 
 def _columns(rows: Rows) -> Columns:
     """Rows as columns; a column that a row does not have is null."""
     if not all(isinstance(row, Mapping) for row in rows):
-        raise _unknown(next(row for row in rows if not isinstance(row, Mapping)))
+        raise _unsupported(next(row for row in rows if not isinstance(row, Mapping)))
     names = dict.fromkeys(chain.from_iterable(rows))
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _table(columns: Columns, table: pa.Schema | None) -> pa.Table:
     types = {} if table is None else {field.name.lower(): field.type for field in table}
-    _refuse_twins(list(columns))
+    _refuse_ambiguous_names(list(columns))
     arrays = {name: _array(name, values, types.get(name.lower())) for name, values in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -96,12 +96,12 @@ def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
     items = values if isinstance(values, Sequence) else list(values)
     try:
         array = pa.array(items, kind)
-    except _MISFITS as error:
-        raise _misfit(name, items, kind, error) from error
+    except _CONVERSION_ERRORS as error:
+        raise _conversion_error(name, items, kind, error) from error
     if kind is not None and any(issubclass(of, _changing(kind)) for of in set(map(type, items))):
         changed = next((value for value in items if _would_change(value, kind)), None)
         if changed is not None:
-            raise _misfit(name, [changed], kind)
+            raise _conversion_error(name, [changed], kind)
     return array
 
 
@@ -129,7 +129,7 @@ def _would_change(value: Any, kind: pa.DataType) -> bool:
             return False
 
 
-def _misfit(name: str, values: Sequence[Any], kind: pa.DataType | None, error: Exception | None = None) -> SchemaError:
+def _conversion_error(name: str, values: Sequence[Any], kind: pa.DataType | None, error: Exception | None = None) -> SchemaError:
     """Names the first value that does not fit; where the type is inferred, the values contradict each other."""
     if kind is None:
         return SchemaError(f"column {name!r} has values of different types: {error}", column=name)
@@ -141,12 +141,12 @@ def _misfit(name: str, values: Sequence[Any], kind: pa.DataType | None, error: E
 def _fits(value: Any, kind: pa.DataType) -> bool:
     try:
         pa.array([value], kind)
-    except _MISFITS:
+    except _CONVERSION_ERRORS:
         return False
     return True
 
 
-def _refuse_twins(names: list[Any]) -> None:
+def _refuse_ambiguous_names(names: list[Any]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if not isinstance(name, str):
@@ -159,7 +159,7 @@ def _refuse_twins(names: list[Any]) -> None:
             )
 
 
-def _unknown(item: object) -> SchemaError:
+def _unsupported(item: object) -> SchemaError:
     return SchemaError(
         f"a {type(item).__name__} is no data for a table; give a pyarrow.Table, a RecordBatchReader, record batches, "
         "a list of dicts or a dict of columns",

@@ -117,8 +117,6 @@ def commit_job(
     has the `log` and the `snapshot` of the job's read version open passes them.
     """
     log = log or open_log(job)
-    if snapshot is None and job.read_version is not None:
-        snapshot = log.snapshot(job.read_version)
     adds = [add for result in results for add in result.adds]
     metrics = _metrics(job, results)
     done = _commit(log, job, adds, snapshot, metrics)
@@ -159,6 +157,8 @@ def _commit(
 ) -> Committed | None:
     """The commit; None where another writer created the table and the mode is `ignore`."""
     try:
+        if snapshot is None and job.read_version is not None:
+            snapshot = log.snapshot(job.read_version)
         transaction = _transaction(log, job, adds, snapshot, metrics)
     except BaseException:
         discard(log, adds)
