@@ -129,7 +129,9 @@ def _would_change(value: Any, kind: pa.DataType) -> bool:
             return False
 
 
-def _conversion_error(name: str, values: Sequence[Any], kind: pa.DataType | None, error: Exception | None = None) -> SchemaError:
+def _conversion_error(
+    name: str, values: Sequence[Any], kind: pa.DataType | None, error: Exception | None = None
+) -> SchemaError:
     """Names the first value that does not fit; where the type is inferred, the values contradict each other."""
     if kind is None:
         return SchemaError(f"column {name!r} has values of different types: {error}", column=name)
