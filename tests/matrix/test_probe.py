@@ -14,7 +14,7 @@ from indextables.spark.catalyst import probe
 from indextables.spark.catalyst.java import jvm_of
 from indextables.spark.catalyst.probe import REQUIREMENTS, Capability, Needed, capabilities
 from tests.conftest import tidied
-from tests.matrix.smoke import ids, logs_in, read, rows_of
+from tests.matrix.smoke import ids, logs_in, read, rows_of, write_optimized
 
 pytestmark = pytest.mark.spark
 Hide = Callable[[str], None]
@@ -137,3 +137,9 @@ def test_insert(spark: Any, hide: Hide, tmp_path: Path, caplog: pytest.LogCaptur
         spark.sql(f"INSERT INTO indextables.`{tmp_path / 't'}` SELECT * FROM range(0)")
     frame.write.format("indextables").mode("append").save(str(tmp_path / "t"))
     assert read(spark, tmp_path / "t").count() == 24
+
+
+def test_optimized_write(spark: Any, hide: Hide, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    hide("DeterministicLevel")
+    assert lost(spark, caplog) == {Capability.INPUT_ORDER}
+    write_optimized(spark, tmp_path)

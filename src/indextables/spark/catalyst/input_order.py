@@ -3,11 +3,13 @@
 from pyspark.sql import DataFrame
 
 from indextables.spark.catalyst.java import Java, kind
+from indextables.spark.catalyst.probe import Capability, capabilities
 
 
 def has_repeatable_order(frame: DataFrame) -> bool:
     """Whether each task of a frame gives its rows in the same order when it runs again: files, row by row."""
-    return _is_repeatable(frame._jdf.queryExecution().optimizedPlan())
+    known = Capability.INPUT_ORDER in capabilities(frame.sparkSession)
+    return known and _is_repeatable(frame._jdf.queryExecution().optimizedPlan())
 
 
 def _is_repeatable(plan: Java) -> bool:

@@ -40,6 +40,7 @@ class Capability(Enum):
     CATALOG_TABLES = "tables by name"
     SQL_PARAMETERS = "parameters of spark.sql"
     INSERT_ANALYSIS = "INSERT"
+    INPUT_ORDER = "the order of rows that are written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,10 @@ REQUIREMENTS: Mapping[Capability, Requirement] = {
             Needed(f"{_LOGICAL}InsertIntoStatement"),
             Needed(f"{_LOGICAL}AppendData"),
         ),
+    ),
+    Capability.INPUT_ORDER: Requirement(
+        "an optimized write spreads the rows of a large partition by their hash",
+        (Needed("org.apache.spark.rdd.DeterministicLevel"), Needed(f"{_SQL}execution.LogicalRDD")),
     ),
 }
 
