@@ -3,7 +3,7 @@ import pytest
 
 from indextables.errors import SchemaError
 from indextables.schema import from_json, normalize, to_json
-from indextables.write.conform import conformed
+from indextables.write.conform_schema import conformed
 
 EVERY_TYPE = pa.schema(
     [

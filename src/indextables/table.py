@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from indextables.split import CacheUse
     from indextables.storage import Traffic
     from indextables.write.input_data import Data
-    from indextables.write.job import Mode
+    from indextables.write.write_job import Mode
 
 
 class IndexTable:
@@ -138,13 +138,13 @@ class IndexTable:
 
     def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Adds rows; gives the new version, or the old one where there was nothing to add."""
-        from indextables.write.job import Mode
+        from indextables.write.write_job import Mode
 
         return self._write(data, self._writable(), options, Mode.APPEND)
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
-        from indextables.write.job import Mode
+        from indextables.write.write_job import Mode
 
         return self._write(data, self._verified(), options, Mode.OVERWRITE)
 
@@ -494,9 +494,9 @@ class IndexTable:
         """Plans a job on the snapshot, and runs it here."""
         from indextables.maintain.replace_where import resolve_overwrite
         from indextables.write.input_data import batches_of, peeked
-        from indextables.write.job import Mode, write_and_commit
         from indextables.write.job_planning import plan_on
         from indextables.write.overwrite import refuse_contradictory_options
+        from indextables.write.write_job import Mode, write_and_commit
 
         refuse_contradictory_options(options or {}, overwrites=mode is Mode.OVERWRITE)
         config = self._config(options)

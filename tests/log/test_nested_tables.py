@@ -9,8 +9,8 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import NestedTableError, TableExistsError
-from indextables.write.job import Mode, abort_job, commit_job, write_task
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode, abort_job, commit_job, write_task
 from tests.stores.servers import Server
 
 SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})

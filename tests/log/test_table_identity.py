@@ -16,8 +16,8 @@ from indextables.log import TransactionLog
 from indextables.log.log_files import checkpoint_key, commit_key
 from indextables.storage import Store, open_store
 from indextables.storage.local import LocalStore
-from indextables.write.job import Mode, abort_job, commit_job, write_task
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode, abort_job, commit_job, write_task
 from tests.stores.servers import Server
 
 SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})

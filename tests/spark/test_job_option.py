@@ -19,8 +19,8 @@ from indextables.spark.source.data_source import IndexTablesDataSource
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.options import JOB
 from indextables.spark.source.spark_types import spark_schema
-from indextables.write.job import Mode, WriteJob
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode, WriteJob
 from tests.stores.servers import SECRET
 
 SCHEMA = pa.schema(

@@ -27,7 +27,7 @@ FAULTS = """
 import fcntl, os, resource
 from pathlib import Path
 
-from indextables.write import job
+from indextables.write import write_job as job
 
 faults = Path(os.environ["FAULTS"])
 

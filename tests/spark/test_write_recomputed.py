@@ -43,7 +43,7 @@ def write_task(*args, original, **options):
 if (faults / "finished").exists():
     from functools import partial
 
-    from indextables.write import job
+    from indextables.write import write_job as job
 
     job.write_task = partial(write_task, original=job.write_task)
 """

@@ -11,8 +11,8 @@ from indextables import IndexTable
 from indextables.config import Config, is_secret
 from indextables.errors import ConfigError, StorageError
 from indextables.storage import Location, open_store
-from indextables.write.job import Mode
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode
 from tests.stores.proxy import Fault, always, proxied
 from tests.stores.servers import SECRET, Server
 

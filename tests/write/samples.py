@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from indextables.write.job import Mode, TaskResult, WriteJob, write_task
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode, TaskResult, WriteJob, write_task
 
 SCHEMA = pa.schema({"day": pa.string(), "id": pa.int64(), "message": pa.string()})
 

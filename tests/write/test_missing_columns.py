@@ -9,8 +9,8 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import SchemaError
-from indextables.write.job import Mode
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode
 from tests.write.samples import split_files
 
 SCHEMA = pa.schema({"id": pa.int64(), "day": pa.string(), "ts": pa.timestamp("us"), "note": pa.string()})

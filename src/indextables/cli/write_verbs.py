@@ -26,8 +26,8 @@ from indextables.schema import normalize, type_name
 from indextables.search.field_rules import STRING, TEXT
 from indextables.table import IndexTable
 from indextables.write.commit_metrics import split_metrics
-from indextables.write.job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
 
 _NO_TEXT = (
     "note: no column of the new table is indexed as text, so searches compare exact values; "

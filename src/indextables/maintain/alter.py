@@ -21,7 +21,7 @@ from indextables.log.actions import Metadata
 from indextables.schema import column_named, normalize, to_json, type_name
 from indextables.search import FieldRule, resolve
 from indextables.search.field_rules import NONE, default_rule
-from indextables.write.conform import widens
+from indextables.write.conform_schema import widens
 from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
 from indextables.write.write_plan import (
     current_rules,

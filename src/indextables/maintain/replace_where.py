@@ -23,12 +23,12 @@ from indextables.maintain.split_rewrite import SplitRewrite, plan_rewrite
 from indextables.predicate import Predicate, Verdict, disjunction
 from indextables.read.opener import SplitOpener
 from indextables.write.commit_metrics import split_metrics
-from indextables.write.conform import conformed, conformer
+from indextables.write.conform_schema import conformed, conformer
 from indextables.write.input_data import Batches, peeked
-from indextables.write.job import Mode, write_and_commit
 from indextables.write.job_planning import plan_on
 from indextables.write.overwrite import FullOverwrite, Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
+from indextables.write.write_job import Mode, write_and_commit
 from indextables.write.write_plan import WritePlan
 
 _EXAMPLES = 3

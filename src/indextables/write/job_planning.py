@@ -13,12 +13,12 @@ from indextables.log.actions import Metadata
 from indextables.log.clock import now
 from indextables.log.nested_tables import refuse_nested
 from indextables.search import FieldRule
-from indextables.write.conform import conformer
+from indextables.write.conform_schema import conformer
 from indextables.write.idempotent_writes import is_committed
-from indextables.write.job import Mode, WriteJob, commit_job, refuse_existing
 from indextables.write.overwrite import OverwriteResolver, full_overwrite_only, refuse_contradictory_options
 from indextables.write.sizing import sized
 from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
+from indextables.write.write_job import Mode, WriteJob, commit_job, refuse_existing
 from indextables.write.write_plan import new_metadata, plan_write, with_columns_of
 
 

@@ -14,9 +14,9 @@ from indextables.log.clock import now
 from indextables.log.ownership import split_name
 from indextables.split import SplitSummary, write_split
 from indextables.storage import Store
-from indextables.write.buffer import PartitionBuffer
-from indextables.write.cluster import clustered
-from indextables.write.conform import conformed
+from indextables.write.cluster_by import clustered
+from indextables.write.conform_schema import conformed
+from indextables.write.partition_buffer import PartitionBuffer
 from indextables.write.split_contents import Contents, full_split, last_splits
 from indextables.write.write_plan import WritePlan
 

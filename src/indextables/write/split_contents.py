@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Coalescing, Texts, directory
 from indextables.log.actions import LogicalPartitions
-from indextables.write.buffer import BufferedPartition, PartitionBuffer
+from indextables.write.partition_buffer import BufferedPartition, PartitionBuffer
 from indextables.write.write_plan import WritePlan
 
 

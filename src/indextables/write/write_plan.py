@@ -16,7 +16,7 @@ from indextables.log.actions import DocMapping, FieldMapping, Metadata, Partitio
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.write.coalescing import coalescing_for, columns_shared_in
-from indextables.write.conform import widened
+from indextables.write.conform_schema import widened
 from indextables.write.task_placement import target_with_slack
 
 

@@ -47,9 +47,9 @@ from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.repartition import repartition
 from indextables.spark.write.replace_where_copies import copied_by_executors
 from indextables.storage.location import Location
-from indextables.write.job import Mode
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import OverwriteResolver, refuse_contradictory_options
+from indextables.write.write_job import Mode
 from indextables.write.write_plan import after_repartition
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE, "error": Mode.ERROR, "errorifexists": Mode.ERROR}

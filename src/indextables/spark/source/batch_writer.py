@@ -9,7 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from indextables.maintain.compact_on_write import merge_after_write
-from indextables.write.job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
+from indextables.write.write_job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
 _KILL_TIMEOUT = 3.0  # seconds; Spark kills the worker of a cancelled task after two (spark.python.task.killTimeout)
 

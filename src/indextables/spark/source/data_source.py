@@ -15,9 +15,9 @@ from indextables.spark.source.job_option import decode_job
 from indextables.spark.source.options import FORMAT, JOB, PROVIDER, path_in, settings_in
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
-from indextables.write.job import Mode, WriteJob
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import FullOverwrite
+from indextables.write.write_job import Mode, WriteJob
 
 
 class IndexTablesDataSource(DataSource):

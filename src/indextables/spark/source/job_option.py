@@ -19,8 +19,8 @@ from indextables.config import Config, StoreConfig
 from indextables.errors import ConfigError
 from indextables.maintain.replace_where import DynamicOverwrite, ReplaceWhereOverwrite
 from indextables.spark.source.options import JOB, settings_in
-from indextables.write.job import WriteJob
 from indextables.write.overwrite import FullOverwrite, Overwrite
+from indextables.write.write_job import WriteJob
 
 _SECRETS = tuple(setting.name for setting in fields(StoreConfig) if setting.metadata.get("secret"))
 _KINDS = FullOverwrite | ReplaceWhereOverwrite | DynamicOverwrite

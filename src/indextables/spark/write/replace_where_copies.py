@@ -20,8 +20,8 @@ from indextables.maintain.row_selection import MatchingRows, Selection
 from indextables.maintain.split_rewrite import SplitRewrite
 from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
-from indextables.write.job import WriteJob, abort_job, open_log
 from indextables.write.pipeline import write_rows
+from indextables.write.write_job import WriteJob, abort_job, open_log
 from indextables.write.write_plan import WritePlan
 
 _TASKS_PER_CORE = 4

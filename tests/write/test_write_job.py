@@ -24,7 +24,7 @@ from indextables.errors import (
     TableReplacedError,
 )
 from indextables.log import TransactionLog
-from indextables.write.job import Mode, TaskResult, abort_job, commit_job
+from indextables.write.write_job import Mode, TaskResult, abort_job, commit_job
 from tests.write.samples import SCHEMA, planned, rows, split_files, written
 
 
@@ -282,7 +282,7 @@ def test_a_driver_that_is_killed_leaves_the_table_as_it_was_or_as_it_should_be(
     script = f"""
 import os, signal
 from pathlib import Path
-from indextables.write.job import commit_job
+from indextables.write.write_job import commit_job
 from tests.write.samples import planned, rows, written
 job = planned(Path({str(path)!r}))
 results = written(job, rows(2))

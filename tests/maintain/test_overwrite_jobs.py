@@ -11,8 +11,8 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConflictError, RowsOutsideError
 from indextables.maintain.replace_where import Copies, resolve_overwrite
-from indextables.write.job import Mode, TaskResult, WriteJob, abort_job, commit_job, write_task
 from indextables.write.job_planning import plan_job
+from indextables.write.write_job import Mode, TaskResult, WriteJob, abort_job, commit_job, write_task
 from tests.maintain.samples import SCHEMA, evolved, litter, made, numbers, rows, split_files
 
 
