@@ -1,4 +1,4 @@
-"""SQL statements as text: what is ours in them, found by tokens; the rest is left to Spark as it was written."""
+"""SQL text: our commands, search operators and paths in it, found by tokens; the rest is left to Spark."""
 
 from indextables.statements.command_parser import parse_command, rewrite_statement
 from indextables.statements.command_values import (

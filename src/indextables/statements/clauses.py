@@ -1,4 +1,4 @@
-"""The table that a command is about, and the clauses after it: in any order, each once."""
+"""The table of a command and the clauses after it, in any order, each at most once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SOURCE = "INDEXTABLES"
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The table of a command and its clauses: the tokens of each clause, without the words that it begins with."""
+    """The table of a command and its clauses: the tokens of each clause, without its keywords."""
 
     text: str
     table: Table
@@ -26,14 +26,14 @@ class Clauses:
     starts: Mapping[str, int]
 
     def flag(self, clause: str) -> bool:
-        """Whether a clause is there that consists of its own words."""
+        """Whether a clause without a value is present."""
         tokens = self.found.get(clause)
         if tokens:
             raise self.invalid(f"nothing is expected after {clause} but other clauses", tokens[0].start)
         return tokens is not None
 
     def value(self, clause: str, parse: Callable[[str], _T]) -> _T | None:
-        """What a clause says, in quotes or not, as `parse` reads it; a ValueError tells what it expects."""
+        """The value of a clause, in quotes or not, as `parse` reads it; a ValueError says what is expected."""
         tokens = self.found.get(clause)
         if tokens is None:
             return None
@@ -44,12 +44,12 @@ class Clauses:
             raise self.invalid(f"after {clause} {error} is expected", start) from None
 
     def condition(self, clause: str) -> str | None:
-        """A condition as it is written."""
+        """The text of a condition."""
         tokens = self.found.get(clause)
         return None if tokens is None else self.written([self._first(clause, tokens), *tokens])
 
     def terms(self, clause: str) -> str | None:
-        """What stands between the parentheses after a clause, as it is written."""
+        """The text between the parentheses after a clause."""
         tokens = self.found.get(clause)
         if tokens is None:
             return None
@@ -59,7 +59,7 @@ class Clauses:
         return self.text[end_of(tokens[0]) : tokens[-1].start].strip()
 
     def names(self, clause: str) -> tuple[str, ...]:
-        """The columns between the parentheses after a clause; none without it."""
+        """The columns between the parentheses after a clause; none without the clause."""
         if self.terms(clause) is None:
             return ()
         inner = self.found[clause][1:-1]
@@ -72,7 +72,7 @@ class Clauses:
         return tuple(token.text for token in names)
 
     def column(self, clause: str, *between: str) -> tuple[str, str]:
-        """The name of a column and, after the words between, its type."""
+        """The name of a column and, after the words in `between`, its type."""
         tokens = self.found[clause]
         words, first = [word(token) for token in tokens], 1 + len(between)
         if len(tokens) <= first or not is_name(tokens[0]) or words[1:first] != list(between):
@@ -93,7 +93,7 @@ class Clauses:
 
 
 def parse_clauses(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> Clauses:
-    """The table that is named at a place, and the clauses after it, which are among those given."""
+    """The table at a place, and the clauses after it, which must be among those given."""
     at = _table(tokens, place, clauses, names_in_backquotes=False)
     if at is None:
         reason = "the path of a table, in quotes, or its name is expected"
@@ -110,10 +110,10 @@ def parse_clauses_of_ours(
     *,
     refused: Mapping[str, str] | None = None,
 ) -> Clauses | None:
-    """The same of a command that other formats have too; None if the table is not ours.
+    """The same for a command that other formats have too; None if the table is not ours.
 
-    A single name in backquotes is a name here, as Spark reads it, and no path. `refused` are clauses that only others
-    have, with what to do instead.
+    A single name in backquotes is a name here, as in Spark, and not a path. `refused` are clauses of other formats, with
+    the alternatives.
     """
     at = _table(tokens, place, (*clauses, *(refused or {})), names_in_backquotes=True)
     return _clauses(text, tokens, at, clauses, refused or {}) if at is not None and is_ours(at[0]) else None
@@ -175,7 +175,7 @@ def _table(
 
 
 def _end(tokens: Tokens, place: int, clauses: Sequence[str]) -> int:
-    """Where the clause ends whose first words end here: at the next one that stands in no parentheses."""
+    """The end of the clause whose keywords end here: the next clause outside of parentheses."""
     depth = 0
     for at in range(place, len(tokens)):
         if depth == 0 and _clause_at(tokens, at, clauses)[0]:
@@ -185,7 +185,7 @@ def _end(tokens: Tokens, place: int, clauses: Sequence[str]) -> int:
 
 
 def _clause_at(tokens: Tokens, place: int, clauses: Sequence[str]) -> tuple[str, int]:
-    """The clause that begins here, or none, and the place after its words."""
+    """The clause that starts here, or "", and the place after its keywords."""
     for clause in clauses:
         for after in range(place + 1, min(place + 1 + len(clause.split()), len(tokens) + 1)):
             if " ".join(word(token) for token in tokens[place:after]) == clause and not _is_call(tokens, clause, after):

@@ -1,4 +1,4 @@
-"""The door to the readers of statements, which are loaded when a text has a word of ours and not before."""
+"""Entry points to the parsers of commands and statements, which are imported only if a text has one of their keywords."""
 
 import re
 from collections.abc import Callable
@@ -12,9 +12,9 @@ _WORDS = re.compile(r"\b(indexquery|textsearch|indextables?)\b", re.IGNORECASE)
 
 
 def parse_command(text: str, is_ours: Callable[[Table], bool] = lambda _: True) -> Command | None:
-    """The command of ours that a text is; None if it is Spark's.
+    """The command in a text; None if the text is a statement for Spark.
 
-    OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL are commands of other formats too: `is_ours` tells by the table.
+    OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL are commands of other formats too: `is_ours` decides by the table.
 
     >>> parse_command("describe indextables splits '/data/logs'")
     Describe(table=TablePath(path='/data/logs'), subject=<Subject.SPLITS: 'SPLITS'>, limit=None)
@@ -29,14 +29,14 @@ def parse_command(text: str, is_ours: Callable[[Table], bool] = lambda _: True) 
 
 
 def rewrite_statement(text: str, *, prefix: str) -> Statement:
-    """The text with our operators as functions and our paths as names, which begin with `prefix`.
+    """The text with search operators as functions and paths as names of views, which begin with `prefix`.
 
     >>> rewrite_statement("SELECT 'x INDEXQUERY y' FROM logs WHERE l.message INDEXQUERY 'disk AND full'", prefix="t").text
     "SELECT 'x INDEXQUERY y' FROM logs WHERE indexquery(l.message , 'disk AND full')"
     >>> rewrite_statement("SELECT * FROM indextables.`/data/logs` VERSION AS OF 3 AS l", prefix="t")
     Statement(text='SELECT * FROM t0 AS l', tables=(TableAt(name='t0', path='/data/logs', version='3', timestamp=None),))
 
-    A text without any of these is the same text.
+    A text without any of these is returned unchanged.
     """
     if not _WORDS.search(text):
         return Statement(text)

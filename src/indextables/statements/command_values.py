@@ -1,4 +1,4 @@
-"""What a text of SQL can say to us."""
+"""Commands and statements as values."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class TableAt:
-    """A table that a text names by its path, now or in the past; `name` stands for it in the text that Spark gets."""
+    """A table that a statement names by its path, at a version or the latest; `name` is its view in the text for Spark."""
 
     name: str
     path: str
@@ -18,7 +18,7 @@ class TableAt:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text that Spark understands, and the tables that it has to be told of."""
+    """A text for Spark, and the tables whose views it uses."""
 
     text: str
     tables: tuple[TableAt, ...] = ()
@@ -102,7 +102,7 @@ class Prewarm:
 
 @dataclass(frozen=True, slots=True)
 class EvolveLayout:
-    """`layout` is the text of the new layout; empty for no partitioning."""
+    """`layout` is the text of the new layout; empty means unpartitioned."""
 
     table: Table
     layout: str

@@ -1,11 +1,11 @@
-"""What is ours in a statement of Spark's, replaced: every other character stays, and Spark's own parser reads the rest.
+"""Search operators and paths in a statement, replaced by what Spark's parser accepts. The rest of the text is unchanged.
 
-| written | becomes |
+| SQL | replaced by |
 |---|---|
 | `x INDEXQUERY 'q'`, `x TEXTSEARCH 'q'` | `indexquery(x , 'q')` |
 | `x NOT INDEXQUERY 'q'` | `(NOT indexquery(x , 'q'))` |
-| `* INDEXQUERY 'q'`, `t.* INDEXQUERY 'q'` | the same of `*` and `t.*`, which Spark expands |
-| ``indextables.`path` `` where a table is expected, with `VERSION AS OF` or `TIMESTAMP AS OF` | a name |
+| `* INDEXQUERY 'q'`, `t.* INDEXQUERY 'q'` | the same with `*` and `t.*`, which Spark expands |
+| ``indextables.`path` `` where a table is expected, with `VERSION AS OF` or `TIMESTAMP AS OF` | the name of a view |
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _NEVER_A_COLUMN = frozenset(
 
 
 def rewrite_statement(text: str, prefix: str) -> Statement:
-    return _Rewriting(text, prefix, tokens_of(text)).statement()
+    return _Rewriter(text, prefix, tokens_of(text)).statement()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rewriting:
+class _Rewriter:
     text: str
     prefix: str
     tokens: Tokens
@@ -52,12 +52,14 @@ class _Rewriting:
         text, last = "", 0
         for edit in sorted(self.edits(), key=lambda edit: (edit.start, edit.end)):
             text, last = text + self.text[last : edit.start] + edit.new, edit.end
-        if self.tables and self.makes_a_view:
-            raise self.invalid("a view cannot name a table by its path; make it with CREATE TABLE first", 0)
+        if self.tables and self.creates_view:
+            raise self.invalid(
+                "a view cannot name a table by its path; give the table a name with CREATE TABLE first", 0
+            )
         return Statement(text + self.text[last:], tuple(self.tables))
 
     @property
-    def makes_a_view(self) -> bool:
+    def creates_view(self) -> bool:
         words = [word(token) for token in self.tokens[:6]]
         return words[:1] == ["CREATE"] and "VIEW" in words
 
@@ -69,7 +71,7 @@ class _Rewriting:
                 yield self.path(place)
 
     def operator(self, place: int) -> Iterator[_Edit]:
-        """Edits for an operator; none for a name that only looks like one."""
+        """The edits for an operator; none if the word is a name."""
         negated = place > 0 and word(self.tokens[place - 1]) == "NOT"
         first, last = self.operand(place - 1 - negated), self.query(place + 1)
         if first is None or last is None:
@@ -81,7 +83,7 @@ class _Rewriting:
         yield _Edit(end, end, after)
 
     def operand(self, last: int) -> int | None:
-        """Where the expression begins that ends here: a name, `*`, something in parentheses, a call, `{parameter}`."""
+        """The first token of the operand that ends here: a name, `*`, parentheses, a call, `{parameter}`."""
         if last < 0:
             return None
         match self.tokens[last].token_type:
@@ -97,7 +99,7 @@ class _Rewriting:
                 return self.qualified(last) if self.is_name(last) else None
 
     def qualified(self, place: int) -> int:
-        """Where a name begins that may have others before it: `a.b.c`, `{a}.b`."""
+        """The first token of a qualified name that ends here: `a.b.c`, `{a}.b`."""
         if place < 2 or self.kinds(place - 1) != TokenType.DOT:  # noqa: PLR2004
             return place
         if self.kinds(place - 2) == TokenType.R_BRACE:
@@ -120,7 +122,7 @@ class _Rewriting:
         return word(token).replace("_", "a").isalnum() and word(token) not in _NEVER_A_COLUMN
 
     def query(self, first: int) -> int | None:
-        """Where the query ends that begins here: a text, `:parameter`, `?`, `{parameter}`; in parentheses or not."""
+        """The last token of the query that starts here, in parentheses or not: a string, `:name`, `?`, `{name}`."""
         match [token.token_type for token in self.tokens[first : first + 3]]:
             case [TokenType.STRING | TokenType.RAW_STRING, *_]:
                 return self.end_of_strings(first)
@@ -141,7 +143,7 @@ class _Rewriting:
         return self.tokens[place].token_type if place < len(self.tokens) else None
 
     def end_of_strings(self, place: int) -> int:
-        """Spark reads texts that stand side by side as one."""
+        """Spark concatenates adjacent string literals."""
         while self.kinds(place + 1) in STRINGS:
             place += 1
         return place
@@ -165,17 +167,17 @@ class _Rewriting:
         return _Edit(self.tokens[place].start, end_of(self.tokens[last]), name)
 
     def words(self, place: int) -> list[str]:
-        """`VERSION AS OF`, with or without FOR, or whatever stands there."""
+        """`VERSION AS OF`, with or without FOR, or any other words."""
         found = [word(token) for token in self.tokens[place : place + 4]]
         return found if found[:1] == ["FOR"] else found[:3]
 
     def value(self, place: int) -> tuple[int, str]:
-        """The literal after this token, and its place."""
+        """The place of the literal after this token, and its text."""
         after = place + 1
         if self.kinds(after) is not None and word(self.tokens[after]) == "TIMESTAMP":
             after += 1
         if self.kinds(after) not in {*STRINGS, TokenType.NUMBER}:
-            raise self.invalid("a number or a text is expected after AS OF", end_of(self.tokens[place]))
+            raise self.invalid("a number or a string is expected after AS OF", end_of(self.tokens[place]))
         return after, self.tokens[after].text
 
     def invalid(self, reason: str, position: int) -> StatementError:

@@ -1,4 +1,4 @@
-"""The tokens of a statement, with their places in the text. Comments are none, and a literal is one."""
+"""The tokens of a statement, with their places in the text. Comments are skipped, and a literal is one token."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -13,7 +13,7 @@ STRINGS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
 
 
 def tokens_of(text: str) -> list[Token]:
-    """None at all for a text that cannot be cut into tokens: Spark will say what is wrong with it."""
+    """No tokens for a text that cannot be tokenized: Spark reports the error."""
     try:
         return list(Dialect().tokenize(text))
     except TokenError:
@@ -21,7 +21,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def word(token: Token) -> str:
-    """A word in capital letters; empty for all else, literals and names in backquotes too."""
+    """A word in upper case; empty for literals and names in backquotes."""
     literal = token.token_type in STRINGS or token.token_type == TokenType.IDENTIFIER
     return "" if literal else token.text.upper()
 

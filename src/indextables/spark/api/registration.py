@@ -39,16 +39,16 @@ def configure_session(spark: SparkSession) -> None:
 
 
 def _hide_account_keys(spark: SparkSession) -> None:
-    """Spark shows options in plans and settings in its UI, but for names that it takes for secrets; not this one."""
+    """Redacts account keys: Spark shows options in plans and settings in its UI unless their names look like secrets."""
     hidden = spark.conf.get(_REDACTED) or ""
     if _ACCOUNT_KEYS not in hidden:
         spark.conf.set(_REDACTED, f"{hidden}|{_ACCOUNT_KEYS}")
 
 
 def _check_shuffles(spark: SparkSession) -> None:
-    """Lets Spark notice that an input gave other rows the second time, as it does by default since 4.2.
+    """Enables the check that a recomputed shuffle input has the same rows, which is Spark's default since 4.2.
 
-    Without it, an optimized write of such an input loses rows when an executor is lost. What the session says is left alone.
+    Without it, an optimized write of an indeterminate input loses rows when an executor is lost. Explicit settings stay.
     """
     for key in (f"{_CHECKSUMS}enabled", f"{_CHECKSUMS}enableFullRetryOnMismatch"):
         if spark.conf.get(key, "true") != "true" and key not in spark.conf.getAll:

@@ -1,4 +1,4 @@
-"""Settings as Spark has them: options with keys in lower case, some of them Spark's own, and a session."""
+"""Options of reads and writes, and settings of the session: which are ours, and which are Spark's own."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,13 +11,11 @@ from indextables.spark.source.hadoop import CREDENTIALS, from_hadoop
 from indextables.storage import Location
 
 FORMAT = "indextables"
-PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the same format, as code for the JVM names it
-VIEW = "_indextables_"  # begins the name of a view that stands for a path in a statement
-_QUIET = PREFIX.removeprefix("spark.")
+PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the same format under its JVM name
+VIEW = "_indextables_"  # prefix of the names of temporary views for paths in a statement
+_SHORT_PREFIX = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-JOB, TABLE, SEARCHES, SITE, ABSORBED = (
-    f"{_INTERNAL}{name}" for name in ("job", "table", "searches", "site", "absorbed")
-)
+JOB, TABLE, SEARCHES = (f"{_INTERNAL}{name}" for name in ("job", "table", "searches"))
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
     | {"serialization.format", "__required_write_privileges__"}  # the last one marks the target of an INSERT
@@ -39,7 +37,7 @@ def is_our_format(source: str | None) -> bool:
 
 
 def settings_in(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that are settings of ours, known or not.
+    """The options that are not Spark's own: settings of ours, valid or not.
 
     >>> settings_in({"path": "/data", "provider": "indextables", "mergeschema": "true"})
     {'mergeschema': 'true'}
@@ -48,25 +46,25 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, str]:
-    """The session's settings that are ours, and those of Hadoop's S3 client that mean the same.
+    """The settings of the session that are ours, and those of Hadoop's S3 client with the same meaning.
 
-    Credentials for S3 go together: none of the session's, where one of them is among the keys that are `given` beside it.
-    `indextables.s3.secretKey` will do: Spark writes all settings of a session that begin with `spark` to its event log.
+    S3 credentials are used as a set: if any of them is among the `given` keys, those of the session are left out. The
+    prefix `spark.` is optional, because Spark writes all settings that begin with `spark` to its event log, secrets too.
     """
     everything = session_settings(session)
-    quiet = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_QUIET)}
-    ours = {**quiet, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
+    short = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_SHORT_PREFIX)}
+    ours = {**short, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
     found = {**from_hadoop(everything, ours), **ours}
     full = {PREFIX + key.strip().lower().removeprefix(PREFIX) for key in given}
     return {key: value for key, value in found.items() if key.lower() not in CREDENTIALS or not full & CREDENTIALS}
 
 
 def path_in(options: Mapping[str, str]) -> str:
-    """Where the table is, for every process: workers have a directory and a memory of their own."""
+    """The location of the table, absolute: Python processes on executors have another working directory."""
     path = next((value for key, value in options.items() if key.lower() == "path"), None)
     if path is None:
         raise ConfigError(
-            "there is no path, and Spark does not tell a Python data source where a table of its catalog is; "
+            "there is no path: Spark does not pass the location of a catalog table to a Python data source; "
             "call indextables.enable(spark) and use spark.sql, spark.table, df.write.saveAsTable or df.write.insertInto, "
             "or name the path: FROM t WITH ('path' = '...'), INSERT INTO t WITH ('path' = '...')",
             key="path",
@@ -75,7 +73,7 @@ def path_in(options: Mapping[str, str]) -> str:
     location = Location.parse(path)
     if location.scheme == "memory":
         raise ConfigError(
-            f"{path} is in the memory of one process, and Spark's workers are others; use a directory or an object store",
+            f"{path} is in the memory of this process, which executors cannot read; use a directory or an object store",
             key="path",
             value=path,
         )

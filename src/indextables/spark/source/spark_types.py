@@ -1,4 +1,4 @@
-"""Schemas, from Spark's to Arrow's and back."""
+"""Conversion of schemas between Spark and Arrow."""
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
@@ -13,9 +13,9 @@ _CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
 
 
 def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
-    """The columns of a frame as a table would have them: all nullable, because Spark calls a literal not null.
+    """The columns of a frame in Arrow: all nullable, because Spark infers NOT NULL for literals.
 
-    Columns that somebody has declared keep their NOT NULL.
+    With `as_declared`, columns keep their NOT NULL.
 
     >>> from pyspark.sql.types import LongType
     >>> arrow_schema(StructType().add("id", LongType(), nullable=False)).field("id").nullable
@@ -30,7 +30,7 @@ def arrow_schema(schema: StructType, *, as_declared: bool = False) -> pa.Schema:
 
 
 def _arrow_field(field: StructField) -> pa.Field:
-    """A column in Arrow, if that is all there is to it."""
+    """A column in Arrow; an error if Arrow alone would not keep its meaning."""
     kind = field.dataType
     if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
         refuse_collation(kind.collation, column=field.name)
@@ -55,12 +55,12 @@ def _unstorable(field: StructField, kind: str, why: str) -> SchemaError:
 
 
 def is_char(field: StructField) -> bool:
-    """Whether a string is CHAR(n) to Spark, which frames say beside the type. VARCHAR(n) compares as STRING does."""
+    """Whether a string column is CHAR(n), which Spark keeps in its metadata. VARCHAR(n) compares as STRING does."""
     return str(field.metadata.get(_CHAR, "")).lower().startswith("char")
 
 
 def refuse_collation(collation: str, *, column: str | None) -> None:
-    """Tables compare strings byte by byte; what Spark would find by another collation, pruning would lose."""
+    """Raises an error: tables compare strings byte by byte, and pruning would lose rows under another collation."""
     raise SchemaError(
         f"{'strings' if column is None else f'column {column!r}'} with the collation {collation} cannot be stored, because "
         "a table compares strings byte by byte; cast to STRING, and write COLLATE in the query that compares",
@@ -69,7 +69,7 @@ def refuse_collation(collation: str, *, column: str | None) -> None:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The columns of a table as a frame has them: all nullable, as those of Spark's own files are.
+    """The columns of a table in Spark: all nullable, as those of files in Spark are.
 
     >>> spark_schema(pa.schema([pa.field("id", pa.int64(), nullable=False)])).simpleString()
     'struct<id:bigint>'

@@ -1,6 +1,6 @@
-"""Which function runs which statement: the one place to look at, and to add to.
+"""The dispatch tables: which function runs which statement.
 
-A statement of Spark's is a class of `catalyst/parsed_statement`, a command of our own one of `statements/command_values`.
+Statements of Spark are classes of `catalyst/parsed_statement`, our own commands are classes of `statements/command_values`.
 """
 
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def _entry(spark: SparkSession, name: tuple[str, ...]) -> CatalogTable | None:
 
 
 def run_write(spark: SparkSession, statement: WriteStatement) -> None:
-    """Runs a statement that writes to a table of ours; inserts into other tables beside it are Spark's."""
+    """Runs a statement that writes to a table of ours; the other inserts of a multi-insert are run by Spark."""
     if isinstance(statement, MultiInsert):
         for insert in statement.inserts:
             run_write(spark, insert)

@@ -2,7 +2,7 @@
 
 A text is one of our commands, or a statement of Spark's. In a statement, our operators become functions and paths become
 views (`indextables.statements`), and tables of ours in the catalog get their paths (`locate_tables`). Spark parses it, and
-`dispatch` tells who runs it: a handler of ours, or Spark.
+`dispatch` selects the handler; Spark runs everything else.
 """
 
 import re
