@@ -17,7 +17,7 @@ IndexTablesError
 ├── StatementError                  SQL text that cannot be read
 ├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
 ├── UnsupportedSparkError (ImportError)  a PySpark that is too old, or none
-├── SearchQueryError                a search that cannot be read, or that the index cannot answer
+├── SearchQueryError                a search that cannot be parsed, or that the index cannot evaluate
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
 │   │   └── SplitNotFoundError      a split of a version that was deleted by a vacuum (PURGE)
@@ -40,7 +40,7 @@ IndexTablesError
     └── CommitRetriesExhaustedError another writer was first, again and again
 ```
 
-The message says what happened, to what, and what to do about it. The facts in it are attributes too, required by the
+The message contains what happened, to what, and what to do about it. The facts in it are attributes too, required by the
 constructor, so that a program need not parse the message:
 
 >>> error = VersionNotFoundError("version 9 does not exist", table="logs", version=9, earliest=0, latest=4)

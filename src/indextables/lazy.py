@@ -21,7 +21,7 @@ register("spark", _spark)
 
 
 def __getattr__(name: str) -> Any:
-    """What `indextables.<name>` is.
+    """Resolves `indextables.<name>`.
 
     >>> import indextables
     >>> indextables.enabel

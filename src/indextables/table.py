@@ -130,7 +130,7 @@ class IndexTable:
 
     @property
     def fields(self) -> dict[str, FieldRule]:
-        """How each column is indexed."""
+        """The field rule of each column."""
         return self._rules
 
     def __repr__(self) -> str:
@@ -410,7 +410,7 @@ class IndexTable:
         return health(self._log, self._snapshot, self._config(None))
 
     def report(self) -> Report:
-        """What the table is, for one page: `indextables.report.html` makes it; no split is opened."""
+        """The data of an HTML report (`indextables.report.html`); no split is opened."""
         from indextables.report import report
 
         return report(self._log, self._snapshot, self._config(None), self._rules)
@@ -434,7 +434,7 @@ class IndexTable:
         return self._advance(alter(log, self._writable(), change, parameters))
 
     def history(self) -> pa.Table:
-        """What was done to the table, the newest first: version, time, operation, parameters, metrics."""
+        """The commits of the table, newest first: version, timestamp, operation, parameters, metrics."""
         return self._log.history()
 
     def splits(self) -> pa.Table:
@@ -486,7 +486,7 @@ class IndexTable:
         return self._snapshot
 
     def _verified(self) -> Snapshot:
-        """What is about to be rewritten; the table must be the one that was opened, or its splits would seem to be lost."""
+        """The snapshot for a rewrite, after a check that the path still has the table that was opened."""
         self._log.verify_table(self._writable())
         return self._snapshot
 

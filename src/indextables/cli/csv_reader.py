@@ -90,7 +90,7 @@ class CsvReader(Reader):
         return pa.string() if checked else as_read(name, kind, self.types)
 
     def _culprit(self, file: Path, kinds: Types) -> IndexTablesError | None:
-        """What is wrong with the first record that is to blame."""
+        """The error of the first invalid record."""
         csv.field_size_limit(sys.maxsize)
         with text_of(file) as lines:
             records = csv.reader(lines, delimiter=self.delimiter)

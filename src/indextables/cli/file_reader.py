@@ -33,14 +33,14 @@ T = TypeVar("T")
 
 class Reader(ABC):
     may_have_more_columns = False
-    """Whether there may be columns that the beginning of a file does not have."""
+    """Whether a file may have columns that are not in its first block."""
 
     @abstractmethod
     def columns(self, file: Path) -> pa.Schema:
         """The columns of a file, with types inferred from its first block."""
 
     def later_columns(self, file: Path, kinds: Types) -> set[str]:  # noqa: ARG002
-        """Those of some columns that the beginning of a file does not have, and the rest of it has."""
+        """The columns that are in a file but not in its first block."""
         return set()
 
     @abstractmethod

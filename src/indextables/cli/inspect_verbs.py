@@ -23,7 +23,7 @@ def info(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """What a table is: its version, size, layout and columns."""
+    """Show the version, size, layout and columns of a table."""
     table = opened(path, option, version=version, timestamp=timestamp)
     splits = table.splits()
     metrics = {
@@ -105,7 +105,7 @@ def explain(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Which splits a question would open, and why; none is."""
+    """Show which splits a scan would open, and why; it opens none."""
     table = opened(path, option, version=version, timestamp=timestamp)
     explanation = table.scan(where=where, query=query, columns=names(columns)).explain()
     show_report(explanation, as_json=as_json)
@@ -125,7 +125,7 @@ def splits(path: Table, *, version: AtVersion = None, option: Settings = None, a
 
 
 def history(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
-    """What was done to a table, the newest first."""
+    """List the commits of a table, newest first."""
     found = opened(path, option).history()
     wanted = ["version", "timestamp", "operation", "parameters", "metrics"]
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
@@ -141,7 +141,7 @@ def _of_all(scan: "Scan", shown: int) -> str:
 
 
 def _search_note(scan_spec: "ScanSpec") -> str:
-    """Which columns a search that found nothing has looked at, and how to find parts of exact values."""
+    """A note for a search without results: its search columns, and how to match parts of exact values."""
     from indextables.read.scan_plan import columns_and_values
 
     columns = scan_spec.search_columns

@@ -86,7 +86,7 @@ class JsonReader(Reader):
         return open_json(source, read_options=reading, parse_options=parsing)
 
     def _culprit(self, file: Path, kinds: Types | None, others: str) -> IndexTablesError | None:
-        """What is wrong with the first line that is to blame; where no types are known, all lines before it tell them."""
+        """The error of the first invalid line; without types, they are inferred from the lines before it."""
         with text_of(file) as lines:
             numbered = ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
             at_once = {} if kinds else {"at_once": BLOCK}
@@ -115,7 +115,7 @@ class JsonReader(Reader):
             if name not in kinds and others == "error":
                 return SchemaError(
                     f"{place}: there is a column {name!r}, which the beginnings of the files do not have; "
-                    f"say its type, as in --type {name}=string, or leave it out by --columns",
+                    f"set its type, as in --type {name}=string, or exclude it with --columns",
                     column=name,
                 )
             text = msgspec.json.encode({name: value}).decode()

@@ -1,4 +1,4 @@
-"""What is to be done to a table, as commands that can be typed."""
+"""Recommended steps as shell commands."""
 
 from shlex import join
 
@@ -8,7 +8,7 @@ _VERBS = {"merge_splits": "merge", "evolve_layout": "evolve"}
 
 
 def commands_on(table: str) -> StepFormat:
-    """How a step to a table is typed.
+    """Renders steps as shell commands on a table.
 
     >>> format_step = commands_on("my logs")
     >>> format_step(Step("evolve_layout", "month(ts)"))

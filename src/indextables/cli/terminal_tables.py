@@ -16,7 +16,7 @@ from indextables.plural import pluralize
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 Style = Callable[[str, str], Text]
-"""How a text in a column is shown."""
+"""The style of a text in a column."""
 
 
 def draw_rows(rows: pa.Table, style: Style | None, note: str) -> None:

@@ -1,4 +1,4 @@
-"""What is known of a table's columns, for choosing a layout: from the log, and where that is silent from some rows."""
+"""Column statistics for choosing a layout: from the log, or else from a sample of rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

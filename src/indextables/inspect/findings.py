@@ -53,7 +53,7 @@ class Finding:
         return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(format_step)}"
 
     def advice(self, format_step: StepFormat = str) -> str:
-        """What to do.
+        """The fix as text.
 
         >>> Finding(Area.LOG, Severity.ADVICE, "a long log", Step("purge"), "or keep less").advice()
         'table.purge(), or keep less'

@@ -60,7 +60,7 @@ class Advice:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What to do to follow the advice."""
+        """The steps that apply the advice."""
         change = () if self.layout == self.current else (Step("evolve_layout", str(self.layout)),)
         move = {"rewrite_layout": True} if change else {}
         sort = {"cluster_by": self.cluster_by} if self.cluster_by else {}

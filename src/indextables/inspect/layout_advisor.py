@@ -1,4 +1,4 @@
-"""Which layout suits a table and the queries on it.
+"""Recommends a layout for a table and its queries.
 
 The columns that most queries narrow down, and narrow down most, become the layout, as finely as the table is large:
 partitions are to be tens of thousands at most, in four levels at most, and to fill a split. What else queries narrow down is
@@ -65,7 +65,7 @@ def advise(workload: Workload, table: TableProfile, current: Layout, *, findings
 
 
 def candidate(layout: Layout, workload: Workload, table: TableProfile, *, current: bool = False) -> Candidate:
-    """What a layout would do: its partitions, their size, and how much of the table the queries would still read."""
+    """The effect of a layout: its partitions, their size, and how much of the table the queries would still read."""
     values = 1
     for field in layout.fields:
         values *= _cardinality(field, table)
@@ -140,7 +140,7 @@ def _all_of_them(uses: Sequence[ColumnUse], table: TableProfile) -> Layout:
 
 
 def _ways(use: ColumnUse, table: TableProfile) -> Iterator[PartitionField]:
-    """How a column could be a part of the layout: by how many values it has, and by how queries filter on it."""
+    """The candidate partition fields of a column, by its number of values and the filters of queries."""
     known = table.columns[use.column]
     if pa.types.is_timestamp(known.type) or pa.types.is_date(known.type):
         units = _UNITS if pa.types.is_timestamp(known.type) else _UNITS[:-1]

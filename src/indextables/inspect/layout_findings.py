@@ -1,4 +1,4 @@
-"""Whether a table's layout cuts it into good pieces: not too many, not too small, not too deep. From the log alone.
+"""Findings about a layout: too many, too small or too deeply nested partitions. From the log alone.
 
 What is measured are the partitions of the current layout that have splits of their own. Those that share splits cost no
 files; those of an older layout are gone once they are moved.
@@ -42,7 +42,7 @@ _OTHER = "or another layout; " + _ADVISE
 
 
 def layout_findings(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
-    """What is wrong with the layout and the partitions that it makes; of several symptoms of one cause, the cause."""
+    """The findings about a layout and its partitions; of several symptoms of one cause, the cause."""
     yield from _levels(snapshot.metadata.layouts[snapshot.metadata.current_spec_id])
     unique = list(_unique_values(snapshot))
     yield from unique or _small_partitions(snapshot, config)
@@ -110,7 +110,7 @@ def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
 
 
 def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step, str]:
-    """What helps against many small partitions: that they share splits, where a merge can do that, or a coarser layout."""
+    """The fix for many small partitions: coalescing, where a merge can do that, or a coarser layout."""
     layout, schema = snapshot.metadata.layouts[snapshot.metadata.current_spec_id], snapshot.metadata.arrow_schema()
     distinct = [_values(snapshot, field)[0] for field in layout.fields]
     coarser = _coarsened(layout, distinct.index(max(distinct)), schema) if distinct else layout

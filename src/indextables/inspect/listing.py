@@ -76,7 +76,7 @@ _SUMMARY = [
 
 
 def _metrics(parts: PartitionSlices, splits: pa.Table) -> pa.Table:
-    """What is added up for each partition."""
+    """The columns that are summed for each partition."""
     return pa.table(
         {
             "split": parts.split,

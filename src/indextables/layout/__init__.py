@@ -1,4 +1,4 @@
-"""Where a row belongs."""
+"""Layouts: partition specs, transforms, partition paths, coalescing."""
 
 from indextables.layout.coalesce import Coalescing, Texts, coalesced_columns
 from indextables.layout.group_rows import Group, group

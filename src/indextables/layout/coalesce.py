@@ -31,7 +31,7 @@ SMALL = "[#small]"
 
 @dataclass(frozen=True, slots=True)
 class Coalescing:
-    """Which partitions share splits.
+    """The rules by which partitions share splits.
 
     Small are those of fewer than `small_below` rows, unless they are among the `large`: these are known to be large,
     whatever a write brings. `rules` send a value, in any letter case, to a group of its own, and with an empty text to none;

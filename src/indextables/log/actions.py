@@ -67,14 +67,14 @@ class PartitionSpec(Record, frozen=True, kw_only=True):
 
 
 class FieldMapping(Record, frozen=True, kw_only=True):
-    """How the search index treats a column: `text`, `string` or `none`, and the tokenizer of a text."""
+    """The field type of a column in the search index: `text`, `string` or `none`, and the tokenizer of a text."""
 
     type: str
     tokenizer: str | None = None
 
 
 class DocMapping(Record, frozen=True, kw_only=True):
-    """How the splits that refer to it are indexed. `complete`: they have these columns and no others."""
+    """The field types of the splits that refer to it. `complete`: they have exactly these columns."""
 
     doc_mapping_id: int
     fields: Mapping[str, FieldMapping] = always({})

@@ -39,7 +39,7 @@ _UNCLEAR_ANSWERS = 5  # each after all the retries of the store itself
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """How a commit ended: the snapshot after it, and whether a version was written for it.
+    """The result of a commit: the snapshot after it, and whether a version was written.
 
     Nothing is written for a transaction that changes nothing, or whose work another commit of the same application did.
     """
@@ -120,7 +120,7 @@ def _winners(store: Store, number: int, snapshot: Snapshot | None) -> Iterator[V
 
 
 def _pauses(retries: int) -> Iterator[float]:
-    """How long to wait after each failed attempt: longer each time, and random, so that rivals do not stay in step."""
+    """Exponential backoff with jitter: the pauses after failed attempts, in seconds."""
     for attempt in range(retries):
         yield random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * _GROWTH**attempt))  # noqa: S311 - no secret is made of it
     yield 0

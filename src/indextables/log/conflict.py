@@ -1,4 +1,4 @@
-"""What happens to a transaction when another one was committed first: pure rules.
+"""Conflict rules: what happens to a transaction when another one was committed first.
 
 `resolve(transaction, winner)` looks at one winning version. The rules, in order:
 
@@ -252,7 +252,7 @@ def _mapping(metadata: Metadata) -> dict[str, Any]:
 
 
 def _changed_properties(before: Any, after: Any) -> dict[str, str | None]:
-    """What was set, and with None what was unset."""
+    """The properties that were set, and with None those that were unset."""
     return {key: after.get(key) for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 

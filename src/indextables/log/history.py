@@ -1,4 +1,4 @@
-"""Who changed the table, when and how: read from the first lines of the version files."""
+"""The commit history, read from the first lines of the version files."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

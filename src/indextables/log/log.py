@@ -163,7 +163,7 @@ class TransactionLog:
         return self._readable(snapshot)
 
     def _still_valid(self, files: LogFiles) -> Snapshot | None:
-        """What was read before, unless the table has been deleted and made anew in the meantime."""
+        """The cached snapshot, unless the table has been deleted and created anew."""
         if self._seen is None:
             return None
         entry, snapshot = self._seen
@@ -196,7 +196,7 @@ class TransactionLog:
         return start.advanced(versions)
 
     def _is_stray(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
-        """Whether a checkpoint is of a table that was there before, while the log is of another one."""
+        """Whether a checkpoint belongs to an earlier table at the same path."""
         if start.version not in files.commits or all(version.belongs_to(start.metadata.id) for version in versions):
             return False
         info = read_info(self.store, start.version, files.commits[start.version])

@@ -28,7 +28,7 @@ def checkpoint_key(version: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogFiles:
-    """What a listing of the log showed; `others` are the hint, leftovers of killed writers, and strangers."""
+    """A listing of the log; `others` are the hint, leftovers of killed writers, and unknown files."""
 
     commits: dict[int, Entry]
     checkpoints: dict[int, Entry]

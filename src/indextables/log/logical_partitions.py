@@ -63,7 +63,7 @@ def _taken_apart(shared: pa.Table, numbers: pa.Array, columns: list[str], metada
 
 
 def _lists_its_tuples(splits: pa.Table) -> pa.BooleanArray:
-    """Whether a split names every tuple it holds, each with as many values as there are logical columns."""
+    """Whether a split lists all its tuples, each with a value for every logical column."""
     logical = splits["logical_partitions"].combine_chunks()
     complete = pc.fill_null(pc.and_(logical.is_valid(), pc.struct_field(logical, ["complete"])), fill_value=False)
     if "partition" not in splits.schema.names:

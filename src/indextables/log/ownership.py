@@ -36,13 +36,13 @@ def is_split_of_job(key: str, job: str) -> bool:
 
 
 def is_temporary(key: str) -> bool:
-    """Whether a file has the name under which local disk writes it before it gets its own."""
+    """Whether a file is a temporary file of the local store."""
     return _TEMPORARY.fullmatch(_name(key)) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """What the files of one table are called, and the partition columns that name the directories of each layout."""
+    """The file names of one table, and the partition columns in the directory names of each layout."""
 
     mark: str
     layouts: tuple[tuple[str, ...], ...]
@@ -52,7 +52,7 @@ class Ownership:
         return cls(_mark(metadata.id), tuple({tuple(layout.names) for layout in metadata.layouts.values()}))
 
     def includes(self, key: str) -> bool:
-        """Whether a writer of this table can have made the file: by its name, in a directory of one of the layouts."""
+        """Whether a writer of this table may have written the file: by its name, in a directory of one of the layouts."""
         directory, _, name = key.rpartition("/")
         match = _SPLIT.fullmatch(name)
         known = match["table"] == self.mark if match else is_temporary(key)

@@ -60,7 +60,7 @@ class Transaction:
 
     @property
     def actions(self) -> list[Action]:
-        """What follows the commitInfo in the version file."""
+        """The actions after the commitInfo in the version file."""
         single = [action for action in (self.protocol, self.metadata, self.txn) if action is not None]
         return [*single, *self.replaced, *self.removes, *self.adds]
 

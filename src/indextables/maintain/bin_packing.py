@@ -1,4 +1,4 @@
-"""Which splits are merged with which: a pure decision, from sizes, rows and partition values.
+"""Bin packing for compaction: pure functions of sizes, row counts and partition values.
 
 Splits go together if they are of one layout and one partition, in the order in which they were written. One that has
 nearly the size that is wanted stays as it is.
@@ -22,7 +22,7 @@ _AT_ONCE = 8  # times the wanted size is rewritten together where the layout cha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a merged split may be: its bytes, its rows, the number of its sources."""
+    """The limits of a merged split: bytes, rows, number of sources."""
 
     target_size: int
     max_records: int = 4_000_000
@@ -123,7 +123,7 @@ def partition_keys(splits: pa.Table) -> Mapping[str, pa.Array]:
 
 
 def _kinds(splits: pa.Table) -> pa.Array:
-    """What coalesced splits share, as text; null for plain ones."""
+    """The partition values that coalesced splits share, as text; null for plain splits."""
     logical, physical = splits["logical_partitions"].combine_chunks(), splits["physical_partition"].combine_chunks()
     if logical.null_count == physical.null_count == len(splits):
         return pa.nulls(len(splits), pa.string())

@@ -41,7 +41,7 @@ class MergeProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """What was merged, or in a dry run would be: `splits_before` splits with `rows` rows are now `splits_after`.
+    """The result of a merge, or of a dry run: `splits_before` splits with `rows` rows became `splits_after`.
 
     Groups that lost against another writer are `conflicts`, with the reason; their splits are as they were, and so are
     those that could not be read, the `damaged`.
@@ -109,7 +109,7 @@ def merge(
 
 
 def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:
-    """What a merge would begin with; nothing is read but the log."""
+    """Plans a merge without running it; only the log is read."""
     groups = plan_merge(snapshot, request, config, job="")
     sources = list(chain.from_iterable(group.splits for group in groups))
     return MergeResult(
@@ -195,7 +195,7 @@ class _Compaction:
         return self._without(bundle, frozenset(gone), "another writer") if gone else list(bundle)
 
     def _give_up(self, bundle: Sequence[WrittenGroup], error: ConflictError) -> list[WrittenGroup]:
-        """What is left of a bundle after a conflict: the groups that it does not name, or none where it names no split."""
+        """The groups of a bundle that a conflict does not name; none if it names no split."""
         gone = frozenset(error.paths)
         if gone.isdisjoint(path for written in bundle for path in written.group.paths):
             self._discard(bundle, [str(error)] * len(bundle))

@@ -47,7 +47,7 @@ class MergeGroup:
 
 @dataclass(frozen=True, slots=True)
 class WrittenGroup:
-    """What became of a group before it is committed: the splits that it is now, without those that could not be read."""
+    """A rewritten group that is not committed yet: its new splits, and the damaged sources."""
 
     group: MergeGroup
     adds: Sequence[Add]

@@ -1,4 +1,4 @@
-"""What is to be merged, from a caller's words."""
+"""The arguments of a compaction, validated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from indextables.schema import column_named
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
-    """What is to be merged, and into what. `touching`: only partitions that have one of these splits."""
+    """The arguments of a compaction. `touching`: only partitions with one of these splits."""
 
     limits: Limits
     where: Predicate | None = None

@@ -1,4 +1,4 @@
-"""Whether two predicates can be true of the same row: a proof that they cannot, or an error.
+"""Proves that two predicates are disjoint: no row satisfies both.
 
 A predicate is taken apart into alternatives, each a list of leaves that hold together and so bound their columns. If the
 other predicate can be true within none of these bounds, no row satisfies both.
@@ -115,7 +115,7 @@ def _few(alternatives: list[_Alternative]) -> list[_Alternative] | None:
 
 
 def _bounds(alternative: _Alternative) -> Bounds:
-    """What is true of the columns of a row that satisfies all of these leaves."""
+    """The bounds of the columns of a row that satisfies all of these leaves."""
     facts: dict[str, tuple[ColumnBounds, ...]] = {}
     for leaf in alternative:
         column, fact = _fact(leaf)

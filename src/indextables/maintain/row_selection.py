@@ -41,11 +41,11 @@ class MatchingRows:
         return sorted(columns(self.predicate))
 
     def verdicts(self, splits: pa.Table, metadata: Metadata) -> pa.UInt8Array:
-        """How many of the rows of each split are meant: none, some or all of them."""
+        """The verdict of each split: NEVER, SOMETIMES or ALWAYS selected."""
         return judge_table(self.predicate, splits, metadata).verdicts
 
     def holds(self, rows: pa.RecordBatch) -> pa.BooleanArray:
-        """Which rows are meant; unknown is not."""
+        """The mask of the selected rows; unknown is false."""
         return pc.fill_null(evaluate(self.predicate, rows), fill_value=False)
 
 
@@ -123,7 +123,7 @@ def _pieces(values: Sequence[pa.Array], layout: Layout) -> Iterator[pa.Array]:
 
 
 def _reach(field: PartitionField, values: pa.Array, schema: pa.Schema) -> Predicate:
-    """What is known of the column of a row whose partition value is one of these."""
+    """A predicate on the source column that holds for every row with one of these partition values."""
     column, source = Column(field.source), schema.field(field.source).type
     if isinstance(field.transform, Bucket) or pa.types.is_floating(source):
         return Literal(value=True)

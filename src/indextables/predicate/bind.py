@@ -60,7 +60,7 @@ def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", cas
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What a leaf tests: values of `type`, compared as if they had been cast to `compared_as`."""
+    """The operand of a leaf: values of `type`, compared as if they had been cast to `compared_as`."""
 
     field: pa.Field
     operand: Operand
@@ -118,7 +118,7 @@ class _Binder:
         return one == other if self.case_sensitive else one.lower() == other.lower()
 
     def subject(self, operand: Operand) -> "_Subject":
-        """What is compared: a column, a column in another type, or the column itself where a cast only widens it."""
+        """The bound operand: a column, a cast of a column, or the column itself where a cast only widens it."""
         field = self.field(operand)
         column = _Subject(field, Column(field.name), field.type, field.type)
         if not isinstance(operand, Cast) or operand.type == field.type:

@@ -1,4 +1,4 @@
-"""What is known of the rows of many files, column by column, one array element per file.
+"""Bounds of columns in many files, one array element per file.
 
 >>> prices = ColumnBounds(lower=pa.array([1, 10]), upper=pa.array([5, 20]), may_be_null=False)
 >>> Bounds(2, {"price": (prices,)}).facts("price") == (prices,)

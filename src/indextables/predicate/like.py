@@ -54,7 +54,7 @@ def simplify_like(operand: Operand, pattern: str, escape: str) -> Predicate:  # 
 
 
 def fixed_prefix(pattern: str, escape: str) -> str:
-    """What every text that matches starts with."""
+    """The fixed prefix of a pattern."""
     match _parts(pattern, escape):
         case [str() as text, *_]:
             return text

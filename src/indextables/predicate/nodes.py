@@ -1,4 +1,4 @@
-"""What a condition on rows is: one small closed family, where nodes only *are* and all doing is elsewhere.
+"""The nodes of predicates: plain values without behaviour.
 
 A predicate is written (`col`, `parse`) in the words of its author, then *bound* to a schema: names become the table's
 own, and literals become values of the column's type. Written and bound predicates are made of the same nodes. A row
@@ -45,7 +45,7 @@ class Column(msgspec.Struct, frozen=True, tag=True, tag_field="node"):
 
 
 class CastMode(Enum):
-    """What becomes of a text that does not spell a value of the type: an error, or null.
+    """What a cast does with an invalid string: an error, or null.
 
     LEGACY is Spark's CAST with `spark.sql.ansi.enabled=false`: null as well, but `1.5` is the integer 1. Only plans of
     Spark have it, and it is not evaluated: see `read.casts`.

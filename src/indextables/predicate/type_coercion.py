@@ -80,7 +80,7 @@ def _decimal_shape(kind: pa.DataType) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ValuePosition:
-    """Where a literal stands among the values of a column's type.
+    """The position of a literal among the values of a column's type.
 
     `first_reaching` is the least value that is equal to the literal or above it, `first_above` the least one above it,
     `exact` the only one equal to it; None where there is none. `lowest` is the least value of all.

@@ -1,4 +1,4 @@
-"""Which files a predicate concerns: none of their rows, some of them, all of them.
+"""Evaluates predicates on the bounds of files: none, some or all of their rows match.
 
 >>> from indextables.predicate import bind, col
 >>> bounds = Bounds(3, {"x": (ColumnBounds(pa.array([1, 4, 9]), pa.array([3, 6, 9]), may_be_null=False),)})

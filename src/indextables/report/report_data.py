@@ -54,7 +54,7 @@ class PartitionFact:
 
 @dataclass(frozen=True, slots=True)
 class SizeFact:
-    """So many splits have at least `least` bytes, and less than twice as many."""
+    """A histogram bucket: `splits` splits have from `least` to less than twice `least` bytes."""
 
     least: int
     splits: int
@@ -101,7 +101,7 @@ def report(log: TransactionLog, snapshot: Snapshot, config: Config, rules: Mappi
 
 
 def split_sizes(sizes: pa.ChunkedArray) -> tuple[SizeFact, ...]:
-    """How many splits there are of each size, by powers of two, without gaps.
+    """A histogram of split sizes by powers of two, without gaps.
 
     >>> split_sizes(pa.chunked_array([[1500, 1025, 5000]]))
     (SizeFact(least=1024, splits=2), SizeFact(least=2048, splits=0), SizeFact(least=4096, splits=1))
@@ -114,7 +114,7 @@ def split_sizes(sizes: pa.ChunkedArray) -> tuple[SizeFact, ...]:
 
 
 def _largest(partitions: pa.Table, layouts: Mapping[int, Layout]) -> tuple[PartitionFact, ...]:
-    """Those with the most rows; a partition has the values that its own layout gives it."""
+    """The partitions with the most rows; each has the values of its own layout."""
     order = pc.sort_indices(partitions, sort_keys=[("num_records", "descending"), ("size", "descending")])
     facts = [
         PartitionFact(

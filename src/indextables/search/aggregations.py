@@ -1,4 +1,4 @@
-"""What can be computed over the rows of a search, as values.
+"""Aggregations over the rows of a scan.
 
 >>> terms("level", size=3)
 Terms(field='level', size=3)
@@ -46,7 +46,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many rows have a value in each interval; an interval has the name of its start, which belongs to it."""
+    """The number of rows in each interval; the key of an interval is its inclusive start."""
 
     field: str
     interval: Decimal
@@ -66,7 +66,7 @@ class DateHistogram:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """How many rows have a value in each range, from its first end, which belongs to it, to the other, which does not."""
+    """The number of rows in each range; the first end is inclusive, the second exclusive."""
 
     field: str
     ranges: tuple[tuple[Any, Any], ...]

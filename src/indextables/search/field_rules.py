@@ -73,7 +73,7 @@ def resolve(schema: pa.Schema, given: Mapping[str, str | FieldRule] | None = Non
 
 
 def indexed_as(rule: FieldRule) -> str:
-    """What a search of such a column is compared with.
+    """What is indexed of a column with such a rule, as text.
 
     >>> indexed_as(FieldRule("text", "default")), indexed_as(FieldRule("string")), indexed_as(FieldRule("long"))
     ('words', 'exact values', 'values')

@@ -75,7 +75,7 @@ def _text_members(name: str, texts: pa.Array, *, cut: bool) -> list[pa.Array | s
 
 
 def _starts(texts: pa.Array) -> pa.Array:
-    """What is kept of texts that are too long. There are few of them, so Python may look for whole characters."""
+    """The prefixes of texts that are too long, cut at whole characters."""
     cut = (text.encode()[:LONGEST_TEXT].decode(errors="ignore") for text in texts.to_pylist())
     return pa.array(cut, texts.type)
 

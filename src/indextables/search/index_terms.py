@@ -1,4 +1,4 @@
-"""What the index holds of a value.
+"""The terms of values in the index.
 
 Exactness decides. tantivy reads a float from JSON with an error in the last digit and keeps dates to the second, so
 numbers, dates and instants become 64-bit integers that are ordered as the values are:
@@ -48,7 +48,7 @@ _TURN = 2**63 - 1
 
 
 class Shape(Enum):
-    """What becomes of a column."""
+    """How a column is represented in the index."""
 
     WORDS = "words"
     TERM = "term"
@@ -57,7 +57,7 @@ class Shape(Enum):
 
 
 def shape(arrow: pa.DataType, rule: FieldRule) -> Shape:
-    """What becomes of a column of this type under a rule."""
+    """How a column of this type is represented under a field rule."""
     if rule.type in (NONE, TEXT):
         return Shape.NOTHING if rule.type == NONE else Shape.WORDS
     return Shape.ORDINAL if is_ordinal(arrow) else Shape.TERM

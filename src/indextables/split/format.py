@@ -73,7 +73,7 @@ class Footer:
 
 
 def footer_start(trailer: bytes, *, size: int, name: str) -> int:
-    """Where the footer of a file of this size begins, by its last eight bytes."""
+    """The offset of the footer of a file of this size, from its last eight bytes."""
     if len(trailer) < TRAILER or trailer[-4:] != MAGIC:
         raise damaged(name, "it does not end as a Parquet file does; it may have been cut")
     start = size - TRAILER - int.from_bytes(trailer[-TRAILER:-4], "little")
@@ -83,7 +83,7 @@ def footer_start(trailer: bytes, *, size: int, name: str) -> int:
 
 
 def seal(footer: bytes) -> tuple[int, bytes]:
-    """Where the footer's checksum is written, and what: computed with eight zeros in its place."""
+    """The position of the footer's checksum, and its value: computed with eight zeros in its place."""
     place = footer.rindex(_SEAL) + len(_SEAL)
     unsealed = footer[:place] + _UNSEALED.encode() + footer[place + len(_UNSEALED) :]
     return place, f"{zlib.crc32(unsealed):08x}".encode()

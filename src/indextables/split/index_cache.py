@@ -1,4 +1,4 @@
-"""What is kept of splits from one question to the next. A split never changes, so nothing here can be out of date."""
+"""The cache of footers and indexes of splits. Splits are immutable, so entries never become stale."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,12 +66,12 @@ class SplitCache:
 
     @property
     def misses(self) -> int:
-        """How many indexes this process had to unpack."""
+        """The number of indexes that this process has unpacked."""
         return self.directories.misses
 
     @property
     def use(self) -> "CacheUse":
-        """How the cache has done in this process, and what it holds for all processes of the machine."""
+        """Hits and misses of this process, and the size of the cache of this machine."""
         with self._lock:
             hits = self._hits + self.directories.hits
         directories = self.directories
@@ -95,7 +95,7 @@ class SplitCache:
         self.directories.remove(identity)
 
     def has_index(self, identity: Identity) -> bool:
-        """Whether the index of this identity need not be unpacked."""
+        """Whether the index is cached."""
         with self._lock:
             known = identity in self._indexes
         return known or self.directories.has(identity)

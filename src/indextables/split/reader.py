@@ -100,7 +100,7 @@ class SplitReader:
 
     @property
     def rules(self) -> Mapping[str, FieldRule]:
-        """How its columns were indexed."""
+        """The field rules of its columns."""
         return self.footer.index.fields
 
     @property

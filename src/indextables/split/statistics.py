@@ -1,4 +1,4 @@
-"""What is known of the rows of a split without opening it: bounds and null counts of each column.
+"""The statistics of a split: bounds and null counts of each column.
 
 >>> first = Statistics.of(pa.record_batch({"n": [3, 1, None], "name": ["b", "a", "c"]}))
 >>> whole = first.merged(Statistics.of(pa.record_batch({"n": [7], "name": ["x" * 40]})))

@@ -87,7 +87,7 @@ def write_split(
 
 
 def _scratch_place(first: Sequence[pa.RecordBatch], *, otherwise: Path) -> Path:
-    """Where the index of a split is built that begins with these row groups: if there is only one, in memory.
+    """The directory in which the index of a split is built: in memory, if it has only one row group.
 
     tantivy flushes its files to disk, which took 100 of the 115 ms that a split of 100 rows needs.
     """
@@ -100,7 +100,7 @@ def _scratch_place(first: Sequence[pa.RecordBatch], *, otherwise: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is remembered of rows that have been written."""
+    """Statistics of the rows that have been written."""
 
     statistics: Statistics
     bytes: int

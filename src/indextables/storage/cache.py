@@ -172,7 +172,7 @@ class DirectoryCache:
 
 
 def _touched(entry: Path) -> bool:
-    """Whether the entry is there; if it is, it has been used now."""
+    """Whether the entry exists; updates its time of last use."""
     try:
         os.utime(entry)
     except FileNotFoundError:

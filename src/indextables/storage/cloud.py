@@ -28,7 +28,7 @@ _VERIFIED: set[tuple[str | None, ...]] = set()  # places, by this process
 
 @dataclass(frozen=True, slots=True)
 class UploadPolicy:
-    """How a file is sent: at once below `threshold`, else in parts, of which `concurrency` are in memory.
+    """How files are uploaded: in one request below `threshold`, else in parts, of which `concurrency` are in memory.
 
     >>> policy = UploadPolicy(threshold=100 * 1024**2, part_size=64 * 1024**2, concurrency=4)
     >>> policy.part_of(99 * 1024**2), policy.part_of(500 * 1024**2), policy.part_of(2 * 1024**4)

@@ -66,7 +66,7 @@ class LocalStore(Store):
 
 
 def _listed(top: Path, key: str) -> Iterator[Entry]:
-    """What is below a directory, level by level."""
+    """The entries below a directory, level by level."""
     waiting = deque([(str(top), key)])
     tolerated: tuple[type[OSError], ...] = (FileNotFoundError,)
     while waiting:

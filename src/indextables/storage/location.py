@@ -1,4 +1,4 @@
-"""Where a table is, and which keys stay inside it."""
+"""Locations of tables, and validation of keys."""
 
 import os
 import re

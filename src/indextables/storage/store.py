@@ -131,7 +131,7 @@ class Store:
             return Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
 
     def missing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Those of some files that are not there."""
+        """The keys for which there is no file."""
         if not keys:
             return []
         with ThreadPoolExecutor(_PARALLEL_READS) as pool:
