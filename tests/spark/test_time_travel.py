@@ -88,6 +88,7 @@ def test_what_has_no_past_is_refused(spark: Any) -> None:
         ("SELECT * FROM t VERSION AS OF 1 WITH ('cache.maxSize' = '1G')", ConfigError, "cannot be combined"),
         ("SELECT * FROM t WITH ('versionAsOf' = '1')", ConfigError, "VERSION AS OF 3"),
         ("CREATE TEMPORARY VIEW old AS SELECT * FROM t VERSION AS OF 1", UnsupportedStatementError, "createTempView"),
+        ("CREATE VIEW old AS SELECT * FROM t VERSION AS OF 1", UnsupportedStatementError, "createTempView"),
         ("CACHE TABLE old AS SELECT * FROM t VERSION AS OF 1", UnsupportedStatementError, "createTempView"),
     ]
     for query, error, message in refused:

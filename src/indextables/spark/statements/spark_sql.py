@@ -109,15 +109,22 @@ def _run_parsed(spark_sql: SparkSql, spark: SparkSession, text: str, parsed: Par
         if result is not None:
             return result
     located = locate_tables(spark, text, parsed)
-    again = parsed if located == text else parse_statement(spark, located)
-    if again is not None and isinstance(again.statement, WriteStatement):
-        if writes_to_ours(spark, again.statement):
-            run_write(spark, again.statement)
-            return spark.createDataFrame([], StructType())
-        planned = plan_query(spark, again.statement)
-        if planned is not None:
-            return run_plan(spark, planned)
+    if isinstance(parsed.statement, WriteStatement):
+        write = parsed if located == text else parse_statement(spark, located)
+        if write is not None and isinstance(write.statement, WriteStatement):
+            result = _run_write(spark, write.statement)
+            if result is not None:
+                return result
     return None if located == text else spark_sql(spark, located)
+
+
+def _run_write(spark: SparkSession, statement: WriteStatement) -> DataFrame | None:
+    """Writes to a table of ours, or to any table from one of ours; None if neither is."""
+    if writes_to_ours(spark, statement):
+        run_write(spark, statement)
+        return spark.createDataFrame([], StructType())
+    planned = plan_query(spark, statement)
+    return None if planned is None else run_plan(spark, planned)
 
 
 def _immediate_text(spark: SparkSession, text: str) -> str | None:

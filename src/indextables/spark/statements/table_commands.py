@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from indextables.config import Config, canonical
-from indextables.errors import TableNotFoundError
+from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import TransactionLog
 from indextables.predicate import parse_condition
 from indextables.schema import type_name
@@ -157,16 +157,22 @@ def _detail(table: IndexTable, named: Table) -> pa.Table:
 def is_ours(spark: SparkSession, text: str, table: Table) -> bool:
     """Whether a command that other formats have too is about a table of ours.
 
-    A path without a table of ours is left to Spark if it can parse the command, because another format has extended it.
+    A path may be of another format if an extension of Spark has made it parse the command.
     """
     match table:
         case TableName(parts):
             return lookup_table(spark, parts) is not None
         case TablePath(path):
-            config = Config.resolve(canonical(settings_of(spark)))
-            return TransactionLog.open(path, config).exists() or parse_plan(spark, text) is None
+            return parse_plan(spark, text) is None or _is_table(spark, path)
         case _:
             assert_never(table)
+
+
+def _is_table(spark: SparkSession, path: str) -> bool:
+    try:
+        return TransactionLog.open(path, Config.resolve(canonical(settings_of(spark)))).exists()
+    except ConfigError:
+        return False  # a path that only another format can read
 
 
 def _columns(schema: pa.Schema) -> pa.Table:
