@@ -23,7 +23,7 @@ from indextables.predicate import (
 )
 from indextables.predicate.cast import try_cast_array
 from indextables.predicate.nodes import casts, leaves
-from indextables.read.cast_pushdown import proved, proved_terms
+from indextables.read.cast_pushdown import provable_terms, prove_casts
 from indextables.read.prune import judge_splits
 from tests.laws.conditions import bounds, combined
 from tests.laws.effort import each_writes_tables
@@ -94,7 +94,7 @@ def test_what_is_proved_is_no_error(values: list[str | None], predicate: Predica
     table = IndexTable.create(f"memory://casts/{uuid4()}", rows.schema, partition_by="name")
     table.append(rows)
     snapshot = table.scan().snapshot
-    exact, weaker = proved(predicate, snapshot), proved_terms(predicate, snapshot)
+    exact, weaker = prove_casts(predicate, snapshot), provable_terms(predicate, snapshot)
     found = answers(predicate, rows)
     if exact is not None:
         assert found == answers(exact, rows)

@@ -45,11 +45,11 @@ Columns = Annotated[
 ]
 
 
-def opened(
+def open_table(
     path: str, option: Iterable[str] | None, *, version: int | None = None, timestamp: str | None = None
 ) -> IndexTable:
     refuse_file(path)
-    return IndexTable.open(path, version=version, timestamp=timestamp, options=settings(option))
+    return IndexTable.open(path, version=version, timestamp=timestamp, options=parse_settings(option))
 
 
 def refuse_file(path: str) -> None:
@@ -60,10 +60,10 @@ def refuse_file(path: str) -> None:
         )
 
 
-def settings(given: Iterable[str] | None) -> dict[str, str]:
+def parse_settings(given: Iterable[str] | None) -> dict[str, str]:
     """Settings by their keys.
 
-    >>> settings(["checkpoint.interval=50", "clusterBy="])
+    >>> parse_settings(["checkpoint.interval=50", "clusterBy="])
     {'checkpoint.interval': '50', 'clusterBy': ''}
     """
     pairs = [text.partition("=") for text in given or ()]
@@ -73,10 +73,10 @@ def settings(given: Iterable[str] | None) -> dict[str, str]:
     return _once("--option", [(key, value) for key, _, value in pairs])
 
 
-def types(given: Iterable[str] | None) -> dict[str, pa.DataType]:
+def parse_types(given: Iterable[str] | None) -> dict[str, pa.DataType]:
     """The types of columns, as they are called in SQL.
 
-    >>> types(["id=bigint", "price=decimal(10, 2)"])
+    >>> parse_types(["id=bigint", "price=decimal(10, 2)"])
     {'id': DataType(int64), 'price': Decimal128Type(decimal128(10, 2))}
     """
     pairs = [text.rpartition("=") for text in given or ()]
@@ -102,10 +102,10 @@ def _once(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return values
 
 
-def names(columns: Iterable[str] | None) -> list[str] | None:
+def parse_names(columns: Iterable[str] | None) -> list[str] | None:
     """Columns that are separated by commas, of all the times that an option was given.
 
-    >>> names(["day, n", "id"]), names(None)
+    >>> parse_names(["day, n", "id"]), parse_names(None)
     (['day', 'n', 'id'], None)
     """
     if columns is None:

@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from indextables.cli.arguments import AtTime, AtVersion, Columns, Json, Query, Settings, Table, Where, names, opened
+from indextables.cli.arguments import (
+    AtTime,
+    AtVersion,
+    Columns,
+    Json,
+    Query,
+    Settings,
+    Table,
+    Where,
+    open_table,
+    parse_names,
+)
 from indextables.cli.output import show_metrics, show_report, show_rows
 from indextables.plural import pluralize
 from indextables.schema import type_name
@@ -24,7 +35,7 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Show the version, size, layout and columns of a table."""
-    table = opened(path, option, version=version, timestamp=timestamp)
+    table = open_table(path, option, version=version, timestamp=timestamp)
     splits = table.splits()
     metrics = {
         "path": table.path,
@@ -57,8 +68,8 @@ def search(
     """The rows that match a search best, best first."""
     from indextables.read.top_hits import search_top
 
-    table = opened(path, option, version=version, timestamp=timestamp)
-    scan = table.scan(where=where, query=query, columns=names(columns))
+    table = open_table(path, option, version=version, timestamp=timestamp)
+    scan = table.scan(where=where, query=query, columns=parse_names(columns))
     if as_json:
         show_rows(search_top(scan, limit), as_json=True)
         return
@@ -82,9 +93,9 @@ def count(
     as_json: Json = False,
 ) -> None:
     """Count rows; from the transaction log, where its statistics suffice."""
-    scan = opened(path, option, version=version, timestamp=timestamp).scan(where=where, query=query)
+    scan = open_table(path, option, version=version, timestamp=timestamp).scan(where=where, query=query)
     if by is not None:
-        show_rows(scan.group_by(*names(by) or ()).count(), as_json=as_json)
+        show_rows(scan.group_by(*parse_names(by) or ()).count(), as_json=as_json)
     elif as_json:
         show_metrics({"count": scan.count()}, as_json=True)
     else:
@@ -106,27 +117,27 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show which splits a scan would open, and why; it opens none."""
-    table = opened(path, option, version=version, timestamp=timestamp)
-    explanation = table.scan(where=where, query=query, columns=names(columns)).explain()
+    table = open_table(path, option, version=version, timestamp=timestamp)
+    explanation = table.scan(where=where, query=query, columns=parse_names(columns)).explain()
     show_report(explanation, as_json=as_json)
 
 
 def partitions(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
     """The partitions of a table, with their splits, rows and bytes."""
-    found = opened(path, option, version=version).partitions()
+    found = open_table(path, option, version=version).partitions()
     show_rows(found.sort_by([("spec_id", "ascending"), ("partition", "ascending")]), as_json=as_json)
 
 
 def splits(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
     """The data files of a table."""
-    found = opened(path, option, version=version).splits()
+    found = open_table(path, option, version=version).splits()
     wanted = ["path", "num_records", "size", "spec_id", "modification_time"]
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
 
 
 def history(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
     """List the commits of a table, newest first."""
-    found = opened(path, option).history()
+    found = open_table(path, option).history()
     wanted = ["version", "timestamp", "operation", "parameters", "metrics"]
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from indextables.cli.arguments import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, names, opened
+from indextables.cli.arguments import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, open_table, parse_names
 from indextables.cli.output import facts, show_json, show_metrics, show_report
 from indextables.cli.suggested_commands import commands_on
 from indextables.config import duration_argument
@@ -24,7 +24,7 @@ def health(
     as_json: Json = False,
 ) -> None:
     """Show metrics of a table, and findings with their fixes."""
-    found, format_step = opened(path, option).health(), commands_on(path)
+    found, format_step = open_table(path, option).health(), commands_on(path)
     if as_json:
         show_json(facts(found, format_step))
     else:
@@ -44,7 +44,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Writes one HTML page that shows what a table is; with `--json`, prints its facts instead."""
-    found = opened(path, option).report()
+    found = open_table(path, option).report()
     if as_json:
         show_json(facts(found, commands_on(path)))
         return
@@ -69,7 +69,7 @@ def advise(
     given = [*(queries or ()), *(line for each in file or () for line in _lines(each))]
     if not given:
         raise IndexTablesError("there are no queries to advise on; give some, or --file with one in each line")
-    advice, format_step = opened(path, option).advise(given), commands_on(path)
+    advice, format_step = open_table(path, option).advise(given), commands_on(path)
     if as_json:
         show_json({**facts(advice), "commands": [format_step(step) for step in advice.steps]})
     else:
@@ -109,14 +109,14 @@ def merge(
     """Makes few splits of a good size out of many small ones; ends with 3 where some had to stay as they were."""
     from indextables.cli.progress import groups_merged
 
-    table = opened(path, option)
+    table = open_table(path, option)
     with groups_merged() as progress:
         result = table.merge_splits(
             where=where,
             target_size=target_size,
             max_dest_splits=max_dest_splits,
             max_source_splits_per_merge=max_source_splits_per_merge,
-            cluster_by=names(cluster_by),
+            cluster_by=parse_names(cluster_by),
             rewrite_layout=rewrite_layout,
             coalesce=coalesce,
             dry_run=dry_run,
@@ -141,17 +141,17 @@ def purge(
 ) -> None:
     """Vacuum: delete files that no version within the retention needs (7 days by default)."""
     retention = duration_argument(older_than, name="--older-than")
-    show_report(opened(path, option).purge(older_than=retention, force=force, dry_run=dry_run), as_json=as_json)
+    show_report(open_table(path, option).purge(older_than=retention, force=force, dry_run=dry_run), as_json=as_json)
 
 
 def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
     """Writes a checkpoint of the log, so that the table opens faster."""
-    show_metrics(facts(opened(path, option).checkpoint()), as_json=as_json)
+    show_metrics(facts(open_table(path, option).checkpoint()), as_json=as_json)
 
 
 def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
     """Unpack search indexes into the cache of this machine."""
-    show_metrics(facts(opened(path, option).prewarm(where)), as_json=as_json)
+    show_metrics(facts(open_table(path, option).prewarm(where)), as_json=as_json)
 
 
 def _write(file: Path, text: str, *, replace: bool) -> None:

@@ -13,11 +13,11 @@ from indextables.cli.arguments import (
     Json,
     Settings,
     Table,
-    names,
-    opened,
+    open_table,
+    parse_names,
+    parse_settings,
+    parse_types,
     refuse_file,
-    settings,
-    types,
 )
 from indextables.cli.output import facts, show_metrics, show_report
 from indextables.config import Config
@@ -88,19 +88,19 @@ def import_(
     refuse_file(path)
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
-    options = {**settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
+    options = {**parse_settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
     table = _existing(path, options)
-    fields = dict.fromkeys(names(text) or (), "text")
+    fields = dict.fromkeys(parse_names(text) or (), "text")
     layout = ", ".join(partition_by or ())
     if table is not None and (layout or fields):
         raise _not_new(table, "--partition-by" if layout else "--text")
     merged = Config.resolve(options, properties={} if table is None else table.properties).write.merge_schema
     rows = rows_in(
         files,
-        names(columns),
+        parse_names(columns),
         table=None if table is None else table.schema,
         merge_schema=merged,
-        named=types(type_),
+        named=parse_types(type_),
         delimiter=delimiter,
     )
     mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
@@ -166,7 +166,7 @@ def drop_partitions(
     as_json: Json = False,
 ) -> None:
     """Deletes the rows that satisfy a condition on partition columns."""
-    dropped = opened(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
+    dropped = open_table(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
     show_metrics(facts(dropped), as_json=as_json)
 
 
@@ -178,7 +178,7 @@ def evolve(
     as_json: Json = False,
 ) -> None:
     """Lays out what is written from now on another way; `merge --rewrite-layout` moves what is there."""
-    show_report(opened(path, option).evolve_layout(layout), as_json=as_json)
+    show_report(open_table(path, option).evolve_layout(layout), as_json=as_json)
 
 
 ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A type of SQL: string, long, decimal(10,2).")]
@@ -197,7 +197,7 @@ def add_column(
     as_json: Json = False,
 ) -> None:
     """Adds a column, which is null in all rows that are there."""
-    version = opened(path, option).add_column(name, kind, field=field)
+    version = open_table(path, option).add_column(name, kind, field=field)
     show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
 
@@ -210,7 +210,7 @@ def widen_column(
     as_json: Json = False,
 ) -> None:
     """Gives a column a wider type: integers up to long, float to double."""
-    version = opened(path, option).widen_column(name, kind)
+    version = open_table(path, option).widen_column(name, kind)
     show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
 
@@ -225,8 +225,8 @@ def set_properties(
     as_json: Json = False,
 ) -> None:
     """Sets properties of a table: settings for everybody who uses it, and keys of your own."""
-    table = opened(path, option)
-    table.set_properties(settings(properties))
+    table = open_table(path, option)
+    table.set_properties(parse_settings(properties))
     show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
 
 
@@ -238,7 +238,7 @@ def unset_properties(
     as_json: Json = False,
 ) -> None:
     """Removes properties of a table."""
-    table = opened(path, option)
+    table = open_table(path, option)
     table.unset_properties(*keys)
     show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
 

@@ -45,12 +45,12 @@ class Finding:
 
     area: Area
     severity: Severity
-    what: str
+    message: str
     fix: Step | None
     hint: str = ""
 
     def render(self, format_step: StepFormat = str) -> str:
-        return f"{self.severity:<8} {self.area:<11} {self.what}\n{'':21}-> {self.advice(format_step)}"
+        return f"{self.severity:<8} {self.area:<11} {self.message}\n{'':21}-> {self.advice(format_step)}"
 
     def advice(self, format_step: StepFormat = str) -> str:
         """The fix as text.
@@ -64,10 +64,10 @@ class Finding:
         return self.render()
 
 
-def amount(size: int) -> str:
+def format_bytes(size: int) -> str:
     """A number of bytes in readable units.
 
-    >>> amount(0), amount(1536), amount(3 * 1024**3)
+    >>> format_bytes(0), format_bytes(1536), format_bytes(3 * 1024**3)
     ('0 B', '1.5 KB', '3.0 GB')
     """
     value, units = float(size), iter(("B", "KB", "MB", "GB", "TB"))

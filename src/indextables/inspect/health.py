@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
-from indextables.inspect.findings import EVOLVE, PARTITION_SIZES, SPLIT_SIZES, Area, Finding, Severity, amount, median
+from indextables.inspect.findings import (
+    EVOLVE,
+    PARTITION_SIZES,
+    SPLIT_SIZES,
+    Area,
+    Finding,
+    Severity,
+    format_bytes,
+    median,
+)
 from indextables.inspect.layout_findings import layout_findings
 from indextables.inspect.listing import list_partitions
 from indextables.inspect.recommended_steps import Step, StepFormat
@@ -63,14 +72,14 @@ class Health:
         return self.render()
 
     def render(self, format_step: StepFormat = str) -> str:
-        sizes = f"median {amount(self.median_split)}, {self.small_ratio:.0%} small"
-        parts = f"median {amount(self.median_partition)}, largest {amount(self.largest_partition)}"
+        sizes = f"median {format_bytes(self.median_split)}, {self.small_ratio:.0%} small"
+        parts = f"median {format_bytes(self.median_partition)}, largest {format_bytes(self.largest_partition)}"
         lines = [
             f"{self.table} at version {self.version}",
-            f"  splits      {self.splits:,} with {self.rows:,} rows and {amount(self.bytes)}; {sizes}",
+            f"  splits      {self.splits:,} with {self.rows:,} rows and {format_bytes(self.bytes)}; {sizes}",
             f"  partitions  {self.partitions:,}; {parts}",
-            f"  log         {self.log_files:,} files with {amount(self.log_bytes)}",
-            f"  removed     {self.tombstones:,} splits with {amount(self.tombstone_bytes)}",
+            f"  log         {self.log_files:,} files with {format_bytes(self.log_bytes)}",
+            f"  removed     {self.tombstones:,} splits with {format_bytes(self.tombstone_bytes)}",
         ]
         return "\n".join([*lines, "", *([finding.render(format_step) for finding in self.findings] or ["no findings"])])
 
@@ -131,16 +140,19 @@ def _small_splits(inputs: _HealthInput) -> Iterator[Finding]:
     if plan.splits_before > plan.splits_after:
         share = plan.splits_before / inputs.metrics.splits
         severity = Severity.WARNING if plan.splits_before >= _MANY_SPLITS and share > 1 / 2 else Severity.ADVICE
-        what = f"{plan.splits_before:,} of {inputs.metrics.splits:,} splits are small; merging leaves {plan.splits_after:,}"
-        yield Finding(Area.SPLITS, severity, what, Step("merge_splits"))
+        small, all_splits = plan.splits_before, inputs.metrics.splits
+        message = f"{small:,} of {all_splits:,} splits are small; merging leaves {plan.splits_after:,}"
+        yield Finding(Area.SPLITS, severity, message, Step("merge_splits"))
 
 
 def _large_splits(inputs: _HealthInput) -> Iterator[Finding]:
     large = _sum(pc.greater(inputs.snapshot.splits["size"], SPLIT_SIZES[1]))
     if large:
-        what = f"{large:,} splits are larger than {amount(SPLIT_SIZES[1])}: a scan cannot divide one among tasks"
+        message = (
+            f"{large:,} splits are larger than {format_bytes(SPLIT_SIZES[1])}: a scan cannot divide one among tasks"
+        )
         hint = "write with a smaller targetRecordsPerSplit from now on"
-        yield Finding(Area.SPLITS, Severity.ADVICE, what, None, hint)
+        yield Finding(Area.SPLITS, Severity.ADVICE, message, None, hint)
 
 
 def _partitioning(inputs: _HealthInput) -> Iterator[Finding]:
@@ -150,51 +162,51 @@ def _partitioning(inputs: _HealthInput) -> Iterator[Finding]:
 def _large_partitions(inputs: _HealthInput) -> Iterator[Finding]:
     if inputs.metrics.largest_partition > PARTITION_SIZES[1]:
         size, good = inputs.metrics.largest_partition, PARTITION_SIZES[1]
-        what = f"the largest partition has {amount(size)}; up to {amount(good)} is good"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
+        message = f"the largest partition has {format_bytes(size)}; up to {format_bytes(good)} is good"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, message, EVOLVE, _FINER)
 
 
 def _skew(inputs: _HealthInput) -> Iterator[Finding]:
     metrics = inputs.metrics
     if metrics.partitions > 1 and metrics.largest_partition > max(_SKEW * metrics.median_partition, SPLIT_SIZES[1]):
         times = metrics.largest_partition // max(1, metrics.median_partition)
-        what = f"the largest partition has {times:,} times the size of the median one"
-        yield Finding(Area.PARTITIONS, Severity.ADVICE, what, EVOLVE, _FINER)
+        message = f"the largest partition has {times:,} times the size of the median one"
+        yield Finding(Area.PARTITIONS, Severity.ADVICE, message, EVOLVE, _FINER)
 
 
 def _old_layouts(inputs: _HealthInput) -> Iterator[Finding]:
     old = _sum(pc.not_equal(inputs.snapshot.splits["spec_id"], inputs.snapshot.metadata.current_spec_id))
     if old:
-        what = f"{old:,} of {inputs.metrics.splits:,} splits have an older layout"
-        yield Finding(Area.LAYOUT, Severity.ADVICE, what, Step("merge_splits", options={"rewrite_layout": True}))
+        message = f"{old:,} of {inputs.metrics.splits:,} splits have an older layout"
+        yield Finding(Area.LAYOUT, Severity.ADVICE, message, Step("merge_splits", options={"rewrite_layout": True}))
 
 
 def _unknown_rows(inputs: _HealthInput) -> Iterator[Finding]:
     parts = explode_logical_partitions(inputs.snapshot.splits, inputs.snapshot.metadata).table
     unknown = parts["num_records"].null_count
     if unknown:
-        what = f"the log has no row counts for {unknown:,} splits: counting opens them"
-        yield Finding(Area.SPLITS, Severity.ADVICE, what, None, "rewrite these rows, all of them or by replaceWhere")
+        message = f"the log has no row counts for {unknown:,} splits: counting opens them"
+        yield Finding(Area.SPLITS, Severity.ADVICE, message, None, "rewrite these rows, all of them or by replaceWhere")
 
 
 def _long_log(inputs: _HealthInput) -> Iterator[Finding]:
     newest = max(inputs.files.checkpoints, default=-1)
     behind = inputs.metrics.version - newest
     if behind > max(2 * inputs.config.maintenance.checkpoint_interval, _MANY_SPLITS):
-        what = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
-        yield Finding(Area.LOG, Severity.WARNING, what, Step("checkpoint"))
+        message = f"there are {behind:,} versions after the newest checkpoint: opening the table reads all of them"
+        yield Finding(Area.LOG, Severity.WARNING, message, Step("checkpoint"))
     if inputs.metrics.log_files > _LONG_LOG:
         retention = inputs.config.maintenance.log_retention.days
-        what = f"the log has {inputs.metrics.log_files:,} files; those older than {retention} days go"
-        yield Finding(Area.LOG, Severity.ADVICE, what, Step("purge"), "or a shorter log.retention")
+        message = f"the log has {inputs.metrics.log_files:,} files; those older than {retention} days go"
+        yield Finding(Area.LOG, Severity.ADVICE, message, Step("purge"), "or a shorter log.retention")
 
 
 def _past(inputs: _HealthInput) -> Iterator[Finding]:
     cutoff = epoch_millis(datetime.now(UTC) - max(inputs.config.maintenance.purge_min_retention, timedelta(0)))
     expired = inputs.past.filter(pc.field("deletion_timestamp") < cutoff)
     if len(expired):
-        what = f"{len(expired):,} removed splits with {amount(_sum(expired['size']))} are past their retention"
-        yield Finding(Area.FILES, Severity.ADVICE, what, Step("purge"))
+        message = f"{len(expired):,} removed splits with {format_bytes(_sum(expired['size']))} are past their retention"
+        yield Finding(Area.FILES, Severity.ADVICE, message, Step("purge"))
 
 
 _FINER = "a finer layout, for example with bucket(16, id); advise recommends one for your queries"

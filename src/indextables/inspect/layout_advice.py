@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from indextables.inspect.findings import Finding, amount
+from indextables.inspect.findings import Finding, format_bytes
 from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.layout import Layout
 
@@ -35,7 +35,7 @@ class Candidate:
 
     def __str__(self) -> str:
         name = str(self.layout) or "(none)"
-        sizes = f"{amount(self.partition_bytes):>10} each, splits of {amount(self.split_bytes):>10}"
+        sizes = f"{format_bytes(self.partition_bytes):>10} each, splits of {format_bytes(self.split_bytes):>10}"
         why = f"   no: {self.refused}" if self.refused else ""
         return f"{name:<44} {self.partitions:>9,} partitions, {sizes}, {self.pruned:>7.2%} pruned{why}"
 
@@ -71,9 +71,10 @@ class Advice:
 
     def render(self, format_step: StepFormat = str) -> str:
         found = [self._of(use) for use in self.uses] or ["  no query filters on a column"]
+        queries = "query" if self.queries == 1 else "queries"
         return "\n".join(
             [
-                f"{self.queries} {'query' if self.queries == 1 else 'queries'} on {self.rows:,} rows, {amount(self.bytes)}",
+                f"{self.queries} {queries} on {self.rows:,} rows, {format_bytes(self.bytes)}",
                 "",
                 "columns by use (share of queries that filter on it x share of the table that they skip by it)",
                 *found,
@@ -94,7 +95,7 @@ class Advice:
 
     def _of_the_current(self, format_step: StepFormat) -> list[str]:
         """The findings about the current layout, with the fixes that keep it."""
-        lines = [f"current layout: {finding.what}" for finding in self.findings]
+        lines = [f"current layout: {finding.message}" for finding in self.findings]
         kept = [finding.fix for finding in self.findings if finding.fix and finding.fix.method == "merge_splits"]
         return [*lines, *(f"  to keep the layout: {format_step(step)}" for step in kept), *([""] if lines else [])]
 

@@ -22,7 +22,7 @@ from indextables.inspect.findings import (
     Area,
     Finding,
     Severity,
-    amount,
+    format_bytes,
     median,
 )
 from indextables.inspect.listing import list_partitions
@@ -59,10 +59,10 @@ def levels(layout: Layout) -> int:
 
 def _levels(layout: Layout) -> Iterator[Finding]:
     if levels(layout) > MAX_LEVELS:
-        what = f"the layout has {levels(layout)} levels ({layout}), where {MAX_LEVELS} at most are good: "
-        what += "each one multiplies the number of partitions"
+        message = f"the layout has {levels(layout)} levels ({layout}), where {MAX_LEVELS} at most are good: "
+        message += "each one multiplies the number of partitions"
         hint = f"with the columns that most queries filter by, and sort by the others (cluster_by); {_ADVISE}"
-        yield Finding(Area.LAYOUT, Severity.WARNING, what, EVOLVE, hint)
+        yield Finding(Area.LAYOUT, Severity.WARNING, message, EVOLVE, hint)
 
 
 def _unique_values(snapshot: Snapshot) -> Iterator[Finding]:
@@ -73,9 +73,9 @@ def _unique_values(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         distinct, rows = _values(snapshot, field)
         if nearly_unique(distinct, rows):
-            what = f"the layout has a partition for nearly every row: {field.term} has {distinct:,} values in {rows:,} rows"
+            message = f"a partition for nearly every row: {field.term} has {distinct:,} values in {rows:,} rows"
             other = _coarsened(layout, number, schema)
-            yield Finding(Area.LAYOUT, Severity.WARNING, what, Step("evolve_layout", str(other)), _OTHER)
+            yield Finding(Area.LAYOUT, Severity.WARNING, message, Step("evolve_layout", str(other)), _OTHER)
 
 
 def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
@@ -95,8 +95,9 @@ def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
     partitions = list_partitions(snapshot)
     small, good = median(partitions["size"]), PARTITION_SIZES[0]
     if len(partitions) > MAX_PARTITIONS:
-        what = f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {amount(small)}"
-        yield Finding(Area.PARTITIONS, Severity.WARNING, what, *_fix_for_small_partitions(snapshot, config))
+        median_size = format_bytes(small)
+        message = f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {median_size}"
+        yield Finding(Area.PARTITIONS, Severity.WARNING, message, *_fix_for_small_partitions(snapshot, config))
         return
     own = partitions.filter(
         (pc.field("shared_splits") == 0) & (pc.field("spec_id") == snapshot.metadata.current_spec_id)
@@ -104,9 +105,10 @@ def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
     small, size = median(own["size"]), int(pc.sum(own["size"]).as_py() or 0)
     tiny = len(own) >= MANY_PARTITIONS and small < SPLIT_SIZES[0]
     if tiny or (len(own) > 1 and small < good < size):
-        what = f"half of {len(own):,} partitions have at most {amount(small)}, where {amount(good)} and more is good"
+        median_size = format_bytes(small)
+        message = f"half of {len(own):,} partitions have at most {median_size}, where {format_bytes(good)} and more is good"
         severity = Severity.WARNING if tiny else Severity.ADVICE
-        yield Finding(Area.PARTITIONS, severity, what, *_fix_for_small_partitions(snapshot, config))
+        yield Finding(Area.PARTITIONS, severity, message, *_fix_for_small_partitions(snapshot, config))
 
 
 def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step, str]:

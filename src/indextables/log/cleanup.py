@@ -26,11 +26,9 @@ def expired_files(
     before = sorted(
         (n, e.key) for known in (files.commits, files.checkpoints) for n, e in known.items() if n < checkpoint
     )
-    abandoned = [
-        entry.key for entry in files.others if _is_left_by_a_writer(entry) and entry.modified < now - _ABANDONED_AFTER
-    ]
+    abandoned = [entry.key for entry in files.others if _is_leftover(entry) and entry.modified < now - _ABANDONED_AFTER]
     return [key for _, key in before] + abandoned
 
 
-def _is_left_by_a_writer(entry: Entry) -> bool:
+def _is_leftover(entry: Entry) -> bool:
     return entry.key.rpartition("/")[0] == DIRECTORY and is_temporary(entry.key) and not entry.link

@@ -133,16 +133,16 @@ def _metadata(race: _Race) -> Resolution | None:
         return _both_changed(race, mine | theirs)
     refused = theirs - _TOLERATED[race.mine.operation]
     if refused:
-        return Conflict(f"it changed the table's {_words(refused)}")
+        return Conflict(f"it changed the table's {_describe(refused)}")
     if mine - _HARMLESS and any(add.data_change for add in race.winner.adds):
-        return Replan(f"it added rows that the change of {_words(mine - _HARMLESS)} has not been checked against")
+        return Replan(f"it added rows that the change of {_describe(mine - _HARMLESS)} has not been checked against")
     return None
 
 
 def _both_changed(race: _Race, changes: frozenset[MetadataChange]) -> Resolution:
     mine, theirs = race.mine.metadata, race.winner.metadata
     if mine is None or theirs is None or changes != {MetadataChange.PROPERTIES}:
-        return Conflict(f"both change the table's {_words(changes)}")
+        return Conflict(f"both change the table's {_describe(changes)}")
     set_here = _changed_properties(race.before.properties, mine.properties)
     set_there = _changed_properties(race.before.properties, theirs.properties)
     if set_here.keys() & set_there.keys():
@@ -171,7 +171,7 @@ def _lost_splits(race: _Race) -> Resolution | None:
         return Conflict("it removed splits that this one read", rows_gone)
     if removed.isdisjoint(mine):
         return None
-    touched = [group for group in _rearranged(race.winner) if not group.sources.isdisjoint(mine)]
+    touched = [group for group in _compaction_groups(race.winner) if not group.sources.isdisjoint(mine)]
     only_rearranged = not rows_gone and all(group.sources <= mine - race.mine.rewritten for group in touched)
     if only_rearranged and race.mine.operation is not Operation.MERGE:
         return Rebase(replace(race.mine, removes=_substituted(race.mine.removes, touched)))
@@ -179,28 +179,28 @@ def _lost_splits(race: _Race) -> Resolution | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rearranged:
+class _CompactionGroup:
     """Splits that a commit removed, and those that have their rows now."""
 
     sources: frozenset[str]
     adds: Sequence[Add]
 
 
-def _rearranged(winner: Version) -> list[_Rearranged]:
+def _compaction_groups(winner: Version) -> list[_CompactionGroup]:
     """The groups of a merge; where they are not marked, all splits are one group."""
     numbers = {remove.merge_group for remove in winner.removes} | {add.merge_group for add in winner.adds}
     if None in numbers:
-        return [_Rearranged(frozenset(remove.path for remove in winner.removes), winner.adds)]
+        return [_CompactionGroup(frozenset(remove.path for remove in winner.removes), winner.adds)]
     sources: dict[int | None, set[str]] = {number: set() for number in numbers}
     adds: dict[int | None, list[Add]] = {number: [] for number in numbers}
     for remove in winner.removes:
         sources[remove.merge_group].add(remove.path)
     for add in winner.adds:
         adds[add.merge_group].append(add)
-    return [_Rearranged(frozenset(sources[number]), adds[number]) for number in numbers]
+    return [_CompactionGroup(frozenset(sources[number]), adds[number]) for number in numbers]
 
 
-def _substituted(removes: Sequence[Remove], merged: Sequence[_Rearranged]) -> list[Remove]:
+def _substituted(removes: Sequence[Remove], merged: Sequence[_CompactionGroup]) -> list[Remove]:
     """The same rows removed, now that a merge has put them into other splits."""
     deletion_timestamp = removes[0].deletion_timestamp
     gone = frozenset[str]().union(*(group.sources for group in merged))
@@ -256,5 +256,5 @@ def _changed_properties(before: Any, after: Any) -> dict[str, str | None]:
     return {key: after.get(key) for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
-def _words(changes: Iterable[MetadataChange]) -> str:
+def _describe(changes: Iterable[MetadataChange]) -> str:
     return " and ".join(sorted(change.name.lower().replace("_", " ") for change in changes))

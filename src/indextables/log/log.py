@@ -180,7 +180,7 @@ class TransactionLog:
                 logger.warning("%s; an older state is used instead", damage)
                 continue
             versions = read_versions(self.store, files, number + 1, version)
-            if not self._is_stray(start, versions, files):
+            if not self._is_of_other_table(start, versions, files):
                 return self._advanced(start, versions)
             logger.warning(
                 "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
@@ -195,7 +195,7 @@ class TransactionLog:
             logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
         return start.advanced(versions)
 
-    def _is_stray(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
+    def _is_of_other_table(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
         """Whether a checkpoint belongs to an earlier table at the same path."""
         if start.version not in files.commits or all(version.belongs_to(start.metadata.id) for version in versions):
             return False

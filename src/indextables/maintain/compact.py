@@ -136,19 +136,19 @@ class _Compaction:
     job: str
     result: MergeResult
     done: int = 0
-    made: set[str] = field(default_factory=set)
-    aside: set[str] = field(default_factory=set)
-    known: pa.Array | None = None
+    written_paths: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
+    candidates: pa.Array | None = None
     bundle: list[WrittenGroup] = field(default_factory=list)
     committed_at: float = field(default_factory=time.monotonic)
 
     def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
         if request.max_dest_splits is not None:
             request = replace(request, max_dest_splits=request.max_dest_splits - self.done)
-        if self.known is None:
-            self.known = self.snapshot.splits["path"].combine_chunks()
-        among = pa.concat_arrays([self.known, pa.array(self.made, pa.string())])
-        among = among.filter(pc.invert(pc.is_in(among, pa.array(self.aside, pa.string()))))
+        if self.candidates is None:
+            self.candidates = self.snapshot.splits["path"].combine_chunks()
+        among = pa.concat_arrays([self.candidates, pa.array(self.written_paths, pa.string())])
+        among = among.filter(pc.invert(pc.is_in(among, pa.array(self.skipped, pa.string()))))
         groups = plan_merge(self.snapshot, request, self.config, job=self.job, among=among)
         self.result = replace(self.result, groups=self.result.groups + len(groups))
         return groups
@@ -156,12 +156,12 @@ class _Compaction:
     def finish(self, written: WrittenGroup, *, last: bool) -> None:
         """Takes a group into the bundle, and commits that if it is time. The splits of a failure are not tried again."""
         self.done += 1
-        self.aside.update(written.damaged)
+        self.skipped.update(written.damaged)
         self.result = replace(self.result, damaged=(*self.result.damaged, *written.damaged))
         if written.adds:
             self.bundle.append(written)
         else:
-            self.aside.update(written.group.paths)
+            self.skipped.update(written.group.paths)
         waited = time.monotonic() - self.committed_at
         full = len(self.bundle) >= self.config.maintenance.merge_max_groups_per_commit
         if last or full or waited >= self.config.maintenance.merge_commit_interval.total_seconds():
@@ -209,13 +209,13 @@ class _Compaction:
 
     def _discard(self, lost: Sequence[WrittenGroup], reasons: Sequence[str]) -> None:
         self.log.store.discard(add.path for written in lost for add in written.adds)
-        self.aside.update(path for written in lost for path in written.group.paths)
+        self.skipped.update(path for written in lost for path in written.group.paths)
         self.result = replace(self.result, conflicts=(*self.result.conflicts, *reasons))
 
     def _count(self, bundle: Sequence[WrittenGroup], after: Snapshot) -> None:
         """Counts rows and splits once that this merge has written and then merged again."""
         before, metrics = self.result, _metrics(bundle)
-        again = [split for written in bundle for split in written.group.splits if split.path in self.made]
+        again = [split for written in bundle for split in written.group.splits if split.path in self.written_paths]
         size, rows = sum(split.size for split in again), sum(split.num_records or 0 for split in again)
         self.result = replace(
             before,
@@ -228,7 +228,7 @@ class _Compaction:
             bytes_after=before.bytes_after + metrics["numAddedBytes"] - size,
         )
         self.snapshot = after
-        self.made.update(add.path for written in bundle for add in written.adds)
+        self.written_paths.update(add.path for written in bundle for add in written.adds)
 
 
 def _transaction(bundle: Sequence[WrittenGroup], snapshot: Snapshot) -> Transaction:

@@ -35,7 +35,7 @@ from indextables.read.prune import judge_splits
 _TRUE = Literal(value=True)
 
 
-def proved(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate | None:
+def prove_casts(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate | None:
     """The predicate with TRY_CAST for CAST, if that is the same for all rows that may satisfy `where`; else None."""
     unsure = {cast for cast in casts(predicate) if _is_unsure(cast, snapshot)}
     if unsure:
@@ -47,7 +47,7 @@ def proved(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE
     return _trying(predicate, unsure)
 
 
-def proved_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate:
+def provable_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate:
     """The part of the predicate that can be proved; it may be true for more rows. Terms are evaluated left to right."""
     if not casts(predicate):
         return predicate
@@ -55,13 +55,13 @@ def proved_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate =
         case And(terms):
             kept: list[Predicate] = []
             for term in terms:
-                kept.append(proved_terms(term, snapshot, where=conjunction(where, *kept)))
+                kept.append(provable_terms(term, snapshot, where=conjunction(where, *kept)))
             return conjunction(*(term for term in kept if term != _TRUE))
         case Or(terms):
-            weaker = [proved_terms(term, snapshot, where=where) for term in terms]
+            weaker = [provable_terms(term, snapshot, where=where) for term in terms]
             return _TRUE if _TRUE in weaker else disjunction(*weaker)
         case _:
-            safe = proved(predicate, snapshot, where=where)
+            safe = prove_casts(predicate, snapshot, where=where)
             return _TRUE if safe is None else safe
 
 
@@ -97,15 +97,15 @@ def _is_same_as_try_cast(values: pa.Array, cast: Cast) -> pa.BooleanArray:
     return pc.fill_null(same.take(encoded.indices), fill_value=True)  # null is null in every mode
 
 
-def _trying(predicate: Predicate, proved_casts: set[Cast]) -> Predicate:
+def _trying(predicate: Predicate, casts_to_try: set[Cast]) -> Predicate:
     match predicate:
         case And(terms) | Or(terms):
-            return replace(predicate, terms=tuple(_trying(term, proved_casts) for term in terms))
+            return replace(predicate, terms=tuple(_trying(term, casts_to_try) for term in terms))
         case Not(term):
-            return Not(_trying(term, proved_casts))
+            return Not(_trying(term, casts_to_try))
         case IndexQuery() | Literal():
             return predicate
-        case _ if predicate.operand in proved_casts:
+        case _ if predicate.operand in casts_to_try:
             return replace(predicate, operand=replace(predicate.operand, mode=CastMode.TRY))
         case _:
             return predicate

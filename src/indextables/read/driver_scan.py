@@ -10,7 +10,7 @@ from indextables.read.split_scan import count_by_index, is_search_only
 _MAX_SPLITS = 256  # one index after the other is queried: 0.3 ms each, 2 ms the first time
 
 
-def has_few_rows(scan: Scan, most: int) -> bool:
+def finds_few_rows(scan: Scan, most: int) -> bool:
     """Whether indexes that are cached on this machine find all rows of a scan, at most `most` of them."""
     tasks, found = scan.plan.tasks, 0
     if most <= 0 or len(tasks) > _MAX_SPLITS:

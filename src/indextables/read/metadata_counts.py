@@ -40,11 +40,13 @@ def key_names(keys: Sequence[str]) -> list[str]:
     return [f"key_{number}" for number in range(len(keys))]
 
 
-def count_from_log(plan: ScanPlan) -> MetadataCount:
+def count_from_metadata(plan: ScanPlan) -> MetadataCount:
     return _metadata_count(plan.split_verdicts, plan.split_verdicts.parts.table)
 
 
-def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> tuple[pa.Table, MetadataCount]:
+def group_counts_from_metadata(
+    plan: ScanPlan, keys: Sequence[str], metadata: Metadata
+) -> tuple[pa.Table, MetadataCount]:
     """The keys and counts of the groups that the log can count, not yet summed, and the splits to open."""
     parts, names = plan.split_verdicts.parts.table, key_names(keys)
     constants = [_constant(parts, key, metadata) for key in keys]
@@ -53,7 +55,7 @@ def groups_from_log(plan: ScanPlan, keys: Sequence[str], metadata: Metadata) -> 
     return count.parts.rename_columns([*names, ROWS]), count
 
 
-def values_from_log(plan: ScanPlan, column: str) -> int | None:
+def non_null_count_from_metadata(plan: ScanPlan, column: str) -> int | None:
     """How many rows are not null in a column; None if a split would have to be opened."""
     split_verdicts = plan.split_verdicts
     kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))

@@ -13,7 +13,7 @@ from indextables.read.scan_plan import ScanPlan, SplitTask, tasks_for
 from indextables.values import encode
 
 
-def extremes_from_log(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
+def extremes_from_metadata(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
     """The minimum and maximum of a column in each split whose statistics are exact, and the splits to open.
 
     Statistics truncate long strings and ignore NaN, so bounds of such columns are not values.

@@ -12,8 +12,8 @@ import pyarrow as pa
 from indextables.engine import engine
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
-from indextables.read.metadata_counts import ROWS, count_from_log, groups_from_log, key_names, summed
-from indextables.read.metadata_extremes import extremes_from_log, extremes_of, merged_extreme, python_value
+from indextables.read.metadata_counts import ROWS, count_from_metadata, group_counts_from_metadata, key_names, summed
+from indextables.read.metadata_extremes import extremes_from_metadata, extremes_of, merged_extreme, python_value
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
 from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
@@ -99,7 +99,7 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; a split is opened only if the log cannot give its count."""
-        from_log = count_from_log(self.plan)
+        from_log = count_from_metadata(self.plan)
         counts = self.over(from_log.unknown, lambda task: count_matching(self.open(task), self.scan_spec))
         total = from_log.rows + sum(counts)
         return total if self._limit is None else min(total, self._limit)
@@ -146,7 +146,7 @@ class Scan:
     def _extremes(self, column: str) -> pa.Table:
         self._unlimited()
         name = self._column(column)
-        from_log, unknown = extremes_from_log(self.plan, name, self.snapshot.metadata)
+        from_log, unknown = extremes_from_metadata(self.plan, name, self.snapshot.metadata)
         scan = self.with_columns((name,))
         read = [extremes_of(batches, scan.schema) for batches in scan.over(unknown, scan.rows_of)]
         return pa.concat_tables([from_log, *read])
@@ -209,7 +209,7 @@ class GroupedScan:
     def count(self) -> pa.Table:
         """The key columns and `count`, ordered by the keys; groups that the log can count are not read."""
         scan = self._scan
-        from_log, metadata_count = groups_from_log(scan.plan, self._keys, scan.snapshot.metadata)
+        from_log, metadata_count = group_counts_from_metadata(scan.plan, self._keys, scan.snapshot.metadata)
         keys = scan.with_columns(self._keys)
         counts = [_row_counts(batches, keys.schema) for batches in keys.over(metadata_count.unknown, keys.rows_of)]
         return summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema)

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from indextables.inspect.findings import SPLIT_SIZES, Finding, amount
+from indextables.inspect.findings import SPLIT_SIZES, Finding, format_bytes
 from indextables.inspect.recommended_steps import StepFormat
 from indextables.plural import pluralize
 from indextables.release import __version__
@@ -45,10 +45,10 @@ def _metrics(report: Report) -> str:
         "version": f"{report.version:,}",
         "rows": f"{known.rows:,}",
         "splits": f"{known.splits:,}",
-        "size": amount(known.bytes),
+        "size": format_bytes(known.bytes),
         "partitions": f"{known.partitions:,}",
-        "log": amount(known.log_bytes),
-        "to be purged": amount(known.tombstone_bytes),
+        "log": format_bytes(known.log_bytes),
+        "to be purged": format_bytes(known.tombstone_bytes),
     }
     return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in metrics.items())
 
@@ -56,7 +56,7 @@ def _metrics(report: Report) -> str:
 def _finding(finding: Finding, format_step: StepFormat) -> str:
     return (
         f'<div class="finding {_text(finding.severity)}"><b>{_text(finding.severity)}: {_text(finding.area)}</b>'
-        f"<p>{_text(finding.what)}</p><p>Recommendation: {_code(finding.advice(format_step))}</p></div>"
+        f"<p>{_text(finding.message)}</p><p>Recommendation: {_code(finding.advice(format_step))}</p></div>"
     )
 
 
@@ -87,15 +87,15 @@ def _partition_note(report: Report) -> str:
 
 
 def _split_note(report: Report) -> str:
-    splits, good = report.health.splits, " to ".join(map(amount, SPLIT_SIZES))
+    splits, good = report.health.splits, " to ".join(map(format_bytes, SPLIT_SIZES))
     if not splits:
         return "There are no splits yet."
-    median = amount(report.health.median_split)
+    median = format_bytes(report.health.median_split)
     return f"{pluralize(splits, 'split')}; half of them have {median} or less, where {good} is good."
 
 
 def _partition(partition: PartitionFact, rows: int) -> tuple[str, ...]:
-    numbers = (_row_count(partition), f"{partition.splits:,}", amount(partition.bytes))
+    numbers = (_row_count(partition), f"{partition.splits:,}", format_bytes(partition.bytes))
     return _text(partition.label), share(partition.rows or 0, rows), *map(_text, numbers)
 
 
@@ -104,8 +104,8 @@ def _row_count(partition: PartitionFact) -> str:
 
 
 def _size_bar(size: SizeFact) -> Bar:
-    label, good = amount(size.least), SPLIT_SIZES[0] <= size.least < SPLIT_SIZES[1]
-    tip = f"{pluralize(size.splits, 'split')} of {label} to {amount(2 * size.least)}"
+    label, good = format_bytes(size.least), SPLIT_SIZES[0] <= size.least < SPLIT_SIZES[1]
+    tip = f"{pluralize(size.splits, 'split')} of {label} to {format_bytes(2 * size.least)}"
     return Bar(label, size.splits, tip, kind="bar good" if good else "bar")
 
 

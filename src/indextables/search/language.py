@@ -48,7 +48,7 @@ from indextables.search.index_terms import Shape, shape
 from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
 
-_LISTED = 5
+_MAX_LISTED = 5
 
 
 def parse(
@@ -146,7 +146,7 @@ class _Reader:
         if not strings:
             return f"{hint}; write field:value. Fields are {', '.join(self.searchable) or 'none'}"
         name = strings[0] if len(strings) == 1 else "COLUMN"
-        listed = ", ".join(strings[:_LISTED]) + (" ..." if len(strings) > _LISTED else "")
+        listed = ", ".join(strings[:_MAX_LISTED]) + (" ..." if len(strings) > _MAX_LISTED else "")
         return (
             f"{hint}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "
             f"{name}:*word* values that contain it. To search by words, write the rows to a new table with --text {name}, "

@@ -27,7 +27,7 @@ _WORTH_PACKING = 0.9
 
 class IndexBuilder:
     def __init__(self, directory: Path, *, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> None:
-        with _trouble_of_the_disk():
+        with _disk_errors():
             self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
             self._writer = self._index.writer(_MAX_MEMORY, num_threads=1)
         self._rules = rules
@@ -38,13 +38,13 @@ class IndexBuilder:
         middle = batch.num_rows // 2
         self._samples[self._rows + middle] = batch.take(pa.array([middle]))
         self._rows += batch.num_rows
-        with _trouble_of_the_disk():
+        with _disk_errors():
             for document in documents(batch, self._rules):
                 self._writer.add_json(document)
 
     def close(self, *, name: str) -> None:
         """Writes the index out, and checks that it numbers the rows as they came."""
-        with _trouble_of_the_disk():
+        with _disk_errors():
             self._writer.commit()
             self._writer.wait_merging_threads()
         self._index.reload()
@@ -86,7 +86,7 @@ class IndexBuilder:
 
 
 @contextmanager
-def _trouble_of_the_disk() -> Iterator[None]:
+def _disk_errors() -> Iterator[None]:
     """Within it, tantivy's write errors become OSErrors; tantivy raises ValueError for everything."""
     try:
         yield
@@ -164,7 +164,7 @@ def open_index(directory: Path, *, name: str) -> tantivy.Index:
     return index
 
 
-_MAKES_NO_SENSE = ("An IO error occurred", "Data corrupted")
+_CORRUPTION_ERRORS = ("An IO error occurred", "Data corrupted")
 
 
 @contextmanager
@@ -173,6 +173,6 @@ def read_safely(name: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ == "PanicException" or str(error).startswith(_MAKES_NO_SENSE):
+        if type(error).__name__ == "PanicException" or str(error).startswith(_CORRUPTION_ERRORS):
             raise damaged(name, f"its index cannot be read: {error}") from None
         raise

@@ -68,7 +68,7 @@ class CloudStore(Store):
         fetched, starts = super().read_ranges(key, merged), [start for start, _ in merged]
         places = [bisect_right(starts, start) - 1 for start, _ in ranges]
         return [
-            _cut(fetched[at], start - starts[at], end - starts[at])
+            _slice(fetched[at], start - starts[at], end - starts[at])
             for at, (start, end) in zip(places, ranges, strict=True)
         ]
 
@@ -139,7 +139,7 @@ class CloudStore(Store):
             return
 
 
-def _cut(data: pa.Buffer, start: int, end: int) -> pa.Buffer:
+def _slice(data: pa.Buffer, start: int, end: int) -> pa.Buffer:
     """A range of what was fetched; shorter where the file ended before."""
     start, end = min(start, data.size), min(end, data.size)
     return data.slice(start, end - start)

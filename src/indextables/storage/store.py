@@ -95,13 +95,13 @@ class Store:
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file, in place of one that may be there."""
         with self._metered(key):
-            obstore.put(self._backend, self._path(key), _octets(data), use_multipart=False)
+            obstore.put(self._backend, self._path(key), _to_bytes(data), use_multipart=False)
         self.meter.add(1, written=len(data))
 
     def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file that must not be there yet."""
         with self._metered(key):
-            obstore.put(self._backend, self._path(key), _octets(data), mode="create", use_multipart=False)
+            obstore.put(self._backend, self._path(key), _to_bytes(data), mode="create", use_multipart=False)
         self.meter.add(1, written=len(data))
 
     def put_file(self, key: str, source: Path) -> None:
@@ -198,6 +198,6 @@ def _prefix_of(location: Location) -> str:
     return f"{location.path.strip('/')}/".lstrip("/")
 
 
-def _octets(data: bytes | pa.Buffer) -> memoryview:
+def _to_bytes(data: bytes | pa.Buffer) -> memoryview:
     """The data without a copy, as the unsigned bytes that obstore insists on; Arrow calls its bytes signed."""
     return memoryview(data).cast("B")

@@ -11,8 +11,13 @@ import pyarrow as pa
 
 from indextables.predicate import Predicate
 from indextables.read.driver_scan import is_countable
-from indextables.read.metadata_counts import count_from_log, groups_from_log, summed, values_from_log
-from indextables.read.metadata_extremes import extremes_from_log, merged_extreme
+from indextables.read.metadata_counts import (
+    count_from_metadata,
+    group_counts_from_metadata,
+    non_null_count_from_metadata,
+    summed,
+)
+from indextables.read.metadata_extremes import extremes_from_metadata, merged_extreme
 from indextables.read.scan_plan import ScanPlan
 from indextables.schema import column_named
 from indextables.spark.planner.column_names import name_of, renamed
@@ -135,7 +140,7 @@ class _MetadataTable:
         return column_named(self.plan.scan_spec.schema, self.relation.names[self.sources[number]])
 
     def row_count(self) -> int | None:
-        answer = count_from_log(self.plan)
+        answer = count_from_metadata(self.plan)
         if not answer.unknown:
             return answer.rows
         scan = scan_of(self.relation.options, self.plan)
@@ -145,7 +150,7 @@ class _MetadataTable:
         """No groups without rows."""
         if any(output.function not in {Function.KEY, Function.COUNT_ROWS} for output in outputs):
             return None
-        stored, answer = groups_from_log(self.plan, keys, self.plan.snapshot.metadata)
+        stored, answer = group_counts_from_metadata(self.plan, keys, self.plan.snapshot.metadata)
         if answer.unknown:
             return None
         rows = summed(stored, keys, self.plan.scan_spec.schema)
@@ -169,8 +174,8 @@ class _MetadataTable:
             return None
         name = self.column(output.argument)
         if output.function is Function.COUNT_VALUES:
-            values = values_from_log(self.plan, name)
+            values = non_null_count_from_metadata(self.plan, name)
             return None if values is None else pa.array([values], pa.int64())
-        ends, unknown = extremes_from_log(self.plan, name, self.plan.snapshot.metadata)
+        ends, unknown = extremes_from_metadata(self.plan, name, self.plan.snapshot.metadata)
         kind = self.plan.scan_spec.schema.field(name).type
         return None if unknown else pa.array([merged_extreme(ends, output.function.value)], kind)

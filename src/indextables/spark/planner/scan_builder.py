@@ -10,8 +10,8 @@ import pyarrow as pa
 from indextables.errors import IndexTablesError, PredicateError
 from indextables.log import Snapshot
 from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
-from indextables.read.cast_pushdown import proved, proved_terms
-from indextables.read.driver_scan import has_few_rows
+from indextables.read.cast_pushdown import provable_terms, prove_casts
+from indextables.read.driver_scan import finds_few_rows
 from indextables.read.index_lookup import lookup_of_few
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
@@ -63,7 +63,7 @@ class PlannedScan:
         if self.is_parquet_scan:
             return ScanReader.SPARK_PARQUET
         most = self.relation.options.config(self.plan.snapshot.metadata.properties).read.driver_rows
-        return ScanReader.DRIVER if has_few_rows(self._driver_scan, most) else ScanReader.EXECUTORS
+        return ScanReader.DRIVER if finds_few_rows(self._driver_scan, most) else ScanReader.EXECUTORS
 
     def rows(self) -> pa.Table:
         """The rows, read by this process, with all columns of the relation: null where nobody reads them."""
@@ -120,10 +120,10 @@ def _conjunction(
     whole, is_exact = spec.predicate, True
     for condition in conditions:
         bound = bound_predicate(relation, condition, spec)
-        known = None if bound is None else proved(bound, snapshot, where=whole)
+        known = None if bound is None else prove_casts(bound, snapshot, where=whole)
         if known is None:
             is_exact = False
-            known = None if bound is None else proved_terms(bound, snapshot, where=whole)
+            known = None if bound is None else provable_terms(bound, snapshot, where=whole)
         if known is not None:
             whole = distinct_conjunction(whole, known)
     return whole, is_exact
