@@ -114,7 +114,7 @@ def test_settings_of_the_session(  # noqa: PLR0917 - the columns of a table
     assert rows(path) == [(2, "b"), (5, "a")]
 
 
-def test_inserts_with_parameters_are_arranged(spark: Any, path: str) -> None:
+def test_inserts_with_parameters_are_repartitioned(spark: Any, path: str) -> None:
     spark.range(6, numPartitions=3).createOrReplaceTempView("numbers")
     spark.sql("INSERT INTO w SELECT id, :p FROM numbers", {"p": "c"})
     spark.sql("INSERT INTO w SELECT id, 'd' FROM {numbers}", numbers=spark.table("numbers"))
