@@ -6,7 +6,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
 from indextables.read.read_task import PlannedRead, ScanContext
-from indextables.spark.catalyst.java import Java, jvm_of, seq
+from indextables.spark.catalyst.java import Java, jvm_of, nothing, seq
 from indextables.spark.catalyst.local_relation import with_unread
 from indextables.spark.planner.scan_builder import PlannedScan
 from indextables.spark.source.options import FORMAT
@@ -40,8 +40,9 @@ def _scan(spark: Any, read: PlannedRead, output: Java) -> Java:
     numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.scan_spec.output_schema)
     function = UserDefinedFunction(read, types, FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     expression = function._judf.builder(numbers.output())
-    nothing = jvm.scala.Option.empty()
-    return jvm.org.apache.spark.sql.catalyst.plans.logical.MapInArrow(expression, output, numbers, False, nothing)
+    return jvm.org.apache.spark.sql.catalyst.plans.logical.MapInArrow(
+        expression, output, numbers, False, nothing(spark)
+    )
 
 
 def _numbers(spark: Any, count: int, size: int) -> Java:

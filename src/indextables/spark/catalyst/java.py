@@ -5,7 +5,7 @@ Rewriting needs no code in the JVM: a Scala map is a partial function, so that S
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
@@ -102,8 +102,33 @@ def pairs(items: Java) -> list[tuple[Java, Java]]:
 
 def has(node: Java, pattern: str, spark: Any) -> bool:
     """Whether a plan or an expression has such a part anywhere, in subqueries too: `PYTHON_UDF`, `CTE`."""
-    patterns = jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern
-    return bool(node.containsPattern(getattr(patterns, pattern)()))
+    return bool(node.containsPattern(_pattern(jvm_of(spark), pattern)))
+
+
+@lru_cache(32)
+def _pattern(jvm: Any, name: str) -> Java:
+    return getattr(jvm.org.apache.spark.sql.catalyst.trees.TreePattern, name)()
+
+
+def nothing(spark: Any) -> Java:
+    """Scala's None."""
+    return _none(jvm_of(spark))
+
+
+@lru_cache(2)
+def _none(jvm: Any) -> Java:
+    return jvm.scala.Option.empty()
+
+
+def java_map(items: Mapping[str, str]) -> Java:
+    """A Java map of texts, in one call: py4j would make one for each of them."""
+    view = SparkContext._jvm
+    return _mapper(view).readValue(json.dumps(dict(items)), _map_class(view))
+
+
+@lru_cache(2)
+def _map_class(view: Any) -> Java:
+    return view.java.lang.Class.forName("java.util.HashMap")
 
 
 def over(children: list[Java], new: list[Java], plan: Java, spark: Any) -> Java:
@@ -122,7 +147,7 @@ def named_as(expression: Java, attribute: Java, spark: Any) -> Java:
     jvm = jvm_of(spark)
     name, id_, qualifier = attribute.name(), attribute.exprId(), attribute.qualifier()
     alias = jvm.org.apache.spark.sql.catalyst.expressions.Alias
-    return alias(expression, name, id_, qualifier, jvm.scala.Option.empty(), seq([], spark))
+    return alias(expression, name, id_, qualifier, nothing(spark), seq([], spark))
 
 
 def replacing(pairs: Iterable[tuple[Java, Java]], spark: Any) -> Java:

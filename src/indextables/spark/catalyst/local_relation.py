@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from indextables.spark.catalyst.java import Java, jvm_of, kind, named_as, seq, sequence
+from indextables.spark.catalyst.java import Java, jvm_of, kind, named_as, nothing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.source.spark_types import spark_schema
 
@@ -19,9 +19,9 @@ def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType | None =
 def local_node(spark: Any, rows: pa.Table, output: list[Java]) -> Java:
     """These rows under the names and ids of other columns: to the rest of a plan, they are those columns."""
     below, jvm = _plan(spark, rows), jvm_of(spark)
-    logical, nothing = jvm.org.apache.spark.sql.catalyst.plans.logical, jvm.scala.Option.empty()
+    logical = jvm.org.apache.spark.sql.catalyst.plans.logical
     if kind(below) == "LocalRelation" and Capability.LOCAL_RELATIONS in capabilities(spark):
-        return logical.LocalRelation(seq(output, spark), below.data(), False, nothing)
+        return logical.LocalRelation(seq(output, spark), below.data(), False, nothing(spark))
     columns = zip(sequence(below.output()), output, strict=True)
     return logical.Project(seq([named_as(own, wanted, spark) for own, wanted in columns], spark), below)
 

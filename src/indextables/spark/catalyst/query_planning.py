@@ -189,7 +189,7 @@ def _relations(plan: Java) -> list[RelationNode]:
     """The relations of ours in a plan, in its subqueries too; equal ones once."""
     parts = [plan, *sequence(plan.subqueriesAll())]
     leaves = [leaf for part in parts for leaf in sequence(part.collectLeaves()) if kind(leaf) == "DataSourceV2Relation"]
-    found = [relation for relation in map(RelationNode.of, leaves) if relation is not None]
+    found = [relation for relation in map(RelationNode.of_leaf, leaves) if relation is not None]
     distinct = {tuple(relation.table.columns): relation for relation in found}
     if any(relation.options != distinct[tuple(relation.table.columns)].options for relation in found):
         raise UnknownIdsError  # two relations with the same columns, to Spark, may read other rows

@@ -11,7 +11,18 @@ from pyspark.sql.types import StructType
 
 from indextables.errors import IndexTablesError
 from indextables.predicate import IndexQuery
-from indextables.spark.catalyst.java import Java, frame_over, jvm_of, kind, labels, seq, sequence, strings
+from indextables.spark.catalyst.java import (
+    Java,
+    frame_over,
+    java_map,
+    jvm_of,
+    kind,
+    labels,
+    nothing,
+    seq,
+    sequence,
+    strings,
+)
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.options import FORMAT, SEARCHES, is_our_format
@@ -29,7 +40,12 @@ class RelationNode:
     @classmethod
     def of(cls, plan: Java) -> Self | None:
         """None for other plans, and for relations whose version is not decided."""
-        if not is_ours(plan):
+        return cls.of_leaf(plan) if kind(plan) == "DataSourceV2Relation" else None
+
+    @classmethod
+    def of_leaf(cls, plan: Java) -> Self | None:
+        """The same for a DataSourceV2Relation."""
+        if not _is_ours(plan):
             return None
         options = {key.lower(): value for key, value in options_of(plan).items()}
         try:
@@ -53,9 +69,11 @@ class RelationNode:
 
 
 def is_ours(plan: Java) -> bool:
-    if kind(plan) != "DataSourceV2Relation":
-        return False
-    table = plan.table()
+    return kind(plan) == "DataSourceV2Relation" and _is_ours(plan)
+
+
+def _is_ours(relation: Java) -> bool:
+    table = relation.table()
     return bool(is_our_format(table.name()) and table.getClass().getSimpleName() == "PythonTable")
 
 
@@ -70,9 +88,8 @@ def relation_frame(spark: SparkSession, schema: StructType, options: Mapping[str
         return DataFrameReader(spark).format(FORMAT).schema(schema).options(**options).load()
     session: Any = spark
     jvm, columns = jvm_of(spark), session._jsparkSession.parseDataType(schema.json())
-    nothing = jvm.scala.Option.empty()
     relations = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-    relation = relations.create(_table(jvm, columns), nothing, nothing)
+    relation = relations.create(_table(jvm, columns), nothing(spark), nothing(spark))
     return frame_over(with_options(spark, relation, options), spark)
 
 
@@ -86,7 +103,7 @@ def with_options(
         relation.output() if output is None else seq(output, spark),
         relation.catalog(),
         relation.identifier(),
-        jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(dict(options)),
+        jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(java_map(options)),
         relation.timeTravelSpec(),
     )
 

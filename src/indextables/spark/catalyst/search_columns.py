@@ -35,7 +35,11 @@ def with_searches(plan: Java, spark: Any) -> Java:
     if Capability.SEARCH_COLUMNS not in capabilities(spark):
         _refuse_searches(plan)
         return plan
-    return _Searching(spark).answered(inlined(plan, spark)) if has_searches(plan, spark) else plan
+    if not has(plan, "PYTHON_UDF", spark):
+        return plan
+    whole = inlined(plan, spark)
+    resolved = _Searching(spark).answered(whole)
+    return plan if resolved is whole else resolved
 
 
 def _refuse_searches(plan: Java) -> None:
@@ -43,14 +47,6 @@ def _refuse_searches(plan: Java) -> None:
     found = _CALL.search(str(plan.toString()))
     if found is not None:
         raise refusal(found[1], "this version of Spark lacks what searches need, as a warning in the log says")
-
-
-def has_searches(plan: Java, spark: Any) -> bool:
-    """Whether there is a search anywhere; Spark knows fast where there is no Python function at all."""
-    if not has(plan, "PYTHON_UDF", spark):
-        return False
-    inside = [*sequence(plan.children()), *sequence(plan.subqueries())]
-    return bool(_Searching(spark).own_calls(plan)) or any(has_searches(part, spark) for part in inside)
 
 
 @dataclass(frozen=True, slots=True)
