@@ -202,7 +202,7 @@ def test_refused_before_any_file(  # noqa: PLR0917 - the columns of a table
 
 def test_memory_is_not_shared_with_workers(spark: Any, logs: Any) -> None:
     for use in (lambda path: save(logs, path), spark.read.format("indextables").load):
-        with pytest.raises(ConfigError, match="memory of one process"):
+        with pytest.raises(ConfigError, match="memory of this process"):
             use("memory://spark/logs")
 
 
