@@ -165,3 +165,9 @@ def imported_internals(module: str, names: list[str]) -> Iterator[str]:
         yield module
     if package == "pyspark":
         yield from (f"{module}.{name}" for name in names if name.startswith("_"))
+
+
+def test_the_architecture_page_names_every_module_of_the_spark_layer() -> None:
+    page = (ROOT.parent.parent / "docs" / "architecture.md").read_text()
+    paths = [path for path in (ROOT / "spark").rglob("*.py") if path.stem != "__init__"]
+    assert [path.stem for path in paths if not re.search(rf"`(spark/([a-z]+/)?)?{path.stem}`", page)] == []
