@@ -29,7 +29,7 @@ MESSAGES = {
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="indextables-demo-") as directory:
-        for line in _spaced(story(directory)):
+        for line in _space_out(story(directory)):
             print(line, flush=True)  # noqa: T201 - a demo speaks
 
 
@@ -56,7 +56,7 @@ def _through_spark(path: str, plain: str) -> Iterator[str]:
     writer = frame.write.format("indextables").option("partitionBy", "day(ts), tenant")
     writer = writer.option("coalesce.enabled", "true").option("coalesce.minRows", "1000")
     writer = writer.option("spark.indextables.indexing.typemap.message", "text")
-    _, seconds = _timed(lambda: writer.save(path))
+    _, seconds = _time(lambda: writer.save(path))
     table = IndexTable.open(path)
     size = sum(table.splits()["size"].to_pylist()) / 1e6
     yield f"  {len(table.partitions()):,} partitions in {len(table.splits()):,} splits, {size:.1f} MB, in {seconds:.1f} s:"
@@ -73,21 +73,21 @@ def _questions(spark: Any, path: str, plain: str) -> Iterator[str]:
     yield "Queries on the table, and on plain Parquet files with the same rows, partitioned by day; each runs twice,"
     yield "because the first run starts Python processes and unpacks indexes:"
     text = "SELECT count(*) FROM {} WHERE ts >= '2024-01-10' AND ts < '2024-01-20' AND tenant = 'tenant-30'"
-    yield from _compared(spark, text, text, "from the log: no split opened, no job run")
+    yield from _compare_engines(spark, text, text, "from the log: no split opened, no job run")
     counted = "SELECT count(*) FROM {} WHERE message "
     like = "LIKE '%timeout%' AND message LIKE '%block%'"
-    yield from _compared(spark, counted + "INDEXQUERY 'timeout AND block'", counted + like, "by the index")
+    yield from _compare_engines(spark, counted + "INDEXQUERY 'timeout AND block'", counted + like, "by the index")
     rows = "SELECT ts, tenant, message FROM {} WHERE message "
     number = "RLIKE '\\\\b4711\\\\b' AND message LIKE '%block%'"
-    yield from _compared(spark, rows + "INDEXQUERY 'block AND 4711'", rows + number, "by the index")
+    yield from _compare_engines(spark, rows + "INDEXQUERY 'block AND 4711'", rows + number, "by the index")
 
 
-def _compared(spark: Any, ours: str, theirs: str, how: str) -> Iterator[str]:
+def _compare_engines(spark: Any, ours: str, theirs: str, how: str) -> Iterator[str]:
     """A question to the table, the same one to Parquet, and how long both take, the first time and again."""
     yield _code(f'spark.sql("{ours.format("logs")}")')
     queries = [partial(_run, spark, ours.format("logs")), partial(_run, spark, theirs.format("parquet_logs"))]
-    (found, first), (plainly, parquet) = map(_timed, queries)
-    (_, again), (_, parquet_again) = map(_timed, queries)
+    (found, first), (plainly, parquet) = map(_time, queries)
+    (_, again), (_, parquet_again) = map(_time, queries)
     shown = f"{found[0][0]:,}" if len(found[0]) == 1 else f"{len(found)} row(s)"
     same = "the same" if found == plainly else "NOT THE SAME"
     yield f"  {shown} in {_ms(first)}, then {_ms(again)}, {how}"
@@ -134,26 +134,26 @@ def _asking(logs: IndexTable) -> Iterator[str]:
     yield "The layout is hidden: conditions are on ts, and only the splits of those days are opened."
     where = "ts >= '2024-01-10' AND ts < '2024-01-12' AND level = 'ERROR'"
     yield _code(f'logs.scan(where="{where}")')
-    rows, seconds = _timed(lambda: logs.scan(where=where).to_arrow())
+    rows, seconds = _time(lambda: logs.scan(where=where).to_arrow())
     plan = logs.scan(where=where).explain()
     yield f"  {len(rows):,} rows in {seconds * 1000:.0f} ms; {plan.opened} of {plan.total} splits opened"
 
     yield "Counts come from the transaction log where its statistics suffice:"
     where = "ts >= '2024-01-10' AND ts < '2024-01-20'"
     yield _code(f'logs.count("{where}")')
-    count, seconds = _timed(lambda: logs.count(where))
+    count, seconds = _time(lambda: logs.count(where))
     yield f"  {count:,} in {seconds * 1000:.0f} ms, no split opened"
 
     yield "Search, in Lucene's language; best matches first:"
     yield _code("logs.search('timeout AND disk AND tenant:\"tenant-07\"', limit=3)")
     query = 'timeout AND disk AND tenant:"tenant-07"'
-    best, seconds = _timed(lambda: logs.search(query, columns=["ts", "message"], limit=3))
+    best, seconds = _time(lambda: logs.search(query, columns=["ts", "message"], limit=3))
     yield from (f"  {row['_score']:.2f}  {row['ts']:%Y-%m-%d %H:%M}  {row['message']}" for row in best.to_pylist())
     yield f"  of {logs.count(query=query):,} matches, in {seconds * 1000:.0f} ms"
 
     yield "Sums over what was found, by the index alone:"
     yield _code('logs.scan(query="timeout").aggregate(terms("tenant", size=3))')
-    busiest, seconds = _timed(lambda: logs.scan(query="timeout").aggregate(terms("tenant", size=3)))
+    busiest, seconds = _time(lambda: logs.scan(query="timeout").aggregate(terms("tenant", size=3)))
     counts = ", ".join(f"{row['key']} {row['count']:,}" for row in busiest.to_pylist())
     yield f"  {counts}; {seconds * 1000:.0f} ms"
 
@@ -163,7 +163,7 @@ def _keeping(logs: IndexTable) -> Iterator[str]:
     for start in range(0, 5_000, 500):
         logs.append(_lines().slice(start, 500))
     yield _code("logs.merge_splits()")
-    merged, seconds = _timed(logs.merge_splits)
+    merged, seconds = _time(logs.merge_splits)
     yield f"  {merged.splits_before} small splits became {merged.splits_after} in {seconds:.1f} s; {len(logs.splits())} now"
     yield "A layout can change; what is there stays, and questions are the same:"
     yield _code('logs.evolve_layout("month(ts), tenant")')
@@ -210,7 +210,7 @@ def _code(text: str) -> str:
     return f">>> {text}"
 
 
-def _spaced(lines: Iterable[str]) -> Iterator[str]:
+def _space_out(lines: Iterable[str]) -> Iterator[str]:
     """The lines, with a blank one after each result."""
     is_result = False
     for line in lines:
@@ -220,7 +220,7 @@ def _spaced(lines: Iterable[str]) -> Iterator[str]:
         is_result = line.startswith("  ")
 
 
-def _timed(work: Callable[[], T]) -> tuple[T, float]:
+def _time(work: Callable[[], T]) -> tuple[T, float]:
     start = time.perf_counter()
     return work(), time.perf_counter() - start
 

@@ -161,7 +161,7 @@ def _encode_date(array: pa.Array) -> pa.Array:
 
 
 def _decode_date(text: pa.Array, date: pa.DataType) -> pa.Array:
-    if (plain := _plainly_read(text, _PLAIN_DATE, date)) is not None:
+    if (plain := _decode_plain(text, _PLAIN_DATE, date)) is not None:
         return plain
     days = days_from_captures(extract(text, DATE_PATTERN))
     return within(days, -(2**31), 2**31 - 1).cast(pa.int32()).view(date)
@@ -191,7 +191,7 @@ _ZONE = "Z|(?P<zone_sign>[+-])(?P<zone_hour>[01][0-9])(?::?(?P<zone_minute>[0-5]
 
 def _decode_timestamp(text: pa.Array, timestamp: pa.DataType) -> pa.Array:
     pattern = f"{_PLAIN_TIMESTAMP}Z" if timestamp.tz else _PLAIN_TIMESTAMP
-    if (plain := _plainly_read(text, pattern, _WALL_CLOCK)) is not None:
+    if (plain := _decode_plain(text, pattern, _WALL_CLOCK)) is not None:
         return plain.view(timestamp)
     zone = f"(?:{_ZONE})?" if timestamp.tz else ""
     captures = extract(text, f"{DATE_PATTERN}(?:[T ]{_CLOCK}(?:{_SECONDS})?{zone})?")
@@ -213,7 +213,7 @@ def _zone_minutes(captures: pa.StructArray) -> pa.Array:
     return pc.if_else(pc.equal(captured(captures, "zone_sign"), "-"), -ahead, ahead)
 
 
-def _plainly_read(text: pa.Array, pattern: str, kind: pa.DataType) -> pa.Array | None:
+def _decode_plain(text: pa.Array, pattern: str, kind: pa.DataType) -> pa.Array | None:
     """What Arrow reads, a letter Z at the end aside, where all texts are as `encode` writes them; else None."""
     if not pc.all(pc.match_substring_regex(text, rf"\A(?:{pattern})\z"), min_count=0).as_py():
         return None

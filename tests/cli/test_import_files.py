@@ -129,7 +129,7 @@ def test_what_does_not_fit_a_type_is_named_and_nothing_is_written(
         (
             "a.jsonl",
             f'{{"id": "{LONG}"}}\n' * MANY + '{"late": 2}\n',
-            "a.jsonl, line 1,001: there is a column 'late', which the beginnings of the files do not have; say its type",
+            "a.jsonl, line 1,001: there is a column 'late', which is not in the first block of the file; set its type",
         ),
         ("a.parquet", "id,n\n", "a.parquet cannot be read as Parquet"),
     ],

@@ -45,7 +45,7 @@ class CsvReader(Reader):
     def columns(self, file: Path) -> pa.Schema:
         with read_errors(file, "CSV", lambda: self._culprit(file, {})):
             refuse_utf16(file)
-            guessed = self._opened(file, ConvertOptions()).schema
+            guessed = self._open_file(file, ConvertOptions()).schema
             found = self._without_lossy_numbers(file, guessed)
         if self.guessed:
             _refuse_other_delimiter(file, found.names)
@@ -60,7 +60,7 @@ class CsvReader(Reader):
         if not numbers or len(set(guessed.names)) < len(guessed.names):
             return guessed
         texts = ConvertOptions(column_types=dict.fromkeys(numbers, pa.string()), include_columns=list(numbers))
-        first = next(iter(self._opened(file, texts)), None)
+        first = next(iter(self._open_file(file, texts)), None)
         text = {
             name
             for name, odd in numbers.items()
@@ -72,15 +72,15 @@ class CsvReader(Reader):
         own = names_in(self.columns(file).names, wanted)
         kinds = {name: wanted.field(column).type for column, name in own.items()}
         with read_errors(file, "CSV", lambda: self._culprit(file, kinds)):
-            for batch in self._opened(file, self._converting(kinds)):
+            for batch in self._open_file(file, self._convert_options(kinds)):
                 yield in_columns(batch, own, wanted)
 
-    def _opened(self, source: Path | BytesIO, converting: ConvertOptions) -> pa.RecordBatchReader:
+    def _open_file(self, source: Path | BytesIO, converting: ConvertOptions) -> pa.RecordBatchReader:
         reading = ReadOptions(block_size=BLOCK)
         parsing = ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         return open_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
 
-    def _converting(self, kinds: Types) -> ConvertOptions:
+    def _convert_options(self, kinds: Types) -> ConvertOptions:
         first = {name: self._as_read(name, kind) for name, kind in kinds.items()}
         return ConvertOptions(column_types=first, include_columns=list(kinds))
 
@@ -110,7 +110,7 @@ class CsvReader(Reader):
         text = StringIO(newline="")
         csv.writer(text, delimiter=self.delimiter, quoting=csv.QUOTE_ALL).writerows([header, *records])
         data = BytesIO(text.getvalue().encode(errors="surrogateescape"))
-        return fits(lambda: self._opened(data, self._converting(kinds)), kinds)
+        return fits(lambda: self._open_file(data, self._convert_options(kinds)), kinds)
 
     def _objection(
         self, place: str, header: Sequence[str], cells: Sequence[str], kinds: Types

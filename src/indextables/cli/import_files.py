@@ -75,8 +75,8 @@ def _refuse_other_columns(reader: Reader, file: Path, own: pa.Schema, wanted: pa
     meant = {name: found for name in strange if (found := nearest(name, missing or table.names))}
     hints = [f"did you mean {found!r} by {name!r}?" for name, found in meant.items()]
     faults = [
-        *([f"the table has no column {_listed(strange)}"] if strange else []),
-        *([f"the file has no column {_listed(missing)}"] if missing else []),
+        *([f"the table has no column {_list(strange)}"] if strange else []),
+        *([f"the file has no column {_list(missing)}"] if missing else []),
     ]
     raise SchemaError(
         f"{file} has other columns than the table: {', and '.join(faults)}; {' '.join([*hints, ''])}the table has "
@@ -86,7 +86,7 @@ def _refuse_other_columns(reader: Reader, file: Path, own: pa.Schema, wanted: pa
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
 

@@ -45,7 +45,7 @@ class JsonReader(Reader):
             if not any(line.strip() for line in lines):
                 return pa.schema([])
         with read_errors(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
-            return self._with_whole_numbers(file, self._opened(file, None, "infer").schema)
+            return self._with_whole_numbers(file, self._open_file(file, None, "infer").schema)
 
     def _with_whole_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
         """Decimals where whole numbers of more than 64 bits would be doubles, and lose digits."""
@@ -56,13 +56,13 @@ class JsonReader(Reader):
         return pa.schema([column.with_type(_WHOLE) if column.name in whole else column for column in guessed])
 
     def _first(self, file: Path, kinds: Types) -> pa.RecordBatch | None:
-        return next(iter(self._opened(file, kinds, "ignore")), None)
+        return next(iter(self._open_file(file, kinds, "ignore")), None)
 
     def later_columns(self, file: Path, kinds: Types) -> set[str]:
         with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, "ignore")):
             found = [
                 name
-                for batch in self._opened(file, kinds, "ignore")
+                for batch in self._open_file(file, kinds, "ignore")
                 for name, values in zip(batch.schema.names, batch.columns, strict=True)
                 if values.null_count < len(values)
             ]
@@ -75,10 +75,10 @@ class JsonReader(Reader):
         own = {name: name for name in wanted.names} | names_in(found.names, wanted)
         kinds, others = {own[column.name]: column.type for column in wanted}, "error" if strict else "ignore"
         with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, others)):
-            for batch in self._opened(file, kinds, others):
+            for batch in self._open_file(file, kinds, others):
                 yield in_columns(batch, own, wanted)
 
-    def _opened(self, source: Path | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
+    def _open_file(self, source: Path | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
         reading = ReadOptions(block_size=BLOCK)
         first = {name: as_read(name, kind, self.types) for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)
@@ -97,12 +97,12 @@ class JsonReader(Reader):
             return None
         *before, (number, line) = found
         if kinds is None and before:
-            schema = self._opened(_encoded([line for _, line in before]), None, "infer").schema
+            schema = self._open_file(_encode([line for _, line in before]), None, "infer").schema
             kinds = dict(zip(schema.names, schema.types, strict=True))
         return self._objection(place_of(file, number), line, kinds or {}, others)
 
     def _reads(self, lines: Sequence[str], kinds: Types | None, others: str) -> bool:
-        return fits(lambda: self._opened(_encoded(lines), kinds, others), kinds or {})
+        return fits(lambda: self._open_file(_encode(lines), kinds, others), kinds or {})
 
     def _objection(self, place: str, line: str, kinds: Types, others: str) -> IndexTablesError | None:
         try:
@@ -114,7 +114,7 @@ class JsonReader(Reader):
         for name, value in record.items():
             if name not in kinds and others == "error":
                 return SchemaError(
-                    f"{place}: there is a column {name!r}, which the beginnings of the files do not have; "
+                    f"{place}: there is a column {name!r}, which is not in the first block of the file; "
                     f"set its type, as in --type {name}=string, or exclude it with --columns",
                     column=name,
                 )
@@ -124,5 +124,5 @@ class JsonReader(Reader):
         return None
 
 
-def _encoded(lines: Sequence[str]) -> BytesIO:
+def _encode(lines: Sequence[str]) -> BytesIO:
     return BytesIO("\n".join(lines).encode(errors="surrogateescape"))

@@ -74,7 +74,7 @@ def _unique_values(snapshot: Snapshot) -> Iterator[Finding]:
         distinct, rows = _values(snapshot, field)
         if nearly_unique(distinct, rows):
             message = f"a partition for nearly every row: {field.term} has {distinct:,} values in {rows:,} rows"
-            other = _coarsened(layout, number, schema)
+            other = _coarsen(layout, number, schema)
             yield Finding(Area.LAYOUT, Severity.WARNING, message, Step("evolve_layout", str(other)), _OTHER)
 
 
@@ -96,7 +96,9 @@ def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
     small, good = median(partitions["size"]), PARTITION_SIZES[0]
     if len(partitions) > MAX_PARTITIONS:
         median_size = format_bytes(small)
-        message = f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {median_size}"
+        message = (
+            f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {median_size}"
+        )
         yield Finding(Area.PARTITIONS, Severity.WARNING, message, *_fix_for_small_partitions(snapshot, config))
         return
     own = partitions.filter(
@@ -106,7 +108,9 @@ def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
     tiny = len(own) >= MANY_PARTITIONS and small < SPLIT_SIZES[0]
     if tiny or (len(own) > 1 and small < good < size):
         median_size = format_bytes(small)
-        message = f"half of {len(own):,} partitions have at most {median_size}, where {format_bytes(good)} and more is good"
+        message = (
+            f"half of {len(own):,} partitions have at most {median_size}, where {format_bytes(good)} and more is good"
+        )
         severity = Severity.WARNING if tiny else Severity.ADVICE
         yield Finding(Area.PARTITIONS, severity, message, *_fix_for_small_partitions(snapshot, config))
 
@@ -115,7 +119,7 @@ def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step,
     """The fix for many small partitions: coalescing, where a merge can do that, or a coarser layout."""
     layout, schema = snapshot.metadata.layouts[snapshot.metadata.current_spec_id], snapshot.metadata.arrow_schema()
     distinct = [_values(snapshot, field)[0] for field in layout.fields]
-    coarser = _coarsened(layout, distinct.index(max(distinct)), schema) if distinct else layout
+    coarser = _coarsen(layout, distinct.index(max(distinct)), schema) if distinct else layout
     example = f"a coarser layout, for example {str(coarser) or 'none'}; {_ADVISE}"
     request = MergeRequest(limits=limits_of(config), coalesce=True)
     plan = plan_only(snapshot, request, config)
@@ -125,7 +129,7 @@ def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step,
     return EVOLVE, example
 
 
-def _coarsened(layout: Layout, number: int, schema: pa.Schema) -> Layout:
+def _coarsen(layout: Layout, number: int, schema: pa.Schema) -> Layout:
     """The layout with fewer values of one field, or without it where the field has no coarser form."""
     field, others = layout.fields[number], [f for at, f in enumerate(layout.fields) if at != number]
     transform = _coarser(field.transform, schema.field(field.source).type)

@@ -55,7 +55,7 @@ def group(rows: Rows, layout: Layout) -> Iterator[Group]:
     starts = pc.subtract(pc.cumulative_sum(sizes), sizes)
     order = pc.array_sort_indices(ids)  # stable, and by counting rather than comparing
     tuples = [result.take(order.take(starts)) for result in results]
-    gathered = rows if _is_sorted(ids) else _gathered(rows, order)
+    gathered = rows if _is_sorted(ids) else _gather(rows, order)
     slices = map(gathered.slice, starts.to_pylist(), sizes.to_pylist())
     yield from map(Group, _values(layout, tuples, len(sizes)), _texts(layout, tuples, len(sizes)), slices)
 
@@ -63,10 +63,10 @@ def group(rows: Rows, layout: Layout) -> Iterator[Group]:
 def _tuple_ids(results: Sequence[pa.Array], length: int) -> pa.Array:
     """The same small integer for the same tuple, counted from zero in order of appearance."""
     columns = [result.dictionary_encode(null_encoding="encode") for result in results]
-    return reduce(_paired, columns).indices if columns else pa.repeat(pa.scalar(0, pa.int32()), length)
+    return reduce(_combine_ids, columns).indices if columns else pa.repeat(pa.scalar(0, pa.int32()), length)
 
 
-def _paired(left: pa.DictionaryArray, right: pa.DictionaryArray) -> pa.DictionaryArray:
+def _combine_ids(left: pa.DictionaryArray, right: pa.DictionaryArray) -> pa.DictionaryArray:
     pairs = pc.multiply(left.indices.cast(pa.int64()), len(right.dictionary))
     return pc.add(pairs, right.indices.cast(pa.int64())).dictionary_encode()
 
@@ -75,7 +75,7 @@ def _is_sorted(ids: pa.Array) -> bool:
     return bool(pc.all(pc.less_equal(ids.slice(0, len(ids) - 1), ids.slice(1))).as_py())
 
 
-def _gathered(rows: Rows, order: pa.Array) -> Rows:
+def _gather(rows: Rows, order: pa.Array) -> Rows:
     if isinstance(rows, pa.RecordBatch):
         return rows.take(order)
     batches = rows.combine_chunks().to_batches()

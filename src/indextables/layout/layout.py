@@ -59,7 +59,7 @@ class PartitionField:
     @property
     def term(self) -> str:
         """The field without its name: `day(ts)`."""
-        return self.transform.over(_quoted(self.source))
+        return self.transform.over(_quote(self.source))
 
     @property
     def is_identity(self) -> bool:
@@ -71,7 +71,7 @@ class PartitionField:
         return replace(self, source=column, name=name)
 
     def __str__(self) -> str:
-        return self.term if self.name == self._default_name else f"{self.term} AS {_quoted(self.name)}"
+        return self.term if self.name == self._default_name else f"{self.term} AS {_quote(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,23 +162,23 @@ def _parse_terms(text: str) -> Iterable[PartitionField]:
 
 
 def _field_from_term(term: re.Match[str]) -> PartitionField:
-    name = _unquoted(term["name"] or "")
+    name = _unquote(term["name"] or "")
     if term["column"]:
-        return PartitionField(_unquoted(term["column"]), name=name)
+        return PartitionField(_unquote(term["column"]), name=name)
     sizes = [size for size in (term["first"], term["last"]) if size]
     notation = "".join([term["function"], *(f"[{size}]" for size in sizes)])
-    return PartitionField(_unquoted(term["argument"]), Transform.parse(notation), name)
+    return PartitionField(_unquote(term["argument"]), Transform.parse(notation), name)
 
 
 def _field_from_json(field: dict[str, Any]) -> PartitionField:
     return PartitionField(field["source"], Transform.parse(field["transform"]), field["name"])
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return name if _NEEDS_NO_QUOTES.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 

@@ -64,10 +64,10 @@ def is_directory_of(names: Sequence[str], path: str) -> bool:
 
 def _component(name: str, text: str | None) -> str:
     component = f"{escape(name)}={escape(text or NULL)}"
-    return component if len(component.encode()) <= MAX_COMPONENT_BYTES else _shortened(component)
+    return component if len(component.encode()) <= MAX_COMPONENT_BYTES else _shorten(component)
 
 
-def _shortened(component: str) -> str:
+def _shorten(component: str) -> str:
     """As much of a component as there is room for, whole characters and whole escapes, and a hash of all of it."""
     mark = f"~{sha256(component.encode()).hexdigest()[:_HASH_LENGTH]}"
     start = component.encode()[: MAX_COMPONENT_BYTES - len(mark)].decode(errors="ignore")

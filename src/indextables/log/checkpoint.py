@@ -49,7 +49,7 @@ def write_checkpoint(store: Store, snapshot: Snapshot, *, tombstones_after: int)
     Tombstones older than `tombstones_after` (milliseconds since 1970) are left out: their files may have been purged.
     """
     unexpired = snapshot.tombstones.filter(pc.field(_DELETED) >= tombstones_after)
-    data = _encoded(snapshot, unexpired)
+    data = _encode(snapshot, unexpired)
     store.put(checkpoint_key(snapshot.version), data)
     hint = _Hint(version=snapshot.version, num_splits=len(snapshot.splits), size_in_bytes=data.size)
     store.put(HINT_KEY, msgspec.json.encode(hint))
@@ -59,7 +59,7 @@ def write_checkpoint(store: Store, snapshot: Snapshot, *, tombstones_after: int)
 def read_checkpoint(store: Store, key: str, version: int) -> Snapshot:
     """The snapshot in a checkpoint, or a CorruptLogError where it is damaged."""
     try:
-        return _decoded(store.read(key), version)
+        return _decode(store.read(key), version)
     except IndexTablesError:
         raise  # some of them are ValueErrors too
     except (pa.ArrowException, msgspec.MsgspecError, KeyError, ValueError, OSError) as error:
@@ -68,7 +68,7 @@ def read_checkpoint(store: Store, key: str, version: int) -> Snapshot:
         ) from error
 
 
-def _encoded(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
+def _encode(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
     schema = splits_schema(snapshot.metadata).append(pa.field(_DELETED, pa.int64()))
     state = _State(
         version=snapshot.version,
@@ -92,16 +92,16 @@ def _encoded(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
     ) as writer:
         for rows in (snapshot.splits, tombstones):
             if len(rows):
-                writer.write_table(_padded(rows, schema), row_group_size=_ROW_GROUP)
+                writer.write_table(_pad(rows, schema), row_group_size=_ROW_GROUP)
     return pa.py_buffer(sink.getbuffer())
 
 
-def _padded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _pad(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     have = set(rows.schema.names)
     return pa.table([rows[f.name] if f.name in have else pa.nulls(len(rows), f.type) for f in schema], schema=schema)
 
 
-def _decoded(data: pa.Buffer, version: int) -> Snapshot:
+def _decode(data: pa.Buffer, version: int) -> Snapshot:
     file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     state = msgspec.json.decode(file.metadata.metadata[_STATE_KEY], type=_State)
     if state.version != version:

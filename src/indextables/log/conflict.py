@@ -174,7 +174,7 @@ def _lost_splits(race: _Race) -> Resolution | None:
     touched = [group for group in _compaction_groups(race.winner) if not group.sources.isdisjoint(mine)]
     only_rearranged = not rows_gone and all(group.sources <= mine - race.mine.rewritten for group in touched)
     if only_rearranged and race.mine.operation is not Operation.MERGE:
-        return Rebase(replace(race.mine, removes=_substituted(race.mine.removes, touched)))
+        return Rebase(replace(race.mine, removes=_substitute(race.mine.removes, touched)))
     return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
 
 
@@ -200,7 +200,7 @@ def _compaction_groups(winner: Version) -> list[_CompactionGroup]:
     return [_CompactionGroup(frozenset(sources[number]), adds[number]) for number in numbers]
 
 
-def _substituted(removes: Sequence[Remove], merged: Sequence[_CompactionGroup]) -> list[Remove]:
+def _substitute(removes: Sequence[Remove], merged: Sequence[_CompactionGroup]) -> list[Remove]:
     """The same rows removed, now that a merge has put them into other splits."""
     deletion_timestamp = removes[0].deletion_timestamp
     gone = frozenset[str]().union(*(group.sources for group in merged))

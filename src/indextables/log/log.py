@@ -157,7 +157,7 @@ class TransactionLog:
         ):
             snapshot = self._build(files, files.latest)
         else:
-            snapshot = self._advanced(seen, read_versions(self.store, files, seen.version + 1, files.latest))
+            snapshot = self._advance(seen, read_versions(self.store, files, seen.version + 1, files.latest))
         if snapshot.version in files.commits:
             self._seen = files.commits[snapshot.version], snapshot
         return self._readable(snapshot)
@@ -181,14 +181,14 @@ class TransactionLog:
                 continue
             versions = read_versions(self.store, files, number + 1, version)
             if not self._is_of_other_table(start, versions, files):
-                return self._advanced(start, versions)
+                return self._advance(start, versions)
             logger.warning(
                 "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
             )
         first, *later = read_versions(self.store, files, 0, version)
-        return self._advanced(initial(self.table, [first]), later)
+        return self._advance(initial(self.table, [first]), later)
 
-    def _advanced(self, start: Snapshot, versions: Sequence[Version]) -> Snapshot:
+    def _advance(self, start: Snapshot, versions: Sequence[Version]) -> Snapshot:
         """A snapshot with later versions applied to it. Those that were committed to another table change nothing."""
         strays = [version.number for version in versions if not version.belongs_to(start.metadata.id)]
         if strays:

@@ -41,7 +41,7 @@ def explode_logical_partitions(splits: pa.Table, metadata: Metadata) -> Partitio
     whole = pc.invert(listing)
     plain = PartitionSlices(splits.drop_columns(list(_LISTS)).filter(whole), numbers.filter(whole))
     shared = [
-        _taken_apart(splits.filter(alike), numbers.filter(alike), columns, metadata)
+        _explode(splits.filter(alike), numbers.filter(alike), columns, metadata)
         for columns, alike in _by_logical_columns(splits, listing)
     ]
     return PartitionSlices(
@@ -50,7 +50,7 @@ def explode_logical_partitions(splits: pa.Table, metadata: Metadata) -> Partitio
     )
 
 
-def _taken_apart(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: Metadata) -> PartitionSlices:
+def _explode(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: Metadata) -> PartitionSlices:
     """The parts of splits that all list tuples of the same columns."""
     logical = shared["logical_partitions"].combine_chunks()
     tuples = pc.struct_field(logical, ["tuples"])
@@ -119,7 +119,7 @@ def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata:
                 decoded = pa.StructArray.from_arrays([value, malformed], fields=list(by_term[field.term].type))
                 by_term[field.term] = pc.if_else(pc.equal(specs, spec_id), decoded, by_term[field.term])
     told_of_all = pa.StructArray.from_arrays(list(by_term.values()), fields=list(partition.type))
-    return _replaced(parts, "partition", told_of_all)
+    return _replace_column(parts, "partition", told_of_all)
 
 
 def _with_rows(parts: pa.Table, rows: pa.Array) -> pa.Table:
@@ -127,7 +127,7 @@ def _with_rows(parts: pa.Table, rows: pa.Array) -> pa.Table:
     rows_of_split, nulls_of_split = parts["num_records"].combine_chunks(), parts["null_count"].combine_chunks()
     nulls = [_nulls_of_part(column, rows_of_split, rows) for column in nulls_of_split.flatten()]
     null_count = pa.StructArray.from_arrays(nulls, fields=list(nulls_of_split.type))
-    return _replaced(_replaced(parts, "num_records", rows), "null_count", null_count)
+    return _replace_column(_replace_column(parts, "num_records", rows), "null_count", null_count)
 
 
 def _nulls_of_part(nulls_of_split: pa.Array, rows_of_split: pa.Array, rows: pa.Array) -> pa.Array:
@@ -135,7 +135,7 @@ def _nulls_of_part(nulls_of_split: pa.Array, rows_of_split: pa.Array, rows: pa.A
     return pc.case_when(pc.make_struct(none, all_of_them), pa.scalar(0, pa.int64()), rows)
 
 
-def _replaced(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+def _replace_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), name, column)
 
 

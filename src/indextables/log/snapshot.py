@@ -45,7 +45,7 @@ class Snapshot:
 
     @cached_property
     def rows(self) -> Rows:
-        return _merged(self.base, self.pending, self.metadata)
+        return _merge(self.base, self.pending, self.metadata)
 
     @property
     def splits(self) -> pa.Table:
@@ -107,7 +107,7 @@ def _changes(versions: Iterable[Version]) -> dict[str, Add | Remove]:
     }
 
 
-def _merged(base: Rows, changes: Mapping[str, Add | Remove], metadata: Metadata) -> Rows:
+def _merge(base: Rows, changes: Mapping[str, Add | Remove], metadata: Metadata) -> Rows:
     adds = [action for action in changes.values() if isinstance(action, Add)]
     removes = [action for action in changes.values() if isinstance(action, Remove)]
     splits, tombstones = conform(base.splits, metadata), base.tombstones

@@ -90,7 +90,7 @@ def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
     if splits.schema.equals(schema):
         return splits
     splits = splits.combine_chunks()
-    columns = [_conformed(_single_chunk(splits, f), f.type, len(splits)) for f in schema]
+    columns = [_conform(_single_chunk(splits, f), f.type, len(splits)) for f in schema]
     return with_missing_column_nulls(pa.table(columns, schema=schema), metadata)
 
 
@@ -184,11 +184,11 @@ def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructTy
 
 
 def _statistics_column(stats: Sequence[Mapping[str, Any]], kind: pa.StructType) -> pa.Array:
-    arrays = [_decoded([values_of.get(field.name) for values_of in stats], field.type) for field in kind]
+    arrays = [_decode([values_of.get(field.name) for values_of in stats], field.type) for field in kind]
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
-def _decoded(given: list[Any], kind: pa.DataType) -> pa.Array:
+def _decode(given: list[Any], kind: pa.DataType) -> pa.Array:
     """JSON values of any spelling as typed values; what cannot be read is null, that is unknown."""
     if pa.types.is_integer(kind) and {*map(type, given)} <= {int, NoneType}:
         with suppress(OverflowError, pa.ArrowInvalid):
@@ -215,14 +215,14 @@ def _single_chunk(table: pa.Table, field: pa.Field) -> pa.Array | None:
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
-def _conformed(array: pa.Array | None, kind: pa.DataType, length: int) -> pa.Array:
+def _conform(array: pa.Array | None, kind: pa.DataType, length: int) -> pa.Array:
     if array is None:
         return pa.nulls(length, kind)
     if array.type.equals(kind):
         return array
     if pa.types.is_struct(kind) and pa.types.is_struct(array.type):
         have = {field.name: array.field(i) for i, field in enumerate(array.type)}
-        children = [_conformed(have.get(field.name), field.type, length) for field in kind]
+        children = [_conform(have.get(field.name), field.type, length) for field in kind]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
     try:
         return array.cast(kind)

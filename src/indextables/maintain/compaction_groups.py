@@ -69,14 +69,14 @@ def plan_merge(
     if request.rewrite_layout:
         current = snapshot.metadata.current_spec_id
         old = bins_of_other_layouts(splits, snapshot.metadata, request.limits)
-        moved = [_moved(one, plans[current], request.limits) for one in old]
+        moved = [_move(one, plans[current], request.limits) for one in old]
         splits = splits.filter(pc.field("spec_id") == current)
     shared: list[MergeGroup] = []
     if request.coalesce:
         together, splits = _to_share(snapshot, splits, plans[snapshot.metadata.current_spec_id], request.limits)
-        shared = [_merged(one, plan) for one, plan in together]
+        shared = [_merge(one, plan) for one, plan in together]
     small = bins(splits, request.limits, touching=request.touching)
-    merged = [_merged(one, _as_they_are(one, plans[one["spec_id"][0].as_py()], snapshot)) for one in small]
+    merged = [_merge(one, _unchanged(one, plans[one["spec_id"][0].as_py()], snapshot)) for one in small]
     groups = sorted(moved + shared + merged, key=lambda group: (-len(group.splits), group.paths))
     return groups if request.max_dest_splits is None else groups[: request.max_dest_splits]
 
@@ -99,7 +99,7 @@ def write_group(table: str, group: MergeGroup) -> WrittenGroup:
             damaged.append(bad.path)
             continue
         kept = replace(group, splits=tuple(left))
-        return WrittenGroup(kept, [_merged_add(add, kept) for add in adds], tuple(damaged))
+        return WrittenGroup(kept, [_merge_add(add, kept) for add in adds], tuple(damaged))
     return WrittenGroup(replace(group, splits=()), (), tuple(damaged))
 
 
@@ -135,7 +135,7 @@ def _to_share(
     return [(one, replace(plan, coalescing=coalescing)) for one in found], left
 
 
-def _as_they_are(splits: pa.Table, plan: WritePlan, snapshot: Snapshot) -> WritePlan:
+def _unchanged(splits: pa.Table, plan: WritePlan, snapshot: Snapshot) -> WritePlan:
     """Splits stay plain, or shared by their group; a partition that has grown in the meantime gets splits of its own."""
     plain = replace(plan, coalescing=None)
     place = splits["physical_partition"][0].as_py()
@@ -146,7 +146,7 @@ def _as_they_are(splits: pa.Table, plan: WritePlan, snapshot: Snapshot) -> Write
     return replace(plan, coalescing=replace(plan.coalescing, group=group))
 
 
-def _merged(splits: pa.Table, plan: WritePlan) -> MergeGroup:
+def _merge(splits: pa.Table, plan: WritePlan) -> MergeGroup:
     """Splits of one partition, or of some that share a split, that become one."""
     complete = pc.fill_null(pc.struct_field(splits["logical_partitions"], ["complete"]), fill_value=True)
     return MergeGroup(
@@ -157,7 +157,7 @@ def _merged(splits: pa.Table, plan: WritePlan) -> MergeGroup:
     )
 
 
-def _moved(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
+def _move(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     """Splits of any layout that become splits of the current one, each of about the wanted size."""
     refs = tuple(refs_to(splits))
     counted = [ref for ref in refs if ref.num_records is not None]
@@ -187,7 +187,7 @@ def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema
             raise DamagedSplitError(f"{name} is damaged: {reason}", path=name, reason=reason)
 
 
-def _merged_add(add: Add, group: MergeGroup) -> Add:
+def _merge_add(add: Add, group: MergeGroup) -> Add:
     logical = add.logical_partitions
     if logical is not None and not group.complete:  # who wrote a list that is not complete may have known of more
         logical = msgspec.structs.replace(logical, complete=False)

@@ -94,14 +94,14 @@ def _alternatives(predicate: Predicate) -> list[_Alternative] | None:
             return None if None in found else _few([a for some in found for a in some or ()])
         case And(terms):
             found = [_alternatives(term) for term in terms]
-            return None if None in found else _multiplied([some or [] for some in found])
+            return None if None in found else _multiply([some or [] for some in found])
         case In(operand, values):
             return _few([(Comparison(operand, Op.EQ, value),) for value in values])
         case _:
             return [(predicate,)]
 
 
-def _multiplied(factors: list[list[_Alternative]]) -> list[_Alternative] | None:
+def _multiply(factors: list[list[_Alternative]]) -> list[_Alternative] | None:
     size = 1
     for factor in factors:
         size *= len(factor)

@@ -21,17 +21,17 @@ def push_negations(predicate: Predicate) -> Predicate:
         case Or(terms):
             return disjunction(*map(push_negations, terms))
         case Not(term):
-            return _negated(term)
+            return _negate(term)
         case _:
             return predicate
 
 
-def _negated(predicate: Predicate) -> Predicate:
+def _negate(predicate: Predicate) -> Predicate:
     match predicate:
         case And(terms):
-            return disjunction(*map(_negated, terms))
+            return disjunction(*map(_negate, terms))
         case Or(terms):
-            return conjunction(*map(_negated, terms))
+            return conjunction(*map(_negate, terms))
         case Not(term):
             return push_negations(term)
         case Comparison(operand, op, value):

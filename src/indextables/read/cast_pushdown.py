@@ -44,7 +44,7 @@ def prove_casts(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = 
         bounds = bounds_of_splits({cast.name for cast in unsure}, left, snapshot.metadata)
         if not all(_is_proved(cast, bounds) for cast in unsure):
             return None
-    return _trying(predicate, unsure)
+    return _with_try_casts(predicate, unsure)
 
 
 def provable_terms(predicate: Predicate, snapshot: Snapshot, *, where: Predicate = _TRUE) -> Predicate:
@@ -97,12 +97,12 @@ def _is_same_as_try_cast(values: pa.Array, cast: Cast) -> pa.BooleanArray:
     return pc.fill_null(same.take(encoded.indices), fill_value=True)  # null is null in every mode
 
 
-def _trying(predicate: Predicate, casts_to_try: set[Cast]) -> Predicate:
+def _with_try_casts(predicate: Predicate, casts_to_try: set[Cast]) -> Predicate:
     match predicate:
         case And(terms) | Or(terms):
-            return replace(predicate, terms=tuple(_trying(term, casts_to_try) for term in terms))
+            return replace(predicate, terms=tuple(_with_try_casts(term, casts_to_try) for term in terms))
         case Not(term):
-            return Not(_trying(term, casts_to_try))
+            return Not(_with_try_casts(term, casts_to_try))
         case IndexQuery() | Literal():
             return predicate
         case _ if predicate.operand in casts_to_try:

@@ -158,7 +158,7 @@ class _SplitScan:
         for groups in _growing(row_groups, None if limit is None else 1):
             numbers, seen = self.reader.row_numbers(groups), 0
             for batch in self.reader.read(self._stored, row_groups=groups):
-                rows = self._conformed(pa.Table.from_batches([batch]))
+                rows = self._conform(pa.Table.from_batches([batch]))
                 yield self.kept(rows, numbers.slice(seen, len(rows)))
                 seen += batch.num_rows
 
@@ -168,7 +168,7 @@ class _SplitScan:
         return None if query is None else self.reader.search(query)
 
     def rows_at(self, numbers: pa.Array) -> pa.Table:
-        return self._conformed(self.reader.take(numbers, self._stored))
+        return self._conform(self.reader.take(numbers, self._stored))
 
     def kept(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
         """The rows, which have these numbers, filtered by the residual."""
@@ -204,7 +204,7 @@ class _SplitScan:
         have = self.reader.schema.names
         return [name for name in self.scan_spec.required_columns if name in have] or [have[0]]
 
-    def _conformed(self, rows: pa.Table) -> pa.Table:
+    def _conform(self, rows: pa.Table) -> pa.Table:
         """Rows in the current schema: columns that the split does not have are null, widened ones are cast."""
         have = set(rows.schema.names)
         fields = [self.scan_spec.schema.field(name) for name in self.scan_spec.required_columns]

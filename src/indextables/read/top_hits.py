@@ -30,7 +30,7 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
         return schema.empty_table()
     tasks = scan.plan.tasks
     if is_search_only(scan_spec):
-        found = _ranked_before_reading(scan, tasks, limit)
+        found = _rank_then_read(scan, tasks, limit)
     else:
         found = scan.over(tasks, lambda task: best_rows(scan.open(task), scan_spec, limit))
     rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in found)])
@@ -41,7 +41,7 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(0, limit))
 
 
-def _ranked_before_reading(scan: Scan, tasks: list[SplitTask], limit: int) -> Iterator[pa.Table]:
+def _rank_then_read(scan: Scan, tasks: list[SplitTask], limit: int) -> Iterator[pa.Table]:
     """The indexes rank the hits of all splits; then only the rows of the best hits are read."""
     hits = [
         pa.table({"task": pa.repeat(number, len(rows)), "row": rows, SCORE: scores})

@@ -43,7 +43,7 @@ def _index_terms(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.T
     if is_ordinal(bound.type):
         result = _aggregate(index, compiled, {"terms": {"field": name, "size": _MAX_BUCKETS}})
         complete = result is not None and not result["sum_other_doc_count"]
-        return _bucketed(result["buckets"]) if result and complete else None
+        return _to_buckets(result["buckets"]) if result and complete else None
     if has_cut_values(index, bound.field):
         return None
     counts = index.searcher().terms_with_prefix(name, "", compiled)
@@ -56,13 +56,13 @@ def _index_histogram(bound: Bound, query: nodes.Query, index: tantivy.Index) -> 
         return None
     request = {"histogram": {"field": name, "interval": bound.step, "min_doc_count": 1}}
     result = _aggregate(index, compiled, request)
-    return None if result is None else _bucketed(result["buckets"], step=bound.step)
+    return None if result is None else _to_buckets(result["buckets"], step=bound.step)
 
 
 def _index_ranges(bound: Bound, query: nodes.Query, index: tantivy.Index) -> pa.Table | None:
     if bound.rule.type == TEXT:
         return None  # there, ranges are of words
-    limits = [_limited(bound.field, lower, upper) for lower, upper in bound.ends()]
+    limits = [_limit(bound.field, lower, upper) for lower, upper in bound.ends()]
     try:
         found = [compile_query(nodes.conjunction([query, limit]), index) for limit in limits]
     except ValueError:  # the ends are too long for an automaton
@@ -75,7 +75,7 @@ def _count(index: tantivy.Index, query: tantivy.Query) -> int:
     return int(result.count)
 
 
-def _limited(field: str, lower: pa.Scalar | None, upper: pa.Scalar | None) -> nodes.Query:
+def _limit(field: str, lower: pa.Scalar | None, upper: pa.Scalar | None) -> nodes.Query:
     return nodes.Range(field, lower, upper, includes_upper=upper is None) if lower or upper else nodes.Exists(field)
 
 
@@ -106,6 +106,6 @@ def _aggregate(index: tantivy.Index, query: tantivy.Query, request: dict[str, An
     return result
 
 
-def _bucketed(buckets: Sequence[dict[str, Any]], step: int | None = None) -> pa.Table:
+def _to_buckets(buckets: Sequence[dict[str, Any]], step: int | None = None) -> pa.Table:
     keys = [bucket["key"] if step is None else round(bucket["key"] / step) for bucket in buckets]
     return pa.table([keys, [bucket["doc_count"] for bucket in buckets]], schema=COUNTS)

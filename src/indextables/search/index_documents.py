@@ -49,7 +49,7 @@ def _lines(batch: pa.RecordBatch, rules: Mapping[str, FieldRule]) -> pa.Array:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         members += _members(name, in_table_type(column), rules[name])
     members += ["}" if len(members) > 1 else pa.repeat(_large("}"), batch.num_rows)]
-    return _joined(members)
+    return _join(members)
 
 
 def _members(name: str, column: pa.Array, rule: FieldRule) -> list[pa.Array | str]:
@@ -71,7 +71,7 @@ def _text_members(name: str, texts: pa.Array, *, cut: bool) -> list[pa.Array | s
     if cut and pc.any(too_long).as_py():
         texts = pc.replace_with_mask(texts, too_long, _starts(texts.filter(too_long)))
         state = [pc.if_else(too_long, _large(_key(state_name(name)) + str(CUT)), _large(""))]
-    return [_key(field_name(name)) + '"', _escaped(texts), '"', *state]
+    return [_key(field_name(name)) + '"', _escape(texts), '"', *state]
 
 
 def _starts(texts: pa.Array) -> pa.Array:
@@ -81,10 +81,10 @@ def _starts(texts: pa.Array) -> pa.Array:
 
 
 def _or_else(missing: str, column: pa.Array, pieces: list[pa.Array | str]) -> list[pa.Array | str]:
-    return [pc.fill_null(_joined(pieces), missing)] if column.null_count else pieces
+    return [pc.fill_null(_join(pieces), missing)] if column.null_count else pieces
 
 
-def _escaped(texts: pa.Array) -> pa.Array:
+def _escape(texts: pa.Array) -> pa.Array:
     """The inside of a JSON string."""
     controls = _CONTROLS if pc.any(pc.match_substring_regex(texts, _ANY_CONTROL)).as_py() else {}
     for character, escape in (_QUOTED | controls).items():
@@ -92,7 +92,7 @@ def _escaped(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def _joined(pieces: list[pa.Array | str]) -> pa.Array:
+def _join(pieces: list[pa.Array | str]) -> pa.Array:
     """The pieces of each row put together. Many long texts exceed 32-bit offsets."""
     return pc.binary_join_element_wise(*(_large(p) if isinstance(p, str) else p for p in pieces), _large(""))
 

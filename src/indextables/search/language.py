@@ -118,7 +118,7 @@ class _Reader:
         if must and should:
             return nodes.Prefer(nodes.conjunction([*must, *banned]), tuple(should))
         either = [nodes.disjunction(should)] if should else []
-        return _combined(nodes.conjunction, [*must, *either, *banned])
+        return _combine(nodes.conjunction, [*must, *either, *banned])
 
     def in_field(self, item: syntax.InField) -> Query | None:
         if item.name == "*":
@@ -137,7 +137,7 @@ class _Reader:
             return nodes.MatchAll()
         if not self.defaults:
             raise self.error(self.without_text(), item)
-        return _combined(nodes.disjunction, (self.about(self.fields[name], item) for name in self.defaults))
+        return _combine(nodes.disjunction, (self.about(self.fields[name], item) for name in self.defaults))
 
     def without_text(self) -> str:
         """Why a word without a field finds nothing here, and what does."""
@@ -213,7 +213,7 @@ def _said(field: Field, item: syntax.Leaf) -> Query | None:
             assert_never(item)
 
 
-def _combined(combine: Callable[[Iterable[Query]], Query], clauses: Iterable[Query | None]) -> Query | None:
+def _combine(combine: Callable[[Iterable[Query]], Query], clauses: Iterable[Query | None]) -> Query | None:
     kept = [clause for clause in clauses if clause is not None]
     return combine(kept) if kept else None
 

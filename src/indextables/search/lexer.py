@@ -69,7 +69,7 @@ class Token:
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, or a SearchQueryError that names the place that is not understood."""
     found: list[Token] = []
-    for token in _scanned(text):
+    for token in _scan(text):
         if len(found) == MAX_TOKENS:
             raise syntax_error(text, f"it has more than {MAX_TOKENS:,} words and signs")
         found.append(token)
@@ -94,7 +94,7 @@ def _place(text: str, position: int | None) -> str:
     return f" at position {position}, at {rest!r}" if rest else f" at position {position}, its end"
 
 
-def _scanned(text: str) -> Iterator[Token]:
+def _scan(text: str) -> Iterator[Token]:
     position = 0
     while position < len(text):
         found = _TOKEN.match(text, position)
@@ -102,11 +102,11 @@ def _scanned(text: str) -> Iterator[Token]:
             character = text[position]
             raise syntax_error(text, _UNFINISHED.get(character, f"{character!r} is not expected here"), position)
         if found.lastgroup != "SPACE":
-            yield _checked(text, found)
+            yield _check(text, found)
         position = found.end()
 
 
-def _checked(text: str, found: re.Match[str]) -> Token:
+def _check(text: str, found: re.Match[str]) -> Token:
     kind, written, position = found.lastgroup or "", found[0], found.start()
     match kind:
         case "WORD":

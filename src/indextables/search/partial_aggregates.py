@@ -34,9 +34,9 @@ def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
     values = in_table_type(flat(column)).drop_null()
     match bound.aggregation:
         case Terms():
-            return _counted(_keys(values), _key_schema(bound))
+            return _count_values(_keys(values), _key_schema(bound))
         case Histogram() | DateHistogram():
-            return _counted(floor_divide(ordinals(values), bound.step), COUNTS)
+            return _count_values(floor_divide(ordinals(values), bound.step), COUNTS)
         case Ranges():
             keys = _keys(values)
             return ranges_partial([_within(keys, bound.type, ends) for ends in bound.ends()])
@@ -54,13 +54,13 @@ def merge(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     """
     match bound.aggregation:
         case Terms(_, size):
-            return _merged_terms(bound, partials, size)
+            return _merge_terms(bound, partials, size)
         case Histogram() | DateHistogram():
-            return _merged_histogram(bound, partials)
+            return _merge_histogram(bound, partials)
         case Ranges():
-            return _merged_ranges(bound, partials)
+            return _merge_ranges(bound, partials)
         case Stats():
-            return _merged_stats(bound, partials)
+            return _merge_stats(bound, partials)
         case _:
             assert_never(bound.aggregation)
 
@@ -77,7 +77,7 @@ def _key_schema(bound: Bound) -> pa.Schema:
     return COUNTS if is_ordinal(bound.type) else TEXT_COUNTS
 
 
-def _counted(keys: pa.Array, schema: pa.Schema) -> pa.Table:
+def _count_values(keys: pa.Array, schema: pa.Schema) -> pa.Table:
     counted = pc.value_counts(keys)
     return pa.table([counted.field("values"), counted.field("counts")], schema=schema)
 
@@ -141,20 +141,20 @@ def _together(partials: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     return counts.rename_columns(["key", "count"])
 
 
-def _merged_terms(bound: Bound, partials: Sequence[pa.Table], size: int | None) -> pa.Table:
+def _merge_terms(bound: Bound, partials: Sequence[pa.Table], size: int | None) -> pa.Table:
     counts = _together(partials, _key_schema(bound)).sort_by([("count", "descending"), ("key", "ascending")])
     best = counts.slice(0, size)
     return pa.table({"key": _values(flat(best["key"]), bound.type), "count": best["count"]})
 
 
-def _merged_histogram(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+def _merge_histogram(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     counts = _together(partials, COUNTS).sort_by("key")
     lowest = -(2 ** (bound.type.bit_width - 1)) if not pa.types.is_decimal(bound.type) else -(2**63)
     starts = [max(number * bound.step, lowest) for number in counts["key"].to_pylist()]
     return pa.table({"key": _values(pa.array(starts, pa.int64()), bound.type), "count": counts["count"]})
 
 
-def _merged_ranges(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+def _merge_ranges(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     counts = dict(zip(*_together(partials, COUNTS).to_pydict().values(), strict=True))
     lower, upper = ([ends[side] for ends in bound.ends()] for side in (0, 1))
     return pa.table(
@@ -166,7 +166,7 @@ def _merged_ranges(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     )
 
 
-def _merged_stats(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
+def _merge_stats(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     empty = stats_partial(bound, 0, pa.nulls(1, pa.int64()), None, None)
     every = pa.concat_tables([empty, *partials])
     count = pc.sum(every["count"])

@@ -108,12 +108,12 @@ def pack(directory: Path, sink: pa.NativeFile, *, rules: Mapping[str, FieldRule]
     """Appends the files of an index to the sink; returns their positions."""
     start = sink.tell()
     files = [
-        _packed(path, sink, start) for path in sorted(directory.iterdir()) if not path.name.startswith(".")
+        _pack(path, sink, start) for path in sorted(directory.iterdir()) if not path.name.startswith(".")
     ]  # tantivy's own files that begin with a dot are locks, and a list for its writer
     return IndexSection(offset=start, length=sink.tell() - start, files=tuple(files), fields=dict(rules))
 
 
-def _packed(path: Path, sink: pa.NativeFile, start: int) -> PackedFile:
+def _pack(path: Path, sink: pa.NativeFile, start: int) -> PackedFile:
     plain = pa.py_buffer(path.read_bytes())
     packed = pa.compress(plain, codec="zstd")
     smaller = packed.size < plain.size * _WORTH_PACKING
@@ -131,20 +131,20 @@ def unpack(section: IndexSection, data: pa.Buffer, directory: Path, *, name: str
         packed = data.slice(file.offset, file.length)
         if zlib.crc32(packed) != file.crc32:
             raise damaged(name, f"the file {file.name} of its index does not have the checksum that was written")
-        (directory / file.name).write_bytes(_unpacked(packed, file, name))
+        (directory / file.name).write_bytes(_unpack(packed, file, name))
 
 
-def _unpacked(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
+def _unpack(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
     match file.codec:
         case "none":
             return packed
         case "zstd":
-            return _decompressed(packed, file, name)
+            return _decompress(packed, file, name)
         case _:
             raise damaged(name, f"the file {file.name} of its index is packed by {file.codec!r}, which is not known")
 
 
-def _decompressed(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
+def _decompress(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
     try:
         plain = pa.decompress(packed, decompressed_size=file.size, codec="zstd")
     except (OSError, ValueError) as error:

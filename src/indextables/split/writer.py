@@ -80,7 +80,7 @@ def write_split(
                 index.close(name=str(path))
                 section = pack(Path(scratch), sink, rules=rules)
                 parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
-        return _facts(path, section, seen, start=_sealed(path))
+        return _facts(path, section, seen, start=_write_checksum(path))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -164,7 +164,7 @@ def _is_mostly_unique(column: pa.Array) -> bool:
     return bool(2 * pc.count_distinct(column, mode="only_valid").as_py() > len(column) - column.null_count > 0)
 
 
-def _sealed(path: Path) -> int:
+def _write_checksum(path: Path) -> int:
     """Writes the checksum into the footer; returns the offset of the footer."""
     with path.open("r+b") as file:
         size = file.seek(0, 2)

@@ -77,14 +77,14 @@ class DirectoryCache:
         entry = self._entry(identity)
         with translate_errors(str(self.directory)):
             self._prepare()
-            if _touched(entry):
+            if _touch(entry):
                 with suppress(OSError, IndexTablesError):  # removed concurrently, or damaged on disk
                     found = open_(entry)
                     self._count(hit=True)
                     return found
                 _remove(entry)
             self._count(hit=False)
-            made = self._made(entry, fill, open_)
+            made = self._create(entry, fill, open_)
             if self._is_time_to_look(entry):
                 self._make_room(keep=entry)
             return made
@@ -120,7 +120,7 @@ class DirectoryCache:
             self.hits += hit
             self.misses += not hit
 
-    def _made(self, entry: Path, fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
+    def _create(self, entry: Path, fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
         temporary = self.directory / f"{TEMPORARY}{uuid4().hex}"
         try:
             temporary.mkdir()
@@ -171,7 +171,7 @@ class DirectoryCache:
         return []
 
 
-def _touched(entry: Path) -> bool:
+def _touch(entry: Path) -> bool:
     """Whether the entry exists; updates its time of last use."""
     try:
         os.utime(entry)

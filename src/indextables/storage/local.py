@@ -49,7 +49,7 @@ class LocalStore(Store):
         """
         self.meter.add(1)
         with translate_errors(str(self.location)):
-            yield from _listed(Path("/", self._under(prefix)), prefix.rstrip("/"))
+            yield from _list(Path("/", self._under(prefix)), prefix.rstrip("/"))
 
     def _write(self, key: str, fill: Callable[[BinaryIO], object], give_name: Callable[[Path, Path], object]) -> None:
         target = Path("/", self._path(key))
@@ -65,7 +65,7 @@ class LocalStore(Store):
         self.meter.add(1, written=written)
 
 
-def _listed(top: Path, key: str) -> Iterator[Entry]:
+def _list(top: Path, key: str) -> Iterator[Entry]:
     """The entries below a directory, level by level."""
     waiting = deque([(str(top), key)])
     tolerated: tuple[type[OSError], ...] = (FileNotFoundError,)

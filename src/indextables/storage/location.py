@@ -51,7 +51,7 @@ class Location:
         scheme = _SCHEME.match(text)
         if not scheme:
             return cls("file", "", _absolute(text))
-        container, path = _parted(text[scheme.end() - 1 :])
+        container, path = _split_path(text[scheme.end() - 1 :])
         match scheme[1].lower():
             case "file" if container in {"", "localhost"}:
                 return cls("file", "", _absolute(unquote(path)))
@@ -86,7 +86,7 @@ def _refuse_credentials(scheme: str, container: str) -> None:
         )
 
 
-def _parted(rest: str) -> tuple[str, str]:
+def _split_path(rest: str) -> tuple[str, str]:
     """The container and the path of what follows the scheme. There is no query in it: `?` and `#` may be in a name."""
     if not rest.startswith("//"):
         return "", rest
