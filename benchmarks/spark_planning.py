@@ -1,7 +1,7 @@
 """What planning costs on the driver: calls into the JVM and milliseconds per query, and the price that other formats pay.
 
-`python -m benchmarks.spark_planning [--rounds 3] [--repetitions 20] [name=path/to/src ...]`; the sources take turns, each
-round in fresh processes, so that two versions of the package are measured in one run:
+`python -m benchmarks.spark_planning [--rounds 3] [--repetitions 20] [--only queries] [name=path/to/src ...]`; the sources
+take turns, each round in fresh processes, so that two versions of the package are measured in one run:
 
     git worktree add /tmp/before <commit>
     python -m benchmarks.spark_planning before=/tmp/before/src after=src
@@ -35,15 +35,17 @@ ROWS = 2_000
 Query = Callable[[], object]
 
 
-def run(sources: dict[str, str] | None = None, rounds: int = 3, repetitions: int = 20) -> dict[str, object]:
+def run(
+    sources: dict[str, str] | None = None, rounds: int = 3, repetitions: int = 20, only: str | None = None
+) -> dict[str, object]:
     """The sources side by side; without sources, the package that is installed."""
     named = sources or {"indextables": ""}
     planning: dict[str, list[Any]] = {name: [] for name in named}
     methods: dict[tuple[str, str], list[Any]] = {(name, mode): [] for name in named for mode in ("plain", "enabled")}
     for _ in range(rounds):
-        for name, source in named.items():
+        for name, source in named.items() if only != "methods" else ():
             planning[name].append(_child(source, "queries", repetitions))
-        for (name, mode), found in methods.items():
+        for (name, mode), found in methods.items() if only != "queries" else ():
             found.append(_child(named[name], mode, repetitions))
     return {
         "queries": _side_by_side(planning),
@@ -62,6 +64,8 @@ def _child(source: str, mode: str, repetitions: int) -> Any:
 def _side_by_side(found: dict[str, list[Any]]) -> dict[str, dict[str, dict[str, str]]]:
     """Of each query, the numbers of each source over all rounds."""
     rounds = next(iter(found.values()))
+    if not rounds:
+        return {}
     return {
         query: {
             name: {measure: _summary([v for one in each for v in one[query][measure]]) for measure in each[0][query]}
@@ -210,12 +214,13 @@ def _main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--measure", choices=["queries", "plain", "enabled"], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=["queries", "methods"])
     given = parser.parse_args()
     if given.measure:
         print(json.dumps(measure(given.measure, given.repetitions)))
         return
     sources = dict(source.split("=", 1) for source in given.sources)
-    print(json.dumps(run(sources, given.rounds, given.repetitions), indent=2))
+    print(json.dumps(run(sources, given.rounds, given.repetitions, given.only), indent=2))
 
 
 if __name__ == "__main__":
