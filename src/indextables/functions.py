@@ -6,7 +6,7 @@ import indextables.spark.catalyst.versions  # noqa: F401 - says what to install 
 from pyspark.sql import Column
 from pyspark.sql.functions import col, lit
 
-from indextables.spark.api.search_function import unanswered
+from indextables.spark.api.search_function import search_udf
 
 
 def indexquery(column: Column | str | None, query: str) -> Column:
@@ -16,4 +16,4 @@ def indexquery(column: Column | str | None, query: str) -> Column:
     the query fails; it never gives wrong rows.
     """
     fields = [] if column is None else [col(column) if isinstance(column, str) else column]
-    return unanswered(*fields, lit(query))
+    return search_udf(*fields, lit(query))

@@ -78,7 +78,7 @@ def errors(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def filled(query: str, dice: random.Random) -> str:
-    """A query in which each condition is decided, searches still in the words of our SQL."""
+    """A query in which each condition is resolve_version, searches still in the words of our SQL."""
 
     def search(alias: str) -> str:
         return f"{alias}.message {dice.choice(['', 'NOT '])}INDEXQUERY '{dice.choice(WORDS)}'"

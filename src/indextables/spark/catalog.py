@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.spark.api.dataframe_reader import decided, in_session
+from indextables.spark.api.dataframe_reader import resolve_version, with_session_settings
 from indextables.spark.catalyst.catalog_tables import (
     SESSION_CATALOG,
     RelationSource,
@@ -91,7 +91,7 @@ def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapp
 
 def read_columns(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
     """The columns that a table has now."""
-    read = ReadOptions.of(in_session(spark, {**options, "path": location}))
+    read = ReadOptions.of(with_session_settings(spark, {**options, "path": location}))
     return spark_schema(read.log().snapshot().metadata.arrow_schema())
 
 
@@ -126,7 +126,7 @@ def resolve_relations(frame: DataFrame) -> DataFrame:
     A table that is named several times is read at one version.
     """
     spark = frame.sparkSession
-    decide = cache(lambda given: decided(spark, dict(given))[0])
+    decide = cache(lambda given: resolve_version(spark, dict(given))[0])
 
     def options_for(source: RelationSource) -> Mapping[str, str] | None:
         if _keys(source.options) >= _RESOLVED:

@@ -60,7 +60,7 @@ class TableFrameReader(DataFrameReader):
         return self._given
 
     @property
-    def is_of_the_past(self) -> bool:
+    def is_time_travel(self) -> bool:
         return not self._given.keys().isdisjoint({"versionasof", "timestampasof"})
 
     def load(
@@ -83,34 +83,34 @@ class TableFrameReader(DataFrameReader):
 
 
 def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
-    """A frame over the table that the options name, in the session's ways."""
+    """A frame over the table that the options name, with the settings of the session."""
     ensure_registered(spark)
-    return frame_at(spark, *decided(spark, options), schema)
+    return frame_at(spark, *resolve_version(spark, options), schema)
 
 
 def frame_at(
     spark: SparkSession, given: Mapping[str, str], snapshot: Snapshot, schema: StructType | str | None = None
 ) -> DataFrame:
-    """A frame over the table that decided options name, at their version."""
+    """A frame over a table at the version that the options name."""
     wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
     columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
     refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=ReadOptions.of(given).case_sensitive)
     return relation_frame(spark, columns, given)
 
 
-def decided(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
-    """The options with what the session says and with the version that they mean now, and the table at that version."""
-    given = in_session(spark, options)
-    asked = ReadOptions.of(given)
-    snapshot = latest_snapshot(asked)
+def resolve_version(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
+    """The options with the session's settings and the version that they mean now, and the snapshot of that version."""
+    given = with_session_settings(spark, options)
+    read = ReadOptions.of(given)
+    snapshot = latest_snapshot(read)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
-    decision = {"path": asked.path, "versionAsOf": str(snapshot.version), TABLE: snapshot.metadata.id}
+    decision = {"path": read.path, "versionAsOf": str(snapshot.version), TABLE: snapshot.metadata.id}
     return {**given, **decision}, snapshot
 
 
-def in_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """The options, and what the session says where they say nothing."""
-    return {**_of_session(spark, options), **options}
+def with_session_settings(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The options, and the session's settings where there is no option."""
+    return {**_session_settings(spark, options), **options}
 
 
 def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
@@ -140,13 +140,13 @@ def _text_of(scan_spec: ScanSpec) -> str:
     return text
 
 
-def _of_session(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """What the session says and the options do not."""
-    said = {key.lower().removeprefix("spark.indextables.") for key in settings_in(options)}
+def _session_settings(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """The settings of the session that no option overrides."""
+    given = {key.lower().removeprefix("spark.indextables.") for key in settings_in(options)}
     session = {
         "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
         "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
         "read.minPartitions": str(spark.sparkContext.defaultParallelism),
         **settings_of(spark, options),
     }
-    return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in said}
+    return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in given}

@@ -133,6 +133,6 @@ def _table(original: Callable[..., DataFrame], reader: Any, *args: Any, **option
     name = str(next(iter((*args, *options.values())), ""))
     parts = parse_name(spark, name)
     entry = refresh_columns(spark, parts, reader.given if isinstance(reader, TableFrameReader) else None)
-    if entry is not None and isinstance(reader, TableFrameReader) and reader.is_of_the_past:
+    if entry is not None and isinstance(reader, TableFrameReader) and reader.is_time_travel:
         return reader.load(entry.location, format=FORMAT).alias(parts[-1])  # Spark keeps the past of names to itself
     return resolve_relations(original(reader, *args, **options))

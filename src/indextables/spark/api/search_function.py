@@ -1,4 +1,4 @@
-"""The words of a search as Spark sees them: functions that only a scan can answer."""
+"""The search functions as Spark sees them: only a scan can evaluate them."""
 
 from typing import Any
 
@@ -11,11 +11,9 @@ from indextables.errors import UnsupportedOperatorError
 INDEXQUERY, TEXTSEARCH, INDEXQUERYALL = FUNCTIONS = ("indexquery", "textsearch", "indexqueryall")
 
 
-def indexquery(*asked: Any) -> bool:
+def indexquery(*arguments: Any) -> bool:
     """What happens where Spark would have to evaluate the function row by row."""
-    raise refusal(
-        str(asked[-1]), "only a scan of a table can answer it, and this one stands where no scan takes it over"
-    )
+    raise refusal(str(arguments[-1]), "only a scan of a table can evaluate it, and no scan does so here")
 
 
 def refusal(query: str, reason: str) -> UnsupportedOperatorError:
@@ -28,10 +26,10 @@ def refusal(query: str, reason: str) -> UnsupportedOperatorError:
     )
 
 
-unanswered = udf(indexquery, BooleanType(), useArrow=False)  # Arrow would want pandas
+search_udf = udf(indexquery, BooleanType(), useArrow=False)  # Arrow would want pandas
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Makes SQL know the words; whoever has a function of such a name loses it."""
+    """Registers the functions for SQL; a function of the user's with such a name is replaced."""
     for name in FUNCTIONS:
-        spark.udf.register(name, unanswered)
+        spark.udf.register(name, search_udf)

@@ -46,7 +46,7 @@ def _scan(spark: Any, read: PlannedRead, output: Java) -> Java:
 
 
 def _numbers(spark: Any, count: int, size: int) -> Java:
-    """The plan of so many numbers, each in a task of its own, for a node that reads so many bytes.
+    """The plan of `count` numbers, each in a task of its own, for a node that reads `size` bytes.
 
     Spark takes a node to be about as large as what is below it, and sends small sides of joins to all executors. It does not
     know how large an RDD is, and takes it for large.

@@ -59,7 +59,7 @@ class ConditionReader:
     """Conditions as predicates over columns named `#<number>`.
 
     `types` are the types of columns, by their numbers, as far as they are known without asking the JVM. `searches` are the
-    columns that a search fills. Conversions between times and moments are translated in `time_zone` alone.
+    columns of searches. Casts from and to timestamps are translated in `time_zone` alone.
     """
 
     searches: frozenset[int]
@@ -140,7 +140,7 @@ class ConditionReader:
         return inner if own == target else Cast(inner.name, target, mode=CastMode[str(node.evalMode().toString())])
 
     def is_in_zone(self, cast: Java) -> bool:
-        """Whether a conversion to moments is in the time zone of the scan; a session may have changed its own since."""
+        """Whether a cast from or to a timestamp is in the time zone of the scan, which the session may have left."""
         zone = cast.timeZoneId()
         return bool(zone.isDefined() and zone.get() == self.time_zone)
 

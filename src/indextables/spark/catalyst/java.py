@@ -21,7 +21,7 @@ _SEPARATOR = "\0"
 
 
 class UnknownIdsError(Exception):
-    """A plan whose columns cannot be told apart; never shown to a user."""
+    """A plan whose columns cannot be identified; never shown to a user."""
 
 
 class Names:

@@ -44,6 +44,6 @@ def _unread(attribute: Java, spark: Any) -> Java:
 
 def _plan(spark: Any, rows: pa.Table) -> Java:
     unnamed = rows.rename_columns([f"c{number}" for number in range(rows.num_columns)])
-    types = spark_schema(unnamed.schema)  # given, because Spark takes times without a zone for moments
+    types = spark_schema(unnamed.schema)  # given, because Spark reads times without a zone as timestamps
     fields = [StructField(f.name, t.dataType, f.nullable) for f, t in zip(unnamed.schema, types, strict=True)]
     return local_frame(spark, unnamed, StructType(fields))._jdf.queryExecution().analyzed()

@@ -1,4 +1,4 @@
-"""Splits read by Spark's own Parquet reader: they are Parquet files, and where nothing is searched, nothing is faster.
+"""Scans by Spark's own Parquet reader: splits are Parquet files, and without a search nothing reads them faster.
 
 Spark gets the list of the splits that are left after pruning as it gets that of a directory that a stream has written, from
 a file: it looks into no directory, and no call is made for a single split.

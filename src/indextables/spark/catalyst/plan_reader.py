@@ -160,7 +160,7 @@ class PlanReader:
         raise UntranslatableError
 
     def _argument(self, expression: Java, *, is_compared: bool) -> int:
-        """A plain column; one whose values are told apart as a table does it, where they are compared."""
+        """A plain column. Where its values are compared, Spark must compare them as a table does: without a collation."""
         if kind(expression) != "AttributeReference":
             raise UntranslatableError
         if is_compared:

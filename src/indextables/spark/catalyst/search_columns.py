@@ -1,4 +1,4 @@
-"""Searches in a plan, each answered by a column of the scan that has the rows.
+"""Searches in a plan, each resolved to a column of the scan that has the rows.
 
 `indexquery(message, 'timeout')` may stand anywhere in a plan: in a filter, in the condition of a join, in a CASE, in a
 subquery. The relation that the column comes from gets a further column, true where the search finds the row; the nodes
@@ -31,14 +31,14 @@ _SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 
 
 def with_searches(plan: Java, spark: Any) -> Java:
-    """The plan with all searches answered, or an UnsupportedOperatorError; the very same plan if there are none."""
+    """The plan with all searches resolved, or an UnsupportedOperatorError; the very same plan if there are none."""
     if Capability.SEARCH_COLUMNS not in capabilities(spark):
         _refuse_searches(plan)
         return plan
     if not has(plan, "PYTHON_UDF", spark):
         return plan
     whole = inlined(plan, spark)
-    resolved = _Searching(spark).answered(whole)
+    resolved = _Searching(spark).resolved(whole)
     return plan if resolved is whole else resolved
 
 
@@ -78,21 +78,21 @@ class _Searching:
     def own_calls(self, plan: Java) -> list[Java]:
         return [call for expression in sequence(plan.expressions()) for call in self.calls(expression)]
 
-    def answered(self, plan: Java) -> Java:
+    def resolved(self, plan: Java) -> Java:
         """The plan, with the same output, in which no search is left."""
         if not has(plan, "PYTHON_UDF", self.spark):
             return plan
         below = sequence(plan.children())
-        children = [self.answered(child) for child in below]
+        children = [self.resolved(child) for child in below]
         plan = self.in_subqueries(over(below, children, plan, self.spark))
         calls = self.own_calls(plan)
-        answers = []
+        replaced = []
         for call in calls:
-            children, answer = self.answer(_search(call), children)
-            answers.append((call, answer))
+            children, column = self.column_for(_search(call), children)
+            replaced.append((call, column))
         if not calls:
             return plan
-        widened = plan.withNewChildren(seq(children, self.spark)).transformExpressions(replacing(answers, self.spark))
+        widened = plan.withNewChildren(seq(children, self.spark)).transformExpressions(replacing(replaced, self.spark))
         return widened if kind(plan) in _MADE_OF_EXPRESSIONS else self.project(sequence(plan.output()), widened)
 
     def calls(self, expression: Java) -> Iterator[Java]:
@@ -108,7 +108,7 @@ class _Searching:
         if plan.subqueries().isEmpty():
             return plan
         found = [query for expression in sequence(plan.expressions()) for query in self.subqueries(expression)]
-        pairs = [(query, query.withNewPlan(self.answered(query.plan()))) for query in found]
+        pairs = [(query, query.withNewPlan(self.resolved(query.plan()))) for query in found]
         return plan.transformExpressions(replacing(pairs, self.spark)) if pairs else plan
 
     def subqueries(self, expression: Java) -> Iterator[Java]:
@@ -119,14 +119,14 @@ class _Searching:
         for child in sequence(expression.children()):
             yield from self.subqueries(child)
 
-    def answer(self, search: _Search, children: list[Java]) -> tuple[list[Java], Java]:
-        """The children, of which one has got a column that answers, and the expression that reads it."""
+    def column_for(self, search: _Search, children: list[Java]) -> tuple[list[Java], Java]:
+        """The children, one of them with the column of the search, and the expression that reads it."""
         index = _child_for(search, children)
         child, attribute = self.provided(search, children[index])
         return [*children[:index], child, *children[index + 1 :]], self.never_null(attribute)
 
     def provided(self, search: _Search, plan: Java) -> tuple[Java, Java]:
-        """The plan with a further column that answers, and this column."""
+        """The plan with the column of the search, and this column."""
         relation = RelationNode.of(plan)
         if relation is not None:
             return self.from_relation(search, relation)
@@ -158,7 +158,7 @@ class _Searching:
         return self.project([*listed.values(), attribute], child), attribute
 
     def through_union(self, search: _Search, plan: Java) -> tuple[Java, Java]:
-        """Every branch answers for its own rows."""
+        """Every branch has a column for its own rows."""
         ids = [attribute.exprId().id() for attribute in sequence(plan.output())]
         places = [ids.index(id_) for id_ in search.columns]
         branches = []

@@ -136,7 +136,7 @@ class _MetadataTable:
         return columns <= self.relation.names.keys()
 
     def column(self, number: int) -> str:
-        """The table's own name: a reader may have asked for it in other letters."""
+        """The table's own name: a frame may spell it in other letters."""
         return column_named(self.plan.scan_spec.schema, self.relation.names[self.sources[number]])
 
     def row_count(self) -> int | None:

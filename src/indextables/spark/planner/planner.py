@@ -1,7 +1,7 @@
 """The planner: what a query becomes when it runs.
 
 ```
-plan ─▶ aggregates that metadata answers become rows ─▶ small sides of joins become rows that prune the other side
+plan ─▶ aggregates in metadata become rows ─▶ small sides of joins become rows that prune the other side
      ─▶ pushdown: conditions, required columns and limits per relation ─▶ scans
 ```
 
@@ -70,7 +70,7 @@ def plan_query(
 
 
 def with_metadata_rows(plan: Plan, tables: Mapping[int, TableRelation]) -> Plan:
-    """The plan, in which aggregates that metadata answers are rows."""
+    """The plan, in which aggregates that metadata has are rows."""
     if isinstance(plan, Aggregate):
         rows = aggregate_rows(plan, tables)
         if rows is not None:

@@ -27,11 +27,11 @@ class SplitsPartition(InputPartition):
 class TableReader(DataSourceReader):
     """Rows of a table at one version, in the columns that Spark asks for.
 
-    Executors get the question and the settings; the snapshot stays on the driver.
+    Executors get the scan specification and the settings; the snapshot stays on the driver.
 
     There is no `pushFilters` on purpose. Spark 4.3 keeps what it returned with the relation, not with the query: where one
     frame is used twice, `frame.filter(a).union(frame.filter(b))` reads the rows of `b` twice, and a later query without a
-    filter reads those of the last one with a filter (measured). Conditions come in the `where` option instead; see `absorb`.
+    filter reads those of the last one with a filter (measured). Conditions come in the `where` option instead.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:

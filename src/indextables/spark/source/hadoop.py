@@ -1,4 +1,4 @@
-"""What a session tells Hadoop's S3 client, in our words: a cluster that reads `s3a://` need not be told twice."""
+"""Settings of Hadoop's S3 client (`fs.s3a.*`) as settings of ours: a cluster that reads `s3a://` needs no others."""
 
 from collections.abc import Mapping
 

@@ -5,8 +5,8 @@
 | `versionAsOf`, `timestampAsOf` | the table as it was; a timestamp without a zone is in `timeZone` |
 | `where` | a condition in SQL that every row satisfies: OR, NOT, LIKE, INDEXQUERY, whatever a scan knows |
 | `query` | a search, in Lucene's language, that every row satisfies |
-| `timeZone` | what times without a zone in `where` and `timestampAsOf` mean; UTC unless told |
-| `caseSensitive` | whether column names are told apart by letter case; false unless told |
+| `timeZone` | what times without a zone in `where` and `timestampAsOf` mean; UTC by default |
+| `caseSensitive` | whether column names are case-sensitive; false by default |
 
 All others are settings (`indextables.config`). Keys are in any letter case.
 """
@@ -145,7 +145,7 @@ def _timestamp(given: str | None, time_zone: str) -> datetime | None:
         timestamp: datetime = cast_scalar(pa.scalar(given), TIMESTAMP, time_zone=time_zone).as_py()
     except CastInvalidInputError:
         raise ConfigError(
-            f"timestampAsOf is {given!r}, but must be a moment such as 2024-01-31 12:00:00",
+            f"timestampAsOf is {given!r}, but must be a timestamp such as 2024-01-31 12:00:00",
             key="timestampAsOf",
             value=given,
         ) from None

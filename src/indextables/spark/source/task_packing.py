@@ -8,7 +8,7 @@ from indextables.read.scan_plan import SplitTask
 
 
 def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
-    """Splits of which all rows match, and which have so many of them; all splits if there are none such.
+    """Splits of which all rows match, until they have `rows` of them; all splits where they have fewer.
 
     >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef
@@ -25,7 +25,7 @@ def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
 
 
 def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTask]]:
-    """The splits in groups of about equal size, the largest first; opening one counts as so many bytes.
+    """The splits in groups of about equal size, the largest first; opening one counts as `openCost` bytes.
 
     >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError, UnsupportedOperatorError
-from indextables.spark.api.dataframe_reader import decided, frame_at
+from indextables.spark.api.dataframe_reader import frame_at, resolve_version
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.parsed_statement import (
@@ -172,7 +172,7 @@ def _views(spark: SparkSession, tables: Sequence[TableAt]) -> Iterator[None]:
 
     A path that is named several times is read at one version.
     """
-    created, decide = [], cache(lambda given: decided(spark, dict(given)))
+    created, decide = [], cache(lambda given: resolve_version(spark, dict(given)))
     try:
         for table in tables:
             given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
