@@ -5,6 +5,7 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, islice
@@ -73,7 +74,7 @@ def write_split(
     first = list(islice(groups, 2))
     place = _scratch_place(first, otherwise=path.parent)
     try:
-        with TemporaryDirectory(prefix=TEMPORARY, dir=place) as scratch, pa.OSFile(str(path), "wb") as sink:
+        with _scratch_directory(place) as scratch, pa.OSFile(str(path), "wb") as sink:
             index = IndexBuilder(Path(scratch), schema=schema, rules=rules)
             with pq.ParquetWriter(sink, schema, **_parquet_options(first[0], options)) as parquet:
                 seen = _write_rows(chain(first, groups), parquet, index)
@@ -84,6 +85,14 @@ def write_split(
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _scratch_directory(place: Path) -> Iterator[str]:
+    """A directory that is deleted at the end. tantivy's last thread may still create a lock file while it is: try again."""
+    with TemporaryDirectory(prefix=TEMPORARY, dir=place, ignore_cleanup_errors=True) as scratch:
+        yield scratch
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _scratch_place(first: Sequence[pa.RecordBatch], *, otherwise: Path) -> Path:
