@@ -97,7 +97,7 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
         raise ConfigError(
             f"files younger than {least} may belong to a running writer or to a reader of an older version, and older_than "
             f"(OLDER THAN or RETAIN in SQL) is {retention}; use {least} or more. FORCE in SQL (force=True, --force in a "
-            "shell) deletes them all the same, which is safe only if nobody else uses the table; "
+            "shell) deletes them all the same, which is safe only if no other process uses the table; "
             "spark.indextables.purge.minRetention lowers the limit for good",
             key="spark.indextables.purge.minRetention",
             value=str(retention),

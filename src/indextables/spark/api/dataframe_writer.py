@@ -1,4 +1,4 @@
-"""`df.write` with the format `indextables`: the write is planned here, because Spark tells a Python data source too little.
+"""`df.write` with the format `indextables`: planned here, because Spark passes too little to a Python data source.
 
 The mode, `partitionBy` and the settings of the session become a write job. Its rows are repartitioned, and the job reaches
 the data source as an option of a plain append or overwrite. All other formats are left to Spark.

@@ -33,7 +33,7 @@ def ensure_registered(spark: SparkSession) -> None:
 
 
 def configure_session(spark: SparkSession) -> None:
-    """Sets the settings of Spark that we rely on; again, if somebody has reset them."""
+    """Sets the settings of Spark that we rely on; again, if they were reset."""
     _hide_account_keys(spark)
     _check_shuffles(spark)
 

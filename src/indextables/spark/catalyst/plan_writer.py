@@ -24,12 +24,12 @@ def write_plan(plan: Java, query: QueryPlan, reader: PlanReader, spark: Any) -> 
         for number, scan in query.scans.items()
     ]
     if query.drops_limit:
-        plan = plan.child().child()  # Spark would stop the worker of a scan that limits itself, and not use it again
+        plan = plan.child().child()  # Spark would not reuse the Python process of a scan with its own limit
     return plan.transformWithSubqueries(replacing([*rows, *scans], spark))
 
 
 def _scan(scan: PlannedScan, relation: Java, spark: Any) -> Java:
-    """The node that reads, with the columns (to Spark) of the relation; in those that nobody reads is anything."""
+    """The node that reads, with the columns of the relation; those that are not required have arbitrary values."""
     match scan.reader:
         case ScanReader.NOBODY | ScanReader.DRIVER:
             return local_node(spark, scan.rows(), sequence(relation.output()))

@@ -66,7 +66,7 @@ class PlannedScan:
         return ScanReader.DRIVER if finds_few_rows(self._driver_scan, most) else ScanReader.EXECUTORS
 
     def rows(self) -> pa.Table:
-        """The rows, read by this process, with all columns of the relation: null where nobody reads them."""
+        """The rows, read by this process, with all columns of the relation: null where they are not required."""
         read = self._driver_scan.to_arrow() if self.tasks else self.plan.scan_spec.output_schema.empty_table()
         named = dict(zip(self.columns, read.columns, strict=True))
         names = list(self.relation.columns.values())
@@ -77,7 +77,7 @@ class PlannedScan:
         return scan_of(self.relation.options, self.plan, limit=self.limit)
 
     def _unread(self, name: str, rows: int) -> pa.Array:
-        """A column that nobody looks at; to Spark, that of a search is never null."""
+        """A column that is not required; a search flag must not be null."""
         if name in self.relation.options.search_columns:
             return pa.repeat(pa.scalar(value=False), rows)
         schema = self.plan.scan_spec.schema

@@ -11,7 +11,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from indextables.maintain.compact_on_write import merge_after_write
 from indextables.write.write_job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
-_KILL_TIMEOUT = 3.0  # seconds; Spark kills the worker of a cancelled task after two (spark.python.task.killTimeout)
+_KILL_TIMEOUT = (
+    3.0  # seconds; Spark kills the Python process of a cancelled task after two (spark.python.task.killTimeout)
+)
 
 
 @dataclass(frozen=True, slots=True)
