@@ -52,7 +52,9 @@ def _plan(  # noqa: PLR0911 - one for each kind of node
     def below() -> Plan:
         return _plan(draw, depth - 1, numbers, fresh, tables_left)
 
-    kinds = ["filter", "project", "aggregate", "join", "set", "pass", "opaque"] if depth else []
+    kinds = (
+        ["filter", "filter", "project", "aggregate", "join", "join", "join", "set", "pass", "opaque"] if depth else []
+    )
     kind = draw(st.sampled_from(["relation", *kinds]))
     if kind == "relation":
         table = next(tables_left, None)

@@ -1,47 +1,15 @@
 """Pushdown: whatever a scan leaves out, the rows of the query stay the same."""
 
-from hypothesis import given
-
 from indextables.predicate import col
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.plan import Condition, Filter, Item, Join, JoinType, Limit, Pass, Plan, Project, Relation
 from indextables.spark.planner.pushdown import ScanRequest, push_down
-from tests.planner.naive import Row, Tables, holds, rows_of, same
-from tests.planner.plans import plans, tables
 
 A, B = Relation(0, (1, 2), 0), Relation(1, (3, 4), 1)
 
 
 def condition(column: int, value: int) -> Condition:
     return Condition(frozenset({column}), col(name_of(column)) == value)
-
-
-def restricted(rows: list[Row], requests: list[ScanRequest]) -> list[Row]:
-    """What scans give at least: rows of one request, and its columns; anything in the other columns."""
-    required = frozenset().union(*(request.required for request in requests))
-    seen = [
-        row
-        for row in rows
-        if any(holds([Condition(frozenset(), one) for one in request.conditions], row) for request in requests)
-    ]
-    return [{column: value if column in required else 77 for column, value in row.items()} for row in seen]
-
-
-def scanned(plan: Plan, tables: Tables) -> dict[int, list[Row]]:
-    requests = push_down(plan)
-    return {table: restricted(rows, requests[table]) if table in requests else [] for table, rows in tables.items()}
-
-
-@given(plans(), tables())
-def test_a_query_over_restricted_scans_has_the_same_rows(plan: Plan, tables: Tables) -> None:
-    assert same(rows_of(plan, scanned(plan, tables)), rows_of(plan, tables))
-
-
-@given(plans(), tables())
-def test_a_count_needs_no_column(plan: Plan, tables: Tables) -> None:
-    requests = push_down(plan, is_counted=True)
-    few = {table: restricted(rows, requests[table]) if table in requests else [] for table, rows in tables.items()}
-    assert len(rows_of(plan, few)) == len(rows_of(plan, tables))
 
 
 def requested(plan: Plan) -> dict[int, ScanRequest]:
@@ -96,3 +64,11 @@ def test_a_side_that_a_join_keeps_whole_is_not_filtered_by_what_matches() -> Non
         (JoinType.FULL_OUTER, on_right),
     ):
         assert requested(Join(2, kind, conditions, ((1, 3),), A, B))[0].conditions == (), kind
+
+
+def test_rows_without_a_match_are_found_by_their_nulls() -> None:
+    """`r.x IS NULL` over an outer join asks for rows without a match: right rows with a value are what makes a match."""
+    is_null = Condition(frozenset({4}), col("#4").is_null())
+    assert requested(Filter(5, (is_null,), Join(2, JoinType.LEFT_OUTER, (), ((1, 3),), A, B)))[1].conditions == ()
+    is_null = Condition(frozenset({2}), col("#2").is_null())
+    assert requested(Filter(5, (is_null,), Join(2, JoinType.RIGHT_OUTER, (), ((1, 3),), A, B)))[0].conditions == ()

@@ -1,16 +1,13 @@
 """Runtime filters: a join whose small side is evaluated first has the same rows."""
 
 import pyarrow as pa
-from hypothesis import given
 
 from indextables.predicate import In, col
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.plan import Condition, Filter, Join, JoinType, Plan, Relation, Rows, walk
 from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.runtime_filters import with_runtime_filters
-from tests.planner.naive import EqualColumns, Tables, rows_of, same
-from tests.planner.plans import plans, tables
-from tests.planner.test_pushdown import scanned
+from tests.planner.naive import EqualColumns, Tables, rows_of
 
 
 def rewritten(plan: Plan, tables: Tables) -> Plan:
@@ -19,17 +16,6 @@ def rewritten(plan: Plan, tables: Tables) -> Plan:
         return pa.table({name_of(c): pa.array([row[c] for row in rows], pa.int64()) for c in sorted(columns)})
 
     return with_runtime_filters(plan, lambda table: True, evaluate)
-
-
-@given(plans(), tables())
-def test_the_rows_of_a_query_stay_the_same(plan: Plan, tables: Tables) -> None:
-    assert same(rows_of(rewritten(plan, tables), tables), rows_of(plan, tables))
-
-
-@given(plans(), tables())
-def test_so_they_do_over_restricted_scans(plan: Plan, tables: Tables) -> None:
-    other = rewritten(plan, tables)
-    assert same(rows_of(other, scanned(other, tables)), rows_of(plan, tables))
 
 
 LARGE, SMALL = Relation(0, (1, 2), 0), Relation(1, (3, 4), 1)

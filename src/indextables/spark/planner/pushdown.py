@@ -203,9 +203,9 @@ def _below_join(plan: Join, demand: _Demand) -> tuple[_Demand, _Demand]:
         case JoinType.INNER | JoinType.LEFT_SEMI:
             on_left = on_right = (*above, *on)
         case JoinType.LEFT_OUTER | JoinType.LEFT_ANTI:
-            on_left, on_right = above, (*above, *on)
+            on_left, on_right = above, on
         case JoinType.RIGHT_OUTER:
-            on_left, on_right = (*above, *on), above
+            on_left, on_right = on, above
         case JoinType.FULL_OUTER:
             on_left = on_right = ()
     left = tuple(_within(on_left, frozenset(plan.left.columns)))
