@@ -232,6 +232,15 @@ def test_a_search_in_sparks_cache_is_answered(frame: Any, table: IndexTable) -> 
         hits.unpersist()
 
 
+def test_what_spark_caches_is_pruned(errors: Any, table: IndexTable) -> None:
+    cached = errors.filter("level = 'ERROR' AND id >= 0").cache()
+    try:
+        assert ids(cached) == ids(cached.filter("id >= 0")) == found(table, where="level = 'ERROR'")
+        assert "InMemoryTableScan" in cached.select("id")._jdf.queryExecution().executedPlan().toString()
+    finally:
+        cached.unpersist()
+
+
 @pytest.mark.parametrize(
     "scan_spec",
     [

@@ -10,14 +10,14 @@ from pyspark.sql.types import StructType
 from indextables.config import canonical
 from indextables.errors import ConfigError, InvalidPredicateError
 from indextables.log import Snapshot
-from indextables.predicate import parse_condition, to_sql
+from indextables.predicate import to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.options import TABLE, is_default, is_our_format, settings_in, settings_of
-from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.source.read_options import ReadOptions, condition_text
 from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 
@@ -128,12 +128,11 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
 
 
 def _text_of(scan_spec: ScanSpec) -> str:
-    """The predicate as text, if the text means the same when it is read again."""
-    text = to_sql(scan_spec.predicate)
-    if repr(parse_condition(text, scan_spec.schema)) != repr(scan_spec.predicate):
-        reason = "its text would be read as another one"
+    text = condition_text(scan_spec)
+    if text is None:
+        text, reason = to_sql(scan_spec.predicate), "its text would be read as another one"
         raise InvalidPredicateError(
-            f"the condition {text} cannot be handed to Spark: {reason}; filter the frame instead",
+            f"the condition {text} cannot be passed to Spark: {reason}; filter the frame instead",
             predicate=text,
             reason=reason,
         )

@@ -20,7 +20,7 @@ from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import missing_split_errors
-from indextables.spark.catalyst.query_planning import count, planned_frame, reads_our_tables, resolve_searches
+from indextables.spark.catalyst.query_planning import count, planned_frame, push_to_data_source, reads_our_tables
 from indextables.spark.catalyst.session_state import parse_name, session_of
 from indextables.spark.source.options import FORMAT
 from indextables.spark.statements.spark_sql import run_sql
@@ -108,8 +108,8 @@ def _show(original: Callable[..., None], frame: DataFrame, n: int = 20, *args: A
 
 
 def _persist(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, **options: Any) -> DataFrame:
-    """Spark caches the plan of a frame as it is, and reads our tables by the data source, which knows no search function."""
-    resolve_searches(frame)
+    """Spark caches the plan of a frame as it is, and reads our tables by the data source."""
+    push_to_data_source(frame)
     return original(frame, *args, **options)
 
 

@@ -22,6 +22,7 @@ from indextables.spark.catalyst.java import (
     jvm_of,
     kind,
     plan_of,
+    replacing,
     seq,
     sequence,
     simplified,
@@ -37,6 +38,7 @@ from indextables.spark.planner.plan import Opaque, Plan, walk
 from indextables.spark.planner.planner import QueryPlan, plan_query
 from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.scan_builder import build_scan
+from indextables.spark.source.read_options import condition_text
 
 logger = logging.getLogger(__name__)
 _UNREADABLE = (Py4JError, PySparkException, UnknownIdsError)
@@ -112,6 +114,17 @@ def _with_search_columns(frame: DataFrame) -> DataFrame:
     return frame if resolved is plan else frame_over(resolved, spark)
 
 
+def push_to_data_source(frame: DataFrame) -> None:
+    """Makes conditions and searches options of the relations, in the frame itself, for a frame that Spark caches."""
+    spark = frame.sparkSession
+    try:
+        query = Query.over(plan_of(frame), spark)
+        if query is not None:
+            frame._jdf = frame_over(query.with_where_options(), spark)._jdf
+    except _UNREADABLE as error:
+        _log_fallback(error)
+
+
 def filter_predicate(plan: Java, spark: Any) -> Predicate | None:
     """The predicate of a filter over one of our relations, on the table's columns; None where it is left to Spark."""
     query = Query.over(plan, spark)
@@ -158,6 +171,18 @@ class Query:
                 self.plans, self.reader.tables, evaluate=self._evaluate, is_counted=is_counted
             )
         return self._planned[is_counted]
+
+    def with_where_options(self) -> Java:
+        """The plan, whose relations have the conditions of their scans as text, where the text means the same."""
+        scans = plan_query(self.plans, self.reader.tables).scans
+        conditions = {number: condition_text(scan.plan.scan_spec) for number, scan in scans.items()}
+        found = {number: text for number, text in conditions.items() if text is not None}
+        pairs = [
+            (relation.java, relation.with_where(self.spark, found[number]).java)
+            for number, relation in self.reader.relations.items()
+            if number in found
+        ]
+        return self.plan.transformWithSubqueries(replacing(pairs, self.spark)) if pairs else self.plan
 
     def frame(self, *, is_counted: bool = False) -> DataFrame:
         return frame_over(

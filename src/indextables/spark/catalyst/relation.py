@@ -58,6 +58,11 @@ class RelationNode:
     def table(self) -> TableRelation:
         return TableRelation(self.read, dict(labels(self.java.output())))
 
+    def with_where(self, spark: Any, where: str) -> Self:
+        """The relation with another condition of its own."""
+        options = {**self.options, "where": where}
+        return type(self)(with_options(spark, self.java, options), options, ReadOptions.of(options))
+
     def with_search(self, spark: Any, search: IndexQuery) -> Self:
         """The relation with a column, its last, that is true where the search finds the row."""
         searches = (*self.read.searches, search)

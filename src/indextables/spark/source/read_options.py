@@ -23,7 +23,7 @@ from indextables.config import READ_OPTIONS, Config, boolean
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.table_identity import refuse_other_table
-from indextables.predicate import IndexQuery
+from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
 from indextables.read.scan_spec import ScanSpec, build_scan_spec
@@ -112,6 +112,12 @@ class ReadOptions:
             time_zone=self.time_zone,
             case_sensitive=self.case_sensitive,
         )
+
+
+def condition_text(spec: ScanSpec) -> str | None:
+    """The predicate of a scan as the text of the option `where`; None if the text would be parsed as another predicate."""
+    text = to_sql(spec.predicate)
+    return text if repr(parse_condition(text, spec.schema)) == repr(spec.predicate) else None
 
 
 def search_name(number: int) -> str:
