@@ -123,7 +123,7 @@ def test_counts_of_a_search_run_no_job(spark: Any, tmp_path: Path) -> None:
     frame.createOrReplaceTempView("full")
     assert (
         reader_of(spark.sql("SELECT count(*) AS n FROM full"))
-        == "nobody: they come from the transaction log or cached indexes"
+        == "none: rows from the transaction log or cached indexes"
     )
     spark.sparkContext.setJobGroup("counts", "of a search")
     try:

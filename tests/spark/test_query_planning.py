@@ -89,7 +89,7 @@ def test_only_what_is_needed_is_read(frame: Any, query: Any, expected: list[str]
 
 def test_a_frame_without_a_table_reads_none(plain: Any, frame: Any) -> None:
     assert indextables.explain(plain) == "no table of indextables is read"
-    assert indextables.explain(frame.groupBy("level").count()).startswith("4 rows\n  read by           nobody")
+    assert indextables.explain(frame.groupBy("level").count()).startswith("4 rows\n  read by           none")
 
 
 def test_an_explanation_names_table_splits_and_limit(frame: Any, table: IndexTable) -> None:

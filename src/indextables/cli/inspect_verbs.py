@@ -59,7 +59,7 @@ def search(
     *,
     where: Where = None,
     columns: Columns = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="So many rows at most.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="The maximum number of rows.")] = 10,
     version: AtVersion = None,
     timestamp: AtTime = None,
     option: Settings = None,

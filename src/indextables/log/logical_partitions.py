@@ -118,8 +118,8 @@ def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata:
                 malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
                 decoded = pa.StructArray.from_arrays([value, malformed], fields=list(by_term[field.term].type))
                 by_term[field.term] = pc.if_else(pc.equal(specs, spec_id), decoded, by_term[field.term])
-    told_of_all = pa.StructArray.from_arrays(list(by_term.values()), fields=list(partition.type))
-    return _replace_column(parts, "partition", told_of_all)
+    partitions = pa.StructArray.from_arrays(list(by_term.values()), fields=list(partition.type))
+    return _replace_column(parts, "partition", partitions)
 
 
 def _with_rows(parts: pa.Table, rows: pa.Array) -> pa.Table:

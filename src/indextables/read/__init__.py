@@ -1,1 +1,1 @@
-"""Answers come up: which splits to open, and what is in them."""
+"""Scans: which splits to open, and the rows, counts and aggregates in them."""

@@ -22,7 +22,7 @@ def explain(frame: DataFrame) -> str:
 
 
 def _explained_rows(rows: Rows) -> str:
-    return f"{len(rows.rows):,} rows\n  read by           nobody: they come from {rows.origin.value}"
+    return f"{len(rows.rows):,} rows\n  read by           none: rows from {rows.origin.value}"
 
 
 def _explained(scan: PlannedScan) -> str:

@@ -17,7 +17,7 @@ _SMALL = 2 * 1024 * 1024  # bytes of splits
 
 
 def node(spark: Any, scan: PlannedScan, output: list[Java]) -> Java:
-    """The node of Spark's plan, with the columns (to Spark) of the relation; in those that nobody reads is anything."""
+    """The node of Spark's plan, with the columns (to Spark) of the relation; unread columns have any value."""
     named = list(zip(output, scan.relation.columns.items(), strict=True))
     read = [attribute for attribute, (_, name) in named if name in scan.columns]
     numbers = {number for number, name in scan.relation.columns.items() if name in scan.columns}

@@ -27,7 +27,7 @@ def local_node(spark: Any, rows: pa.Table, output: list[Java]) -> Java:
 
 
 def with_unread(spark: Any, node: Java, output: list[Java], read: set[int]) -> Java:
-    """The node with all columns of an output, of which it has those in `read`; nobody looks at the others."""
+    """The node with all columns of an output, of which it has those in `read`; the others are not used."""
     if len(read) == len(output):
         return node
     columns = [one if int(one.exprId().id()) in read else _unread(one, spark) for one in output]

@@ -31,7 +31,7 @@ def write_plan(plan: Java, query: QueryPlan, reader: PlanReader, spark: Any) -> 
 def _scan(scan: PlannedScan, relation: Java, spark: Any) -> Java:
     """The node that reads, with the columns of the relation; those that are not required have arbitrary values."""
     match scan.reader:
-        case ScanReader.NOBODY | ScanReader.DRIVER:
+        case ScanReader.NONE | ScanReader.DRIVER:
             return local_node(spark, scan.rows(), sequence(relation.output()))
         case ScanReader.SPARK_PARQUET if Capability.PARQUET_SCANS in capabilities(spark):
             return parquet_scan.node(

@@ -146,7 +146,7 @@ class _Searching:
         if known is not None:
             return relation.java, _column(relation.java, known)
         if (name := search_name(len(relation.read.searches))) in relation.table.names.values():
-            raise refusal(search.query, f"the table has a column {name}, which is what its answer would be called")
+            raise refusal(search.query, f"the table has a column {name}, which is the name of the search column")
         wide = relation.with_search(self.spark, node)
         wide.read.scan_spec(snapshot_of(wide.read))  # a search that cannot be read is an error here and now
         return wide.java, sequence(wide.java.output())[-1]

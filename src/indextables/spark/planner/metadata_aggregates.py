@@ -1,6 +1,6 @@
 """Metadata aggregates: counts, groups, minima and maxima from the transaction log, and counts from cached indexes.
 
-An aggregate is answered here if its rows are those of one relation under filters that are predicates, its keys and arguments
+An aggregate is computed here if its rows are those of one relation under filters that are predicates, its keys and arguments
 are plain columns, and no split has to be opened for it. No task is run then.
 """
 
@@ -140,18 +140,18 @@ class _MetadataTable:
         return column_named(self.plan.scan_spec.schema, self.relation.names[self.sources[number]])
 
     def row_count(self) -> int | None:
-        answer = count_from_metadata(self.plan)
-        if not answer.unknown:
-            return answer.rows
+        count = count_from_metadata(self.plan)
+        if not count.unknown:
+            return count.rows
         scan = scan_of(self.relation.options, self.plan)
-        return scan.count() if is_countable(scan, answer.unknown) else None
+        return scan.count() if is_countable(scan, count.unknown) else None
 
     def groups(self, keys: list[str], outputs: Sequence[Output]) -> list[pa.ChunkedArray] | None:
         """No groups without rows."""
         if any(output.function not in {Function.KEY, Function.COUNT_ROWS} for output in outputs):
             return None
-        stored, answer = group_counts_from_metadata(self.plan, keys, self.plan.snapshot.metadata)
-        if answer.unknown:
+        stored, count = group_counts_from_metadata(self.plan, keys, self.plan.snapshot.metadata)
+        if count.unknown:
             return None
         rows = summed(stored, keys, self.plan.scan_spec.schema)
         places = [len(keys) if o.argument is None else keys.index(self.column(o.argument)) for o in outputs]

@@ -30,7 +30,7 @@ _FEW_ROWS = 10_000
 class ScanReader(Enum):
     """Who reads the rows of a scan."""
 
-    NOBODY = "nobody: no split can match"
+    NONE = "none: no split can match"
     DRIVER = "the driver, by cached indexes"
     SPARK_PARQUET = "Spark, as Parquet"
     EXECUTORS = "executors, with indexes"
@@ -59,7 +59,7 @@ class PlannedScan:
     @cached_property
     def reader(self) -> ScanReader:
         if not self.tasks:
-            return ScanReader.NOBODY
+            return ScanReader.NONE
         if self.is_parquet_scan:
             return ScanReader.SPARK_PARQUET
         most = self.relation.options.config(self.plan.snapshot.metadata.properties).read.driver_rows
