@@ -30,6 +30,7 @@ from indextables.spark.planner.plan import (
 
 Row = dict[int, int | None]
 Tables = Mapping[int, list[Row]]
+_LEFT, _RIGHT = -1, -2  # the numbers of the rows of a pair
 
 
 def rows_of(plan: Plan, tables: Tables) -> list[Row]:  # noqa: PLR0911 - one case for each kind of node
@@ -39,7 +40,7 @@ def rows_of(plan: Plan, tables: Tables) -> list[Row]:  # noqa: PLR0911 - one cas
         case Rows():
             return [{int(name[1:]): value for name, value in row.items()} for row in plan.rows.to_pylist()]
         case Filter():
-            return [row for row in rows_of(plan.child, tables) if holds(plan.conditions, row)]
+            return satisfying(plan.conditions, rows_of(plan.child, tables))
         case Project():
             return [{item.column: _value(item, row) for item in plan.items} for row in rows_of(plan.child, tables)]
         case Aggregate():
@@ -65,8 +66,11 @@ def _counted(rows: Iterable[Row]) -> Counter[Any]:
     return Counter(tuple(sorted(row.items())) for row in rows)
 
 
-def holds(conditions: Iterable[Condition], row: Row) -> bool:
-    return all(_is_true(condition, row) for condition in conditions)
+def satisfying(conditions: Iterable[Condition], rows: list[Row]) -> list[Row]:
+    """The rows for which all conditions are true."""
+    for condition in conditions:
+        rows = [row for row, is_true in zip(rows, _truths(condition, rows), strict=True) if is_true]
+    return rows
 
 
 class EqualColumns(Condition):
@@ -79,15 +83,17 @@ class EqualColumns(Condition):
         return cls(frozenset(pair), None)
 
 
-def _is_true(condition: Condition, row: Row) -> bool:
+def _truths(condition: Condition, rows: list[Row]) -> list[bool]:
+    if not rows:
+        return []
     if isinstance(condition, EqualColumns):
-        first, second = (row[column] for column in condition.references)
-        return first is not None and first == second
+        first, second = condition.references
+        return [row[first] is not None and row[first] == row[second] for row in rows]
     if condition.predicate is None:  # one that only Spark can evaluate: any function of its references
-        values = [row[column] for column in sorted(condition.references)]
-        return sum(value or 0 for value in values) % 3 != 0
-    table = pa.table({name_of(column): pa.array([value], pa.int64()) for column, value in row.items()})
-    return evaluate(bind(condition.predicate, table.schema), table)[0].as_py() is True
+        return [sum(row[column] or 0 for column in condition.references) % 3 != 0 for row in rows]
+    names = {name_of(column): [row[column] for row in rows] for column in rows[0]}
+    table = pa.table({name: pa.array(values, pa.int64()) for name, values in names.items()})
+    return [value is True for value in evaluate(bind(condition.predicate, table.schema), table).to_pylist()]
 
 
 def _value(item: Item, row: Row) -> int | None:
@@ -122,18 +128,21 @@ def _aggregated(output: Output, group: list[Row]) -> int | None:
 
 
 def _joined(plan: Join, left: list[Row], right: list[Row]) -> list[Row]:
-    matches = [(one, other) for one, other in product(left, right) if holds(plan.conditions, {**one, **other})]
+    pairs = [(i, j) for i, j in product(range(len(left)), range(len(right)))]
+    numbered: list[Row] = [{**left[i], **right[j], _LEFT: i, _RIGHT: j} for i, j in pairs]
+    matches = satisfying(plan.conditions, numbered)
+    lefts, rights = {row[_LEFT] for row in matches}, {row[_RIGHT] for row in matches}
     if plan.type is JoinType.LEFT_SEMI:
-        return [row for row in left if any(one is row for one, _ in matches)]
+        return [row for i, row in enumerate(left) if i in lefts]
     if plan.type is JoinType.LEFT_ANTI:
-        return [row for row in left if not any(one is row for one, _ in matches)]
-    found = [{**one, **other} for one, other in matches]
+        return [row for i, row in enumerate(left) if i not in lefts]
+    found: list[Row] = [{c: v for c, v in row.items() if c not in {_LEFT, _RIGHT}} for row in matches]
     if plan.type in {JoinType.LEFT_OUTER, JoinType.FULL_OUTER}:
         nulls: Row = dict.fromkeys(plan.right.columns)
-        found += [{**row, **nulls} for row in left if not any(one is row for one, _ in matches)]
+        found += [{**row, **nulls} for i, row in enumerate(left) if i not in lefts]
     if plan.type in {JoinType.RIGHT_OUTER, JoinType.FULL_OUTER}:
         nulls = dict.fromkeys(plan.left.columns)
-        found += [{**nulls, **row} for row in right if not any(other is row for _, other in matches)]
+        found += [{**nulls, **row} for j, row in enumerate(right) if j not in rights]
     return found
 
 
