@@ -97,6 +97,20 @@ def test_rows_are_right_without(
     assert caplog.messages[1:] == []
 
 
+CLASSES = sorted({needed.name.split(".")[-1] for one in REQUIREMENTS.values() for needed in one.classes})
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_query_runs_without_any_one_class(
+    spark: Any, logs: Path, hide: Hide, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    hide(name)
+    assert lost(spark, caplog)
+    frame = read(spark, logs)
+    assert ids(frame.filter("day = 'd1' AND id > 2")) == [4, 7, 10]
+    assert frame.filter("id < 5").count() == 5
+
+
 def test_searches(spark: Any, logs: Path, hide: Hide, caplog: pytest.LogCaptureFixture) -> None:
     hide("SubqueryExpression")
     assert lost(spark, caplog) == {Capability.SEARCH_COLUMNS}

@@ -87,7 +87,13 @@ REQUIREMENTS: Mapping[Capability, Requirement] = {
             Needed(f"{_EXPRESSIONS}Literal"),
             *(
                 Needed(f"{_OPTIMIZER}{rule}")
-                for rule in ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts")
+                for rule in (
+                    "ComputeCurrentTime",
+                    "ReplaceExpressions",
+                    "RewriteWithExpression",
+                    "ConstantFolding",
+                    "SimplifyCasts",
+                )
             ),
         ),
     ),
