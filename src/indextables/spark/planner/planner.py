@@ -80,8 +80,7 @@ def with_metadata_rows(plan: Plan, tables: Mapping[int, TableRelation]) -> Plan:
 
 def _has_splits(top: Plan, tables: Mapping[int, TableRelation]) -> HasSplits:
     """Whether filters leave several splits of a table."""
-    requests = push_down(top)
-    return lambda table: len(build_scan(tables[table], requests[table]).tasks) >= _MIN_SPLITS
+    return lambda table: len(build_scan(tables[table], push_down(top)[table]).tasks) >= _MIN_SPLITS
 
 
 def _drops_limit(top: Plan, scans: Mapping[int, PlannedScan]) -> bool:

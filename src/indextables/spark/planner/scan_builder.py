@@ -44,11 +44,16 @@ class PlannedScan:
     plan: ScanPlan
     columns: tuple[str, ...]
     limit: int | None
-    is_parquet_scan: bool
+    filtered: tuple[str, ...]  # the columns that filters and joins look at
 
     @cached_property
     def tasks(self) -> list[SplitTask]:
         return self.plan.tasks if self.limit is None else enough(self.plan.tasks, self.limit)
+
+    @cached_property
+    def is_parquet_scan(self) -> bool:
+        """Whether Spark's Parquet reader reads the splits; to decide it, one of them may be opened."""
+        return _is_parquet_scan(self.relation, self.plan, self.filtered)
 
     @property
     def is_one_task(self) -> bool:
@@ -97,8 +102,8 @@ def build_scan(relation: TableRelation, requests: Sequence[ScanRequest]) -> Plan
     spec = with_predicate(replace(spec, search_flags=searches), predicate)
     plan = plan_scan(snapshot, spec)
     limit = requests[0].limit if len(requests) == 1 and is_exact else None
-    filtered = [name for number, name in relation.columns.items() if number in compared]
-    return PlannedScan(relation, plan, tuple(columns), limit, _is_parquet_scan(relation, plan, filtered))
+    filtered = tuple(name for number, name in relation.columns.items() if number in compared)
+    return PlannedScan(relation, plan, tuple(columns), limit, filtered)
 
 
 def _pushed(
@@ -119,7 +124,7 @@ def _conjunction(
     """As many of the conditions as the log proves to be the same for Spark and for us, and whether that is all of them."""
     whole, is_exact = spec.predicate, True
     for condition in conditions:
-        bound = bound_predicate(relation, condition, spec)
+        bound = _bound(relation, condition, spec)
         known = None if bound is None else prove_casts(bound, snapshot, where=whole)
         if known is None:
             is_exact = False
@@ -129,7 +134,7 @@ def _conjunction(
     return whole, is_exact
 
 
-def bound_predicate(relation: TableRelation, condition: Predicate, spec: ScanSpec) -> Predicate | None:
+def _bound(relation: TableRelation, condition: Predicate, spec: ScanSpec) -> Predicate | None:
     """A predicate of the plan in the table's names and types; None where the types do not fit."""
     try:
         return bind(relation.predicate(condition), spec.schema, time_zone=relation.options.time_zone)
