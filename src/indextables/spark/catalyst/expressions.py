@@ -187,6 +187,14 @@ def arrow_type(expression: Java) -> pa.DataType:
         raise UntranslatableError from None
 
 
+def plain_column(item: Java) -> int | None:
+    """The id of the column that an output column of a projection simply is; None where it is computed."""
+    expression = item.child() if kind(item) == "Alias" else item
+    if kind(expression) == "Cast" and expression.dataType().equals(expression.child().dataType()):
+        expression = expression.child()  # as views have it
+    return int(expression.exprId().id()) if kind(expression) == "AttributeReference" else None
+
+
 def text(node: Java) -> str:
     if kind(node) != "Literal" or node.dataType().typeName() != "string" or node.value() is None:
         raise UntranslatableError

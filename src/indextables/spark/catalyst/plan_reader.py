@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from indextables.spark.catalyst.expressions import ConditionReader, UntranslatableError, arrow_type, conjuncts
+from indextables.spark.catalyst.expressions import (
+    ConditionReader,
+    UntranslatableError,
+    arrow_type,
+    conjuncts,
+    plain_column,
+)
 from indextables.spark.catalyst.java import Java, ids, ids_of, kind, labels, sequence
 from indextables.spark.catalyst.relation import RelationNode
 from indextables.spark.planner.column_names import columns_of
@@ -111,15 +117,12 @@ class PlanReader:
         return Project(number, tuple(items), child)
 
     def _item(self, column: int, item: Java) -> Item:
-        expression = item.child() if kind(item) == "Alias" else item
-        if kind(expression) == "Cast" and expression.dataType().equals(expression.child().dataType()):
-            expression = expression.child()  # as views have it
-        if kind(expression) == "AttributeReference":
-            source = int(expression.exprId().id())
-            if source in self._conditions.types:
-                self._conditions.types[column] = self._conditions.types[source]
-            return Item(column, frozenset({source}), source)
-        return Item(column, _references(item), None, bool(item.deterministic()))
+        source = plain_column(item)
+        if source is None:
+            return Item(column, _references(item), None, bool(item.deterministic()))
+        if source in self._conditions.types:
+            self._conditions.types[column] = self._conditions.types[source]
+        return Item(column, frozenset({source}), source)
 
     def _aggregate(self, number: int, node: Java) -> Plan:
         child = self.read(node.child())

@@ -14,7 +14,7 @@ from py4j.java_gateway import is_instance_of
 
 from indextables.predicate import IndexQuery
 from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, refusal
-from indextables.spark.catalyst.expressions import UntranslatableError, text
+from indextables.spark.catalyst.expressions import UntranslatableError, plain_column, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode
@@ -220,12 +220,10 @@ def _child_for(search: _Search, children: list[Java]) -> int:
 
 def _source(item: Java, search: _Search) -> int:
     """The column below a projection that one of its outputs simply is."""
-    plain = item.child() if kind(item) == "Alias" else item
-    if kind(plain) == "Cast" and plain.dataType().equals(plain.child().dataType()):
-        plain = plain.child()  # as views have it
-    if kind(plain) != "AttributeReference":
+    column = plain_column(item)
+    if column is None:
         raise refusal(search.query, f"{item.name()!r} is computed, and not a plain column of a table")
-    return int(plain.exprId().id())
+    return column
 
 
 def _column(plan: Java, id_: int) -> Java:
