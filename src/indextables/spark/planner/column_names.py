@@ -41,6 +41,11 @@ def renamed(
             return replace(predicate, operand=replace(predicate.operand, name=names[predicate.operand.name]))
 
 
+def on_columns(predicate: Predicate, sources: Mapping[int, int]) -> Predicate:
+    """The predicate on columns that are its own under other numbers."""
+    return renamed(predicate, {name_of(column): name_of(source) for column, source in sources.items()})
+
+
 def _of_search(condition: ColumnLeaf, search: IndexQuery) -> Predicate:
     """A condition on the column of a search, which is true or false, as one on the search.
 

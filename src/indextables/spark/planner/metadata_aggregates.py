@@ -20,7 +20,7 @@ from indextables.read.metadata_counts import (
 from indextables.read.metadata_extremes import extremes_from_metadata, merged_extreme
 from indextables.read.scan_plan import ScanPlan
 from indextables.schema import column_named
-from indextables.spark.planner.column_names import name_of, renamed
+from indextables.spark.planner.column_names import on_columns
 from indextables.spark.planner.plan import (
     Aggregate,
     Filter,
@@ -113,8 +113,7 @@ def filtered_relation(plan: Plan) -> FilteredRelation | None:  # noqa: PLR0911 -
             references = frozenset().union(*(condition.references for condition in plan.conditions))
             if below is None or len(known) < len(plan.conditions) or not references <= below.sources.keys():
                 return None
-            names = {name_of(column): name_of(source) for column, source in below.sources.items()}
-            moved = tuple(renamed(predicate, names) for predicate in known)
+            moved = tuple(on_columns(predicate, below.sources) for predicate in known)
             return FilteredRelation(below.table, (*below.conditions, *moved), below.sources)
     return None
 

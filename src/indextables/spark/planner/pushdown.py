@@ -5,12 +5,12 @@ see, the columns that anything above reads, and a limit. A scan may apply what a
 plan stay where they are, so that a scan may return more rows than its request names, and never fewer.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from indextables.predicate import Predicate
-from indextables.spark.planner.column_names import columns_of, name_of, renamed
+from indextables.spark.planner.column_names import columns_of, on_columns
 from indextables.spark.planner.null_rows import rejects_nulls
 from indextables.spark.planner.plan import (
     Aggregate,
@@ -74,9 +74,9 @@ def push_down(plan: Plan, *, is_counted: bool = False) -> dict[int, list[ScanReq
     return found
 
 
-def required_columns(plan: Plan, *, is_counted: bool = False) -> dict[int, frozenset[int]]:
+def required_columns(plan: Plan) -> dict[int, frozenset[int]]:
     """The columns of each node, by its number, that anything above it reads."""
-    found = _demands(plan, _top(plan, is_counted=is_counted))
+    found = _demands(plan, _top(plan, is_counted=False))
     return {node.number: demand.required for node, demand in found}
 
 
@@ -222,11 +222,10 @@ def _below_join(plan: Join, demand: _Demand) -> tuple[_Demand, _Demand]:
     )
 
 
-def _without_outer(plan: Join, conditions: Iterable[Condition]) -> Join:
+def _without_outer(plan: Join, conditions: Sequence[Condition]) -> Join:
     """The join as it is to a filter above it that no row of nulls passes: an inner one, where that is the same."""
-    known = [condition for condition in conditions if condition.predicate is not None]
-    no_left = any(_rejects(condition, frozenset(plan.left.columns)) for condition in known)
-    no_right = any(_rejects(condition, frozenset(plan.right.columns)) for condition in known)
+    no_left = any(_rejects(condition, frozenset(plan.left.columns)) for condition in conditions)
+    no_right = any(_rejects(condition, frozenset(plan.right.columns)) for condition in conditions)
     match plan.type:
         case JoinType.LEFT_OUTER if no_right:
             return replace(plan, type=JoinType.INNER)
@@ -273,6 +272,5 @@ def _inferred(conditions: Iterable[Condition], partners: Mapping[int, int]) -> I
 
 
 def _on(predicate: Predicate, sources: Mapping[int, int]) -> Condition:
-    names = {name_of(old): name_of(new) for old, new in sources.items()}
-    moved = renamed(predicate, names)
+    moved = on_columns(predicate, sources)
     return Condition(columns_of(moved), moved)

@@ -77,7 +77,7 @@ class _RuntimeFilters:
 
     def is_worthwhile(self, large: Plan, small: Plan, keys: Iterable[int]) -> bool:
         """Whether a key is a column of a table of which several splits are left, and the other side is filtered."""
-        tables = {source[0] for key in keys if (source := source_of(large, key)) is not None}
+        tables = {table for key in keys if (table := table_of(large, key)) is not None}
         return bool(tables) and _is_filtered(small) and any(map(self.has_splits, tables))
 
     def rows(self, plan: Plan, keys: Mapping[int, int]) -> Rows | None:
@@ -126,19 +126,19 @@ def _among(name: str, values: pa.ChunkedArray) -> Predicate | None:
     return conjunction(Comparison(Column(name), Op.GE, least), Comparison(Column(name), Op.LE, greatest))
 
 
-def source_of(plan: Plan, column: int) -> tuple[int, int] | None:
-    """The table and its column that a column of a plan is, where a condition on it may reach that table."""
+def table_of(plan: Plan, column: int) -> int | None:
+    """The table of which a column of a plan is a column, where a condition on it may reach that table."""
     match plan:
         case Relation():
-            return plan.table, column
+            return plan.table
         case Filter():
-            return source_of(plan.child, column)
+            return table_of(plan.child, column)
         case Project():
             item = next((item for item in plan.items if item.column == column), None)
-            return None if item is None or item.source is None else source_of(plan.child, item.source)
+            return None if item is None or item.source is None else table_of(plan.child, item.source)
         case Pass() if column in plan.child.columns and (plan.movable is None or column in plan.movable):
-            return source_of(plan.child, column)
+            return table_of(plan.child, column)
         case Join():
             side = plan.left if column in plan.left.columns else plan.right
-            return source_of(side, column)
+            return table_of(side, column)
     return None
