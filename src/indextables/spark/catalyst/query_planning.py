@@ -4,8 +4,9 @@ What runs without an action that `api/hooks` sees, such as a frame that Spark ca
 """
 
 import logging
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -20,7 +21,6 @@ from indextables.spark.catalyst.java import (
     has,
     inlined,
     jvm_of,
-    kind,
     plan_of,
     replacing,
     seq,
@@ -30,7 +30,7 @@ from indextables.spark.catalyst.java import (
 from indextables.spark.catalyst.plan_reader import PlanReader
 from indextables.spark.catalyst.plan_writer import write_plan
 from indextables.spark.catalyst.probe import Capability, capabilities
-from indextables.spark.catalyst.relation import RelationNode
+from indextables.spark.catalyst.relation import RelationNode, relation_leaves
 from indextables.spark.catalyst.search_columns import with_searches
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.metadata_aggregates import count_rows, filtered_relation
@@ -40,6 +40,7 @@ from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.scan_builder import build_scan
 from indextables.spark.source.read_options import condition_text
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 _UNREADABLE = (Py4JError, PySparkException, UnknownIdsError)
 _NOT_PLANNED = "this plan is left to Spark, and the data source reads all columns; see df.explain()"
@@ -58,26 +59,21 @@ _PLAIN = (
 
 def planned_frame(frame: DataFrame) -> DataFrame:
     """The same rows by the plan of ours; the very same frame where none of our tables is read."""
-    try:
-        if Capability.PLANNED_SCANS not in capabilities(frame.sparkSession):
-            return _with_search_columns(frame)
-        query = Query.of(frame)
-        return frame if query is None else query.frame()
-    except _UNREADABLE as error:
-        _log_fallback(error)
-        return frame
+    return _plan_and(Query.frame, frame)
 
 
 def count(frame: DataFrame) -> int | DataFrame:
     """The number of rows, where metadata has it; else a frame with as many rows."""
+    return _plan_and(Query.count, frame)
+
+
+def _plan_and(run: "Callable[[Query], T]", frame: DataFrame) -> T | DataFrame:
+    """What is made of the query of a frame; the frame itself where none of our tables is read, or not by a plan of ours."""
     try:
         if Capability.PLANNED_SCANS not in capabilities(frame.sparkSession):
             return _with_search_columns(frame)
         query = Query.of(frame)
-        if query is None:
-            return frame
-        rows = query.count()
-        return query.frame(is_counted=True) if rows is None else rows
+        return frame if query is None else run(query)
     except _UNREADABLE as error:
         _log_fallback(error)
         return frame
@@ -142,7 +138,6 @@ class Query:
     plans: list[Plan]
     reader: PlanReader
     spark: Any
-    _planned: dict[bool, QueryPlan] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: DataFrame) -> "Query | None":
@@ -162,15 +157,13 @@ class Query:
         reader = PlanReader(found)
         return cls(plan, [reader.read(part) for part in (plan, *subqueries)], reader, spark)
 
-    def count(self) -> int | None:
-        return count_rows(self.plans[0], self.reader.tables)
+    def count(self) -> int | DataFrame:
+        """The number of rows, or a frame with as many rows."""
+        rows = count_rows(self.plans[0], self.reader.tables)
+        return self.frame(is_counted=True) if rows is None else rows
 
     def planned(self, *, is_counted: bool = False) -> QueryPlan:
-        if is_counted not in self._planned:
-            self._planned[is_counted] = plan_query(
-                self.plans, self.reader.tables, evaluate=self._evaluate, is_counted=is_counted
-            )
-        return self._planned[is_counted]
+        return plan_query(self.plans, self.reader.tables, evaluate=self._evaluate, is_counted=is_counted)
 
     def with_where_options(self) -> Java:
         """The plan, whose relations have the conditions of their scans as text, where the text means the same."""
@@ -185,9 +178,8 @@ class Query:
         return self.plan.transformWithSubqueries(replacing(pairs, self.spark)) if pairs else self.plan
 
     def frame(self, *, is_counted: bool = False) -> DataFrame:
-        return frame_over(
-            write_plan(self.plan, self.planned(is_counted=is_counted), self.reader, self.spark), self.spark
-        )
+        planned = self.planned(is_counted=is_counted)
+        return frame_over(write_plan(self.plan, planned, self.reader, self.spark), self.spark)
 
     def _evaluate(self, plan: Plan, columns: frozenset[int]) -> pa.Table | None:
         """The rows of a part of the query, if they are as small as those that Spark sends to every executor."""
@@ -212,9 +204,7 @@ class Query:
 
 def _relations(plan: Java) -> list[RelationNode]:
     """The relations of ours in a plan, in its subqueries too; equal ones once."""
-    parts = [plan, *sequence(plan.subqueriesAll())]
-    leaves = [leaf for part in parts for leaf in sequence(part.collectLeaves()) if kind(leaf) == "DataSourceV2Relation"]
-    found = [relation for relation in map(RelationNode.of_leaf, leaves) if relation is not None]
+    found = [relation for relation in map(RelationNode.of_leaf, relation_leaves(plan)) if relation is not None]
     distinct = {tuple(relation.table.columns): relation for relation in found}
     if any(relation.options != distinct[tuple(relation.table.columns)].options for relation in found):
         raise UnknownIdsError  # two relations with the same columns, to Spark, may read other rows

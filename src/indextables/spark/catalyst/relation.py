@@ -115,8 +115,13 @@ def with_options(
 
 def relations_in(plan: Java) -> list[Java]:
     """The relations of ours in a plan, in its subqueries too."""
+    return [leaf for leaf in relation_leaves(plan) if _is_ours(leaf)]
+
+
+def relation_leaves(plan: Java) -> list[Java]:
+    """The relations of any Spark data source of version 2 in a plan, in its subqueries too."""
     parts = [plan, *sequence(plan.subqueriesAll())]
-    return [leaf for part in parts for leaf in sequence(part.collectLeaves()) if is_ours(leaf)]
+    return [leaf for part in parts for leaf in sequence(part.collectLeaves()) if kind(leaf) == "DataSourceV2Relation"]
 
 
 def _table(jvm: Any, schema: Java) -> Java:
