@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from indextables.predicate import Column, Comparison, In, Op, Predicate, bind, conjunction, evaluate
 from indextables.predicate.literals import literal
-from indextables.read.index_lookup import lookup
-from indextables.split import SplitReader
+from indextables.read.index_lookup import look_up
+from indextables.split import SplitOptions, SplitReader
+from indextables.split.exact_index import Kind, is_hashable
 from tests.laws.conditions import LITERALS, SCHEMA, VALUES, columns, predicates
 from tests.split.samples import split_of
 
@@ -24,10 +25,12 @@ ROWS = pa.table(
 )
 
 
-@pytest.fixture(scope="module")
-def split() -> Iterator[SplitReader]:
+@pytest.fixture(scope="module", params=[Kind.DICTIONARY, Kind.HASH])
+def split(request: pytest.FixtureRequest) -> Iterator[SplitReader]:
+    hashable = [field.name for field in SCHEMA if is_hashable(field.type) and not pa.types.is_binary(field.type)]
+    kinds = dict.fromkeys(hashable, request.param)
     with TemporaryDirectory() as directory:
-        yield split_of(ROWS, Path(directory))
+        yield split_of(ROWS, Path(directory), options=SplitOptions(exact=kinds))
 
 
 @st.composite
@@ -40,8 +43,8 @@ def wanted_values(draw: st.DrawFn) -> Predicate:
 @given(wanted=wanted_values(), others=st.lists(predicates, max_size=1))
 def test_no_row_is_left_out(split: SplitReader, wanted: Predicate, others: list[Predicate]) -> None:
     bound = bind(conjunction(wanted, *others), SCHEMA)
-    query = lookup(split, bound)
-    if query is None:  # then all rows are looked at
+    found = look_up(split, bound)
+    if found is None:  # then all rows are looked at
         return
     satisfied = pc.indices_nonzero(pc.fill_null(evaluate(bound, ROWS), fill_value=False)).to_pylist()
-    assert set(satisfied) <= set(split.search(query).to_pylist())
+    assert set(satisfied) <= set(found.tolist())

@@ -14,7 +14,8 @@ from indextables.search import queries as n
 from indextables.search.analysis import too_long
 from indextables.search.analysis import words as words_of
 from indextables.search.field_rules import TOKENIZERS
-from indextables.search.index_terms import field_name
+from indextables.search.text_fields import field_name
+from indextables.split.exact_index import Kind
 from tests.search.brute import rows_of
 from tests.search.indexes import found, index_of
 
@@ -104,9 +105,12 @@ queries = st.recursive(
 )
 
 
-@given(tables(), st.lists(queries, min_size=1, max_size=5))
-def test_the_index_finds_the_rows_that_satisfy_a_query(table: pa.Table, some: list[n.Query]) -> None:
-    index = index_of(table, RULES)
+kinds = st.sampled_from([Kind.NONE, Kind.DICTIONARY, Kind.HASH])
+
+
+@given(tables(), st.lists(queries, min_size=1, max_size=5), kinds)
+def test_the_index_finds_the_rows_that_satisfy_a_query(table: pa.Table, some: list[n.Query], kind: Kind) -> None:
+    index = index_of(table, RULES, kind)
     assert [found(query, index) for query in some] == [rows_of(query, table, RULES) for query in some]
 
 
@@ -194,7 +198,7 @@ def test_a_query_that_was_read_is_read_again_from_its_text(text: str) -> None:
 def test_a_query_has_the_words_that_the_index_has(rows: list[str], tokenizer: str) -> None:
     table = pa.table({"text": pa.array(rows, pa.string())})
     index = index_of(table, resolve(table.schema, {"text": f"text:{tokenizer}"}))
-    indexed = {word for word, _ in index.searcher().terms_with_prefix(field_name("text"), "")}
+    indexed = {word for word, _ in index.words.searcher().terms_with_prefix(field_name("text"), "")}
     short = [" ".join(filter(lambda word: not too_long(word, tokenizer), row.split(" "))) for row in rows]
     kept = rows if tokenizer == "raw" else short
     assert indexed == {word for row in kept for word in words_of(row, tokenizer)}

@@ -1,15 +1,70 @@
-"""Tables in tantivy's memory, and the rows that a query finds there."""
+"""Tables in memory with the indexes of a split, and the rows that a query finds there."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import tantivy
 
 from indextables.search import FieldRule, Query, compile_query, documents, tantivy_schema
+from indextables.search.exact_values import matches
+from indextables.search.queries import Leaf
+from indextables.search.row_matching import Numbers, Scores, find_rows, rank_rows
+from indextables.search.text_fields import Shape, shape
+from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, Kind, build, equal_values, is_hashable
 
 
-def index_of(table: pa.Table, rules: Mapping[str, FieldRule]) -> tantivy.Index:
-    """An index of one segment, in which the document is the row."""
+@dataclass(frozen=True)
+class MemorySplit:
+    """The rows of a split: words in tantivy, exact values in columns and exact indexes of one kind."""
+
+    table: pa.Table
+    rules: Mapping[str, FieldRule]
+    words: tantivy.Index
+    exact: Mapping[str, DictionaryIndex | HashIndex]
+
+    @property
+    def num_rows(self) -> int:
+        return self.table.num_rows
+
+    def has_column(self, column: str) -> bool:
+        return column in self.table.schema.names
+
+    def has_words(self, column: str) -> bool:
+        return self.has_column(column) and shape(self.rules[column]) is Shape.WORDS
+
+    def word_rows(self, query: Query) -> Numbers:
+        return np.sort(self.word_ranking(query, max(1, self.num_rows))[0])
+
+    def word_count(self, query: Query) -> int:
+        return len(self.word_rows(query))
+
+    def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
+        hits = self.words.searcher().search(compile_query(query, self.words), limit=limit).hits
+        return np.array([a.doc for _, a in hits], np.int64), np.array([score for score, _ in hits], np.float32)
+
+    def values(self, column: str, rows: Numbers | None = None) -> pa.ChunkedArray:
+        return self.table[column] if rows is None else self.table[column].take(pa.array(rows))
+
+    def exact_rows(self, leaf: Leaf) -> Numbers | None:
+        index = self.exact.get(leaf.field)  # type: ignore[union-attr]
+        if index is None:
+            return None
+        if isinstance(index, DictionaryIndex):
+            return index.rows_of(leaf)
+        wanted = equal_values(leaf, self.table.schema.field(leaf.field).type)  # type: ignore[union-attr]
+        if wanted is None:
+            return None
+        candidates = index.candidates(wanted)
+        return candidates[matches(leaf, self.values(leaf.field, candidates))]  # type: ignore[union-attr]
+
+    def null_count(self, column: str) -> int:
+        return self.table[column].null_count
+
+
+def index_of(table: pa.Table, rules: Mapping[str, FieldRule], kind: Kind = Kind.NONE) -> MemorySplit:
+    """An index of one segment, in which the document is the row; exact columns have indexes of a kind."""
     index = tantivy.Index(tantivy_schema(table.schema, rules))
     writer = index.writer(heap_size=15_000_000, num_threads=1)
     for batch in table.to_batches():
@@ -19,14 +74,21 @@ def index_of(table: pa.Table, rules: Mapping[str, FieldRule]) -> tantivy.Index:
     writer.wait_merging_threads()
     index.reload()
     assert index.searcher().num_segments <= 1
-    return index
+    exact = {name: _built(table[name], kind) for name in table.schema.names if shape(rules[name]) is Shape.EXACT}
+    return MemorySplit(table, rules, index, {name: found for name, found in exact.items() if found is not None})
 
 
-def found(query: Query, index: tantivy.Index) -> list[int]:
-    return [row for row, _ in scored(query, index)]
+def _built(column: pa.ChunkedArray, kind: Kind) -> DictionaryIndex | HashIndex | None:
+    fitting = Kind.DICTIONARY if kind is Kind.HASH and not is_hashable(column.type) else kind
+    index = build(column, fitting)
+    return None if index is None else ExactIndex.parse(index.to_bytes())
 
 
-def scored(query: Query, index: tantivy.Index) -> list[tuple[int, float]]:
-    searcher = index.searcher()
-    hits = searcher.search(compile_query(query, index), limit=max(searcher.num_docs, 1)).hits
-    return sorted((address.doc, score) for score, address in hits)
+def found(query: Query, index: MemorySplit) -> list[int]:
+    rows: list[int] = find_rows(query, index).tolist()
+    return rows
+
+
+def scored(query: Query, index: MemorySplit) -> list[tuple[int, float]]:
+    rows, scores = rank_rows(query, index, max(1, index.num_rows))
+    return sorted(zip(rows.tolist(), scores.tolist(), strict=True))

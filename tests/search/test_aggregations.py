@@ -1,4 +1,4 @@
-"""Every aggregation, from the index and from the rows, against Python."""
+"""Every aggregation of rows against Python."""
 
 import datetime as dt
 import math
@@ -17,7 +17,6 @@ from indextables.search import (
     date_histogram,
     histogram,
     merge,
-    over_index,
     over_rows,
     parse,
     ranges,
@@ -51,12 +50,6 @@ INDEXES = [index_of(part, RULES) for part in PARTS]
 QUERIES = ["*:*", "message:beta", "NOT message:beta", "level:(INFO OR WARN) AND n:>0", "message:absent"]
 
 
-def from_indexes(aggregation: Aggregation, text: str) -> pa.Table | None:
-    bound, query = bind(aggregation, TABLE.schema, RULES), parse(text, schema=TABLE.schema, rules=RULES)
-    partials = [over_index(bound, query, index) for index in INDEXES]
-    return merge(bound, partials) if all(partial is not None for partial in partials) else None
-
-
 def from_rows(aggregation: Aggregation, text: str) -> pa.Table:
     bound = bind(aggregation, TABLE.schema, RULES)
     return merge(bound, [over_rows(bound, rows[bound.field]) for rows in hits_of(text)])
@@ -80,10 +73,9 @@ def floored(value: Any, step: Any, origin: Any) -> Any:
 @pytest.mark.parametrize("column", ["level", "n", "big", "ok", "price", "wide", "day", "ts", "before"])
 def test_terms_are_counted(column: str, text: str) -> None:
     expected = sorted(Counter(values(column, text)).items(), key=lambda pair: (-pair[1], pair[0]))
-    for answer in (from_indexes(terms(column, size=None), text), from_rows(terms(column, size=None), text)):
-        assert answer is not None
-        assert answer.schema.field("key").type == TABLE.schema.field(column).type
-        assert list(zip(*answer.to_pydict().values(), strict=True)) == expected
+    answer = from_rows(terms(column, size=None), text)
+    assert answer.schema.field("key").type == TABLE.schema.field(column).type
+    assert list(zip(*answer.to_pydict().values(), strict=True)) == expected
     assert from_rows(terms(column, size=3), text).num_rows == min(3, len(expected))
 
 
@@ -112,11 +104,9 @@ HISTOGRAMS = [
 @pytest.mark.parametrize(("aggregation", "step", "origin"), HISTOGRAMS)
 def test_histograms_count_what_is_in_each_interval(aggregation: Aggregation, step: Any, origin: Any, text: str) -> None:
     expected = sorted(Counter(_bucket(v, step, origin) for v in values(aggregation.field, text)).items())
-    answers = [from_rows(aggregation, text), from_indexes(aggregation, text)]
-    for answer in [answer for answer in answers if answer is not None]:
-        assert answer.schema.field("key").type == TABLE.schema.field(aggregation.field).type
-        assert list(zip(*answer.to_pydict().values(), strict=True)) == expected
-    assert (answers[1] is None) == (aggregation.field == "big" and bool(expected))
+    answer = from_rows(aggregation, text)
+    assert answer.schema.field("key").type == TABLE.schema.field(aggregation.field).type
+    assert list(zip(*answer.to_pydict().values(), strict=True)) == expected
 
 
 def _bucket(value: Any, step: Any, origin: Any) -> Any:
@@ -147,34 +137,29 @@ def test_ranges_count_from_their_start_up_to_their_end(column: str, pairs: list[
         return sum(upper is None or v < upper for v in after if not (upper is not None and v != v))  # noqa: PLR0124
 
     expected = [(lower, upper, count(lower, upper)) for lower, upper in pairs]
-    for answer in (from_indexes(ranges(column, pairs), text), from_rows(ranges(column, pairs), text)):
-        assert answer is not None
-        assert list(zip(*answer.to_pydict().values(), strict=True)) == expected
+    answer = from_rows(ranges(column, pairs), text)
+    assert list(zip(*answer.to_pydict().values(), strict=True)) == expected
 
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("column", ["n", "big", "price", "wide", "day", "ts", "before"])
 def test_statistics_are_exact(column: str, text: str) -> None:
     found_values = values(column, text)
-    answers = [from_rows(stats(column), text), from_indexes(stats(column), text)]
-    for answer in [answer for answer in answers if answer is not None]:
-        (row,) = answer.to_pylist()
-        assert (row["count"], row["min"], row["max"]) == (
-            len(found_values),
-            min(found_values, default=None),
-            max(found_values, default=None),
-        )
-        if "sum" in row:
-            assert row["sum"] == (sum(found_values) if found_values else None)
-            assert row["avg"] == pytest.approx(float(sum(found_values) / len(found_values)) if found_values else None)
-    assert answers[1] is not None or column in ("big", "wide")
+    (row,) = from_rows(stats(column), text).to_pylist()
+    assert (row["count"], row["min"], row["max"]) == (
+        len(found_values),
+        min(found_values, default=None),
+        max(found_values, default=None),
+    )
+    if "sum" in row:
+        assert row["sum"] == (sum(found_values) if found_values else None)
+        assert row["avg"] == pytest.approx(float(sum(found_values) / len(found_values)) if found_values else None)
 
 
 def test_statistics_of_floats_have_the_largest_last() -> None:
     (row,) = from_rows(stats("ratio"), "*:*").to_pylist()
     assert (row["count"], row["min"]) == (ROWS, 1 / 8)
     assert math.isnan(row["max"])
-    assert from_indexes(stats("ratio"), "*:*") is None
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(38, 2), pa.decimal128(38, 0), pa.decimal128(19, 0), pa.int64()])
@@ -187,14 +172,6 @@ def test_sums_have_room_for_the_largest_values(kind: pa.DataType) -> None:
     column = pa.array([largest if pa.types.is_decimal(kind) else int(largest)] * 50, kind)
     (row,) = merge(bound, [over_rows(bound, column), over_rows(bound, column)]).to_pylist()
     assert Fraction(row["sum"]) == 100 * Fraction(largest)
-
-
-def test_more_values_than_tantivy_has_buckets_are_counted_from_the_rows() -> None:
-    many = pa.table({"id": range(70_000)})
-    rules = resolve(many.schema)
-    bound = bind(terms("id"), many.schema, rules)
-    assert over_index(bound, parse("*:*", schema=many.schema, rules=rules), index_of(many, rules)) is None
-    assert merge(bound, [over_rows(bound, many["id"])] * 2).to_pylist()[0] == {"key": 0, "count": 2}
 
 
 def test_nothing_merges_to_nothing() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import tantivy
 
 from indextables.errors import SearchQueryError
 from indextables.search import parse, resolve
+from indextables.split.exact_index import Kind
 from tests.search.brute import rows_of
-from tests.search.indexes import found, index_of, scored
+from tests.search.indexes import MemorySplit, found, index_of, scored
 
 LOGHUB = Path(os.environ.get("LOGHUB", "loghub"))  # CSV files with real log lines, optional
 SCHEMA = pa.schema(
@@ -87,9 +87,9 @@ def table() -> pa.Table:
     return pa.table(columns, SCHEMA)
 
 
-@pytest.fixture(scope="module")
-def index(table: pa.Table) -> tantivy.Index:
-    return index_of(table, RULES)
+@pytest.fixture(scope="module", params=[Kind.NONE, Kind.DICTIONARY, Kind.HASH])
+def index(table: pa.Table, request: pytest.FixtureRequest) -> MemorySplit:
+    return index_of(table, RULES, request.param)
 
 
 QUERIES = [
@@ -207,12 +207,12 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_a_query_finds_its_rows(text: str, table: pa.Table, index: tantivy.Index) -> None:
+def test_a_query_finds_its_rows(text: str, table: pa.Table, index: MemorySplit) -> None:
     query = parse(text, schema=SCHEMA, rules=RULES, default_fields=["message"])
     assert found(query, index) == rows_of(query, table, RULES)
 
 
-def test_the_queries_above_find_something_and_not_everything(table: pa.Table, index: tantivy.Index) -> None:
+def test_the_queries_above_find_something_and_not_everything(table: pa.Table, index: MemorySplit) -> None:
     counts = [len(found(parse(text, schema=SCHEMA, rules=RULES), index)) for text in QUERIES]
     assert sum(0 < count < table.num_rows for count in counts) > len(QUERIES) * 0.85
 
@@ -275,14 +275,46 @@ def long_rows(text: str) -> list[int]:
         ("value:<y", [0, 1]),
         ("NOT value:y", [0, 1, 3]),
         ("value:x~2", [2]),
+        ("value:*z", [0]),
     ],
 )
-def test_values_too_long_for_the_index_are_still_found_exactly(text: str, rows: list[int]) -> None:
+def test_long_values_are_found_exactly(text: str, rows: list[int]) -> None:
     assert long_rows(text) == rows
 
 
-@pytest.mark.parametrize("text", ["value:*z", "y OR NOT value:/.*z/"])
-def test_a_pattern_over_values_that_are_cut_is_refused(text: str) -> None:
-    with pytest.raises(SearchQueryError, match="'value' has values of more than 65,000 bytes") as error:
-        long_rows(text.replace("y OR", "value:y OR"))
+@pytest.mark.parametrize("text", ["value:/.*z/", "value:y OR NOT value:/.*z/"])
+def test_a_regular_expression_over_values_that_are_too_long_is_refused(text: str) -> None:
+    with pytest.raises(SearchQueryError, match="'value' has values of more than 65,530 bytes") as error:
+        long_rows(text)
     assert error.value.field == "value"
+
+
+def test_exact_strings_score_as_words_of_a_field_of_one_word() -> None:
+    """The scores are those of an index in which tantivy has every column."""
+    table = pa.table(
+        {
+            "message": ["rare common", "common common other", "common", None, "other"],
+            "level": ["INFO", "ERROR", None, "INFO", "INFO"],
+        }
+    )
+    mixed = resolve(table.schema, {"message": "text"})
+    reference = resolve(table.schema, {"message": "text", "level": "text:raw"})
+    for text in (
+        "level:INFO",
+        "level:ERROR common",
+        "common AND level:INFO",
+        "common AND NOT level:INFO",
+        "+common level:ERROR",
+        "(level:INFO OR level:ERROR)^3 AND common",
+        "level:INFO AND NOT common",
+        "NOT level:INFO",
+        "common OR NOT level:ERROR",
+    ):
+        expected = scored(
+            parse(text, schema=table.schema, rules=reference, default_fields=["message"]), index_of(table, reference)
+        )
+        for kind in Kind.NONE, Kind.DICTIONARY, Kind.HASH:
+            query = parse(text, schema=table.schema, rules=mixed, default_fields=["message"])
+            answer = scored(query, index_of(table, mixed, kind))
+            assert [row for row, _ in answer] == [row for row, _ in expected], text
+            assert [score for _, score in answer] == pytest.approx([score for _, score in expected]), text

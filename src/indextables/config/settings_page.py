@@ -45,6 +45,11 @@ _INTRODUCTION = [
         "How a string column is indexed: `text` (words), `string` (exact values) or `none`. |"
     ),
     (
+        f"| `{PREFIX}indexing.exact.<column>` | `auto` | "
+        "The exact index of a column: `dictionary` (values that repeat), `hash` (identifiers), `none`, or `auto`, which "
+        "chooses for each split from its values. |"
+    ),
+    (
         f"| `{PREFIX}coalesce.rule.<value>` | | "
         "The group of partitions, such as `small`, with which a partition shares splits, whatever its size. |"
     ),

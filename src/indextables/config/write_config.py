@@ -129,6 +129,7 @@ class WriteConfig:
         "How many partitions of a shared split the log lists; a split with more cannot be pruned by them.",
     )
     typemap: Mapping[str, str] = setting_family("indexing.typemap.")
+    exact: Mapping[str, str] = setting_family("indexing.exact.")
     coalesce_rules: Mapping[str, str] = setting_family("coalesce.rule.")
 
     def __post_init__(self) -> None:

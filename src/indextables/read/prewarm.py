@@ -21,8 +21,8 @@ def prewarm(scan: Scan) -> PrewarmResult:
     opener = scan.opener
     misses, before = opener.cache.misses, opener.store.traffic
 
-    def unpack(task: SplitTask) -> object:
-        return scan.open(task).index
+    def load(task: SplitTask) -> None:
+        scan.open(task).prewarm()
 
-    splits = sum(1 for _ in scan.over(scan.plan.tasks, unpack))
+    splits = sum(1 for _ in scan.over(scan.plan.tasks, load))
     return PrewarmResult(splits, opener.cache.misses - misses, opener.store.traffic - before)

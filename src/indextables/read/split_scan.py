@@ -1,15 +1,15 @@
 """The matching rows of one split: what one task of a scan does.
 
-Searches that every row must satisfy run first: they give row numbers, and only the row groups with these rows are read.
+Searches that every row must satisfy run first: they give row numbers, and only the pages with these rows are read.
 Searches elsewhere in the predicate (under OR or NOT), and search flags, become a boolean for each row. Without a search,
-row groups are pruned by their statistics; if many are left, the index looks up the values that a row must have.
+exact indexes look up the values that a row must have, or blocks of rows are pruned by the bounds of their pages.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,19 +25,22 @@ from indextables.predicate import (
     judge,
     terms_of,
 )
-from indextables.read.index_lookup import lookup, lookup_of_few
+from indextables.read.index_lookup import is_local, look_up, look_up_few
 from indextables.read.scan_spec import ScanSpec
-from indextables.search import over_index, over_rows
+from indextables.search import over_rows
 from indextables.search.aggregations import Bound
+from indextables.search.exact_values import Mask
 from indextables.search.queries import Query
 from indextables.search.queries import conjunction as all_of
+from indextables.search.row_matching import Numbers
 from indextables.split import SplitReader
 
 SCORE = "_score"
 _TRUE = Literal(value=True)
 _MORE = 8
-_FEW_GROUPS = 2
-Slices = TypeVar("Slices", list[int], pa.Array)
+_FEW_ROWS = 8192  # as few are read as fast as an index
+_MOST = 2  # a part of a split is read by pages if it has at most one row in so many
+_FIRST_ROWS = 4096  # with a limit, the rows that are read first
 
 
 def matching_rows(
@@ -66,13 +69,9 @@ def count_matching(reader: SplitReader, scan_spec: ScanSpec) -> int:
 
 
 def aggregate_rows(reader: SplitReader, scan_spec: ScanSpec, bound: Bound, *, all_rows_match: bool) -> pa.Table:
-    """The partial aggregate of one split: from its index where the only condition is a search, else from its rows."""
+    """The partial aggregate of one split, from the values of the matching rows."""
     predicate = _TRUE if all_rows_match else scan_spec.predicate
     split_scan = _SplitScan.of(reader, replace(scan_spec, columns=(bound.field,), predicate=predicate))
-    if split_scan.query is not None and split_scan.rest == _TRUE:
-        partial = over_index(bound, split_scan.query, reader.index)
-        if partial is not None:
-            return partial
     columns_of = [rows[bound.field] for rows in split_scan.rows()]
     return over_rows(bound, pa.chunked_array([chunk for c in columns_of for chunk in c.chunks], type=bound.type))
 
@@ -83,10 +82,12 @@ def is_search_only(scan_spec: ScanSpec) -> bool:
 
 
 def count_by_index(reader: SplitReader, scan_spec: ScanSpec) -> int | None:
-    """How many rows are left after the index was used; None where it cannot be used, or is not cached."""
+    """How many rows are left after the indexes on this machine were used; None where they cannot be used."""
     split_scan = _SplitScan.of(reader, scan_spec)
-    query = lookup(reader, split_scan.rest) if split_scan.query is None else split_scan.query
-    return None if query is None or not reader.has_cached_index else reader.count(query)
+    if split_scan.query is not None:
+        return reader.count(split_scan.query) if reader.answers_locally(split_scan.query) else None
+    found = look_up(reader, split_scan.rest) if is_local(reader, split_scan.rest) else None
+    return None if found is None else len(found)
 
 
 def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[pa.Array, pa.Array]:
@@ -99,7 +100,7 @@ def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[pa.Arr
 
 def rows_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.Array) -> pa.Table:
     """The output columns of some rows, whose numbers ascend."""
-    return _SplitScan.of(reader, scan_spec).rows_at(numbers).select(list(scan_spec.columns))
+    return _SplitScan.of(reader, scan_spec).rows_at(np.asarray(numbers)).select(list(scan_spec.columns))
 
 
 def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
@@ -114,7 +115,7 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
     while True:
         numbers, scores = reader.top(split_scan.query, candidates)
         order = pc.array_sort_indices(numbers)
-        ascending = numbers.take(order)
+        ascending = np.asarray(numbers.take(order))
         rows = split_scan.kept(split_scan.rows_at(ascending).append_column(SCORE, scores.take(order)), ascending)
         if len(rows) >= limit or len(numbers) < candidates:
             best = rows.sort_by([(SCORE, "descending")]).slice(0, limit)
@@ -143,34 +144,49 @@ class _SplitScan:
     def rows(self, limit: int | None = None) -> Iterator[pa.Table]:
         """The matching rows in parts; with a limit, the first parts are small."""
         if self.query is not None:
-            return self.fetch(self.reader.search(self.query), limit)
-        groups = self._row_groups()
-        numbers = self._look_up(groups)
-        return self.scan_row_groups(groups, limit) if numbers is None else self.fetch(numbers, limit)
+            return self.fetch(np.asarray(self.reader.search(self.query)), limit)
+        candidates = self._candidates()
+        return self.scan_all(limit) if candidates is None else self.fetch(candidates, limit)
 
-    def fetch(self, numbers: pa.Array, limit: int | None) -> Iterator[pa.Table]:
+    def fetch(self, numbers: Numbers, limit: int | None) -> Iterator[pa.Table]:
         """The rows with these numbers (ascending) that satisfy the residual."""
         for some in _growing(numbers, limit):
             yield self.kept(self.rows_at(some), some)
 
-    def scan_row_groups(self, row_groups: list[int], limit: int | None) -> Iterator[pa.Table]:
-        """The rows of some row groups that satisfy the residual."""
-        for groups in _growing(row_groups, None if limit is None else 1):
-            numbers, seen = self.reader.row_numbers(groups), 0
-            for batch in self.reader.read(self._stored, row_groups=groups):
-                rows = self._conform(pa.Table.from_batches([batch]))
-                yield self.kept(rows, numbers.slice(seen, len(rows)))
-                seen += batch.num_rows
+    def scan_all(self, limit: int | None) -> Iterator[pa.Table]:
+        """All rows that satisfy the residual; row groups are read as a whole, but for the first rows with a limit."""
+        if limit is not None and self.reader.num_rows > _FIRST_ROWS:
+            yield from self.fetch(np.arange(self.reader.num_rows), max(limit, _FIRST_ROWS))
+            return
+        seen = 0
+        for batch in self.reader.read(self._stored):
+            rows = self._conform(pa.Table.from_batches([batch]))
+            yield self.kept(rows, np.arange(seen, seen + len(rows)))
+            seen += len(rows)
 
-    def _look_up(self, groups: list[int]) -> pa.Array | None:
-        """The numbers of the few rows that may satisfy the residual, if the index can find them and row groups are many."""
-        query = lookup_of_few(self.reader, self.rest, self._stored, groups) if len(groups) > _FEW_GROUPS else None
-        return None if query is None else self.reader.search(query)
+    def _candidates(self) -> Numbers | None:
+        """The rows that may satisfy the residual, by an exact index or by the bounds of pages; None where most may."""
+        if self.rest == _TRUE:
+            return None
+        blocks = self._blocks_left()
+        left = self.reader.num_rows if blocks is None else len(blocks)
+        found = look_up_few(self.reader, self.rest, self._stored, left) if left > _FEW_ROWS else None
+        if found is not None:
+            return found
+        return blocks if _MOST * left <= self.reader.num_rows else None
 
-    def rows_at(self, numbers: pa.Array) -> pa.Table:
+    def _blocks_left(self) -> Numbers | None:
+        """The rows of the blocks that may hold a row that satisfies the residual; None for all rows."""
+        have = [name for name in columns(self.rest) if name in self.reader.schema.names]
+        blocks = self.reader.blocks(have)
+        verdicts = judge(self.rest, blocks.bounds).to_pylist()
+        kept = [block for block, verdict in enumerate(verdicts) if verdict != Verdict.NEVER]
+        return None if len(kept) == len(verdicts) else blocks.rows(kept)
+
+    def rows_at(self, numbers: Numbers) -> pa.Table:
         return self._conform(self.reader.take(numbers, self._stored))
 
-    def kept(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+    def kept(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
         """The rows, which have these numbers, filtered by the residual."""
         hits = self._hits(numbers)
         for name, node in self.scan_spec.search_flags.items():
@@ -179,24 +195,21 @@ class _SplitScan:
             return rows
         return rows.filter(pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False))
 
-    def _hits(self, numbers: pa.Array) -> dict[IndexQuery, pa.Array]:
+    def _hits(self, numbers: Numbers) -> dict[IndexQuery, pa.Array]:
         """Whether each search finds the rows with these numbers, which satisfy all searches in `certain`."""
-        others = {node: pc.is_in(numbers, hits) for node, hits in self._other_hits.items()}
+        others = {node: pa.array(found[numbers]) for node, found in self._other_hits.items()}
         return others | dict.fromkeys(self.certain, pa.repeat(pa.scalar(value=True), len(numbers)))
 
     @cached_property
-    def _other_hits(self) -> dict[IndexQuery, pa.Array]:
-        """The row numbers that the other searches find; each search runs once."""
+    def _other_hits(self) -> dict[IndexQuery, Mask]:
+        """Whether the other searches find each row; each search runs once."""
         nodes = index_queries(conjunction(self.rest, *self.scan_spec.search_flags.values()))
-        return {node: self.reader.search(self.scan_spec.queries[node]) for node in nodes if node not in self.certain}
+        return {node: self._found(self.scan_spec.queries[node]) for node in nodes if node not in self.certain}
 
-    def _row_groups(self) -> list[int]:
-        """The row groups that may hold a row that satisfies the residual."""
-        if self.rest == _TRUE:
-            return list(range(self.reader.num_row_groups))
-        have = [name for name in columns(self.rest) if name in self.reader.schema.names]
-        verdicts = judge(self.rest, self.reader.row_group_bounds(have))
-        return [number for number, verdict in enumerate(verdicts.to_pylist()) if verdict != Verdict.NEVER]
+    def _found(self, query: Query) -> Mask:
+        found = np.zeros(self.reader.num_rows, np.bool_)
+        found[np.asarray(self.reader.search(query))] = True
+        return found
 
     @property
     def _stored(self) -> list[str]:
@@ -214,13 +227,13 @@ class _SplitScan:
         return pa.table(arrays, schema=pa.schema(fields))
 
 
-def _growing(items: Slices, first: int | None) -> Iterator[Slices]:
-    """The first `first` items, then twice as many and so on; all at once without a number.
+def _growing(numbers: Numbers, first: int | None) -> Iterator[Numbers]:
+    """The first `first` numbers, then twice as many and so on; all at once without a number.
 
-    >>> [list(part) for part in _growing([1, 2, 3, 4, 5, 6], 1)]
-    [[1], [2, 3], [4, 5, 6]]
+    >>> [part.tolist() for part in _growing(np.arange(6), 1)]
+    [[0], [1, 2], [3, 4, 5]]
     """
-    start, size = 0, len(items) if first is None else max(1, first)
-    while start < len(items):
-        yield items[start : start + size]
+    start, size = 0, len(numbers) if first is None else max(1, first)
+    while start < len(numbers):
+        yield numbers[start : start + size]
         start, size = start + size, 2 * size

@@ -3,12 +3,11 @@
 from indextables.search.aggregations import Aggregation, bind, date_histogram, histogram, ranges, stats, terms
 from indextables.search.compile import compile_query
 from indextables.search.field_rules import FieldRule, resolve
-from indextables.search.index_aggregations import over_index
 from indextables.search.index_documents import documents
-from indextables.search.index_terms import tantivy_schema
 from indextables.search.language import parse
 from indextables.search.partial_aggregates import merge, over_rows
 from indextables.search.queries import Query, fields
+from indextables.search.text_fields import tantivy_schema
 from indextables.search.to_lucene import to_text
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "fields",
     "histogram",
     "merge",
-    "over_index",
     "over_rows",
     "parse",
     "ranges",

@@ -27,7 +27,7 @@ from indextables.errors import SearchQueryError
 from indextables.nearest import nearest
 from indextables.schema import type_name
 from indextables.search.field_rules import TEXT, FieldRule
-from indextables.search.index_terms import is_ordinal
+from indextables.search.ordinals import is_ordinal
 
 _INTERVAL = re.compile(r"\s*([0-9]{1,6})\s*(s|m|h|d|w)\s*")
 _DAY, _MICROSECOND = timedelta(days=1), timedelta(microseconds=1)
@@ -123,7 +123,7 @@ class Bound:
 
     @property
     def step(self) -> int:
-        """The interval of a histogram, in what the index holds of the values."""
+        """The interval of a histogram, in the integers that stand for the values."""
         match self.aggregation:
             case Histogram(_, interval):
                 return int(interval.scaleb(self.type.scale if pa.types.is_decimal(self.type) else 0))

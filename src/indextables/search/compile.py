@@ -1,4 +1,4 @@
-"""Queries as tantivy's.
+"""Queries on words as tantivy's queries. All columns of such a query are `text` columns.
 
 Scores are BM25 for words and phrases. Patterns, fuzzy words, ranges and `field:*` count 1, as in Lucene, and what must
 not be counts nothing.
@@ -11,9 +11,7 @@ import pyarrow as pa
 import tantivy
 from tantivy import FieldType, Occur
 
-from indextables.errors import SearchQueryError
 from indextables.search import wildcards
-from indextables.search.index_terms import CUT, NULL, field_name, is_ordinal, ordinals, state_name, term_texts
 from indextables.search.phrases import is_supported, word_orders
 from indextables.search.queries import (
     And,
@@ -34,28 +32,13 @@ from indextables.search.queries import (
     Term,
     Wildcard,
     fields,
-    leaves,
 )
-from indextables.search.to_lucene import to_text
+from indextables.search.text_fields import NULL, field_name, null_field_name
 
 
 def compile_query(query: Query, index: tantivy.Index) -> tantivy.Query:
-    """The query for one index. A column that the index does not have is null in all of its rows.
-
-    Raises a SearchQueryError where the index is not exact: a pattern on a column with truncated values.
-    """
-    _refuse_patterns_on_cut_values(query, index)
+    """The query for one word index. A column that the index does not have is null in all of its rows."""
     return _Compiler(index.schema, fields(query)).query(query)
-
-
-def has_field(index: tantivy.Index, column: str) -> bool:
-    """Whether an index has a column; it does not have columns that were added to the table later."""
-    return _has(index.schema, column)
-
-
-def has_cut_values(index: tantivy.Index, column: str) -> bool:
-    """Whether there are values of a column of which only the start is in the index."""
-    return bool(index.searcher().search(_states(index.schema, column, CUT), 1).hits)
 
 
 class _Compiler:
@@ -94,7 +77,7 @@ class _Compiler:
             case _ if leaf.field not in self.known:
                 return tantivy.Query.empty_query()
             case Exists(column):
-                null = _states(self.schema, column, NULL)
+                null = _nulls(self.schema, column)
                 return _plain([(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, null)])
             case Term(column, text):
                 return tantivy.Query.term_query(self.schema, field_name(column), text)
@@ -126,54 +109,30 @@ class _Compiler:
         return tantivy.Query.disjunction_max_query(ways)
 
     def range(self, range_: Range) -> tantivy.Query:
-        ends = {"includes_lower": range_.includes_lower, "includes_upper": range_.includes_upper}
-        kind = next(end.type for end in (range_.lower, range_.upper) if end is not None)
-        if not is_ordinal(kind):
-            pattern = wildcards.between(_text(range_.lower), _text(range_.upper), **ends)
-            return self.matching(range_.field, pattern)
-        return tantivy.Query.range_query(
-            self.schema,
-            field_name(range_.field),
-            FieldType.Integer,
-            _ordinal(range_.lower),
-            _ordinal(range_.upper),
-            include_lower=range_.includes_lower,
-            include_upper=range_.includes_upper,
+        pattern = wildcards.between(
+            _text(range_.lower),
+            _text(range_.upper),
+            includes_lower=range_.includes_lower,
+            includes_upper=range_.includes_upper,
         )
-
-
-def _refuse_patterns_on_cut_values(query: Query, index: tantivy.Index) -> None:
-    columns = {leaf.field for leaf in leaves(query) if isinstance(leaf, Wildcard | Regex)}
-    for column in sorted(columns):
-        if has_field(index, column) and has_cut_values(index, column):
-            reason = f"{column!r} has values of more than 65,000 bytes, and only their start is indexed"
-            raise SearchQueryError(
-                f"the search {to_text(query)} cannot be run: {reason}; search for words or a prefix instead",
-                query=to_text(query),
-                reason=reason,
-                field=column,
-            )
+        return self.matching(range_.field, pattern)
 
 
 def _has(schema: tantivy.Schema, column: str) -> bool:
     try:
-        _states(schema, column, NULL)
+        _nulls(schema, column)
     except ValueError:
         return False
     return True
 
 
-def _states(schema: tantivy.Schema, column: str, state: int) -> tantivy.Query:
-    return tantivy.Query.range_query(schema, state_name(column), FieldType.Integer, state, state)
+def _nulls(schema: tantivy.Schema, column: str) -> tantivy.Query:
+    return tantivy.Query.range_query(schema, null_field_name(column), FieldType.Integer, NULL, NULL)
 
 
 def _plain(clauses: Sequence[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
     return tantivy.Query.const_score_query(tantivy.Query.boolean_query(clauses), 1.0)
 
 
-def _ordinal(end: pa.Scalar | None) -> int | None:
-    return None if end is None else ordinals(pa.array([end], end.type))[0].as_py()
-
-
 def _text(end: pa.Scalar | None) -> str | None:
-    return None if end is None else term_texts(pa.array([end], end.type))[0].as_py()
+    return None if end is None else end.as_py()

@@ -20,10 +20,10 @@ import tantivy
 from indextables.schema import type_name
 from indextables.search import analysis, wildcards
 from indextables.search.field_rules import FieldRule
-from indextables.search.index_terms import Shape, shape
 from indextables.search.phrases import MAX_SLOP, MAX_WORD_ORDERS, count_word_orders
 from indextables.search.queries import Exists, Fuzzy, Leaf, Phrase, Prefix, Range, Regex, Term, Wildcard
 from indextables.search.syntax import unescaped
+from indextables.search.text_fields import Shape, shape
 from indextables.values import decode
 
 MAX_FUZZY_DISTANCE = 2
@@ -46,7 +46,7 @@ class Field:
 
     @property
     def has_words(self) -> bool:
-        return shape(self.type, self.rule) == Shape.WORDS
+        return shape(self.rule) is Shape.WORDS
 
     @property
     def is_text(self) -> bool:

@@ -44,9 +44,9 @@ from indextables.search import queries as nodes
 from indextables.search import syntax
 from indextables.search.field_queries import MAX_FUZZY_DISTANCE, Field, LeafError
 from indextables.search.field_rules import TEXT, FieldRule
-from indextables.search.index_terms import Shape, shape
 from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
+from indextables.search.text_fields import Shape, shape
 
 _MAX_LISTED = 5
 
@@ -80,7 +80,7 @@ class _Reader:
     ) -> None:
         self.text = text
         self.fields = {f.name: Field(f.name, f.type, rules[f.name]) for f in schema}
-        self.searchable = [f.name for f in self.fields.values() if shape(f.type, f.rule) != Shape.NOTHING]
+        self.searchable = [f.name for f in self.fields.values() if shape(f.rule) is not Shape.NOTHING]
         self.anywhere = default_fields is None
         texts = [name for name in self.searchable if rules[name].type == TEXT]
         self.defaults = texts if default_fields is None else [self.field(name, None).name for name in default_fields]

@@ -1,9 +1,7 @@
 """Aggregations, one part of a table after the other, and the parts put together.
 
-A partial aggregate is a small Arrow table for one split: keys as in the index, and counts. It comes from
-the index (`over_index`), without a look at any row, where tantivy is exact; where it is not, the column's values of the
-rows that were found go through `over_rows`. Both give the same partial, so nothing that `merge` returns is approximate
-but the last digits of a sum of floats.
+A partial aggregate is a small Arrow table for one split: keys, as ordered integers or texts, and counts. Nothing that
+`merge` returns is approximate but the last digits of a sum of floats.
 
 >>> from indextables.search import aggregations, resolve
 >>> schema = pa.schema({"level": pa.string()})
@@ -21,7 +19,7 @@ import pyarrow.compute as pc
 from indextables.kernels import flat, floor_divide
 from indextables.schema import MAX_DECIMAL_PRECISION
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
-from indextables.search.index_terms import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
+from indextables.search.ordinals import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
 from indextables.values import in_table_type
 
 _DIGITS_OF_A_COUNT = 19

@@ -1,19 +1,21 @@
-"""One file: `PAR1 | row groups | index section | Parquet footer | PAR1`.
+"""One file: `PAR1 | row groups | index section | page indexes | Parquet footer | PAR1`.
 
 The index section is the files of a search index, one after the other. Its position and its contents are in a JSON
 object in the footer's key-value metadata, so that to every Parquet reader a split is a Parquet file like any other:
 
 >>> section = IndexSection(offset=4, length=3, files=(PackedFile("meta.json", 0, 3, 0x352441C2, size=3),), fields={})
 >>> section.to_json()[:60]
-'{"version":1,"offset":4,"length":3,"files":[{"name":"meta.js'
+'{"version":2,"offset":4,"length":3,"files":[{"name":"meta.js'
 
-The footer has a checksum of itself, in that JSON object: it is computed with eight zeros in its place.
+The *tail* of a split is all that follows the index section. It has a checksum of itself, in that JSON object, which is
+computed with eight zeros in its place.
 """
 
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import pyarrow as pa
@@ -21,13 +23,15 @@ import pyarrow.parquet as pq
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
 from indextables.search.field_rules import FieldRule
+from indextables.split.pages import ColumnPages, PageIndex
 
 MAGIC = b"PAR1"
 TRAILER = 8  # bytes after the footer: its length, and the magic
 INDEX_KEY = "indextables.index"
-VERSION = 1
+VERSION = 2
 _UNSEALED = "00000000"
 _SEAL = b'"footerCrc32":"'
+_PLACE = re.compile(rb'\{"version":[0-9]+,"offset":([0-9]{1,18}),"length":([0-9]{1,18}),"files":')
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 
 
@@ -45,14 +49,25 @@ class PackedFile(msgspec.Struct, frozen=True):
     codec: str = "none"
 
 
+class ExactColumn(msgspec.Struct, frozen=True):
+    """The exact index of a column: its kind, and its file in the index section."""
+
+    kind: str
+    file: str
+
+
 class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The description of the search index in the footer; `fields` is how the columns were indexed."""
+    """The description of the search index in the footer.
+
+    `fields` is how the columns were indexed, `exact` the exact indexes of columns; the other files are the word index.
+    """
 
     version: int = VERSION
     offset: int
     length: int
     files: tuple[PackedFile, ...]
     fields: Mapping[str, FieldRule]
+    exact: Mapping[str, ExactColumn] = {}
     footer_crc32: str = _UNSEALED  # last, so that nothing else in the footer looks like it
 
     def to_json(self) -> str:
@@ -62,14 +77,55 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     def end(self) -> int:
         return self.offset + self.length
 
+    @property
+    def word_files(self) -> tuple[PackedFile, ...]:
+        """The files of the word index; none where no column has words."""
+        exact = {column.file for column in self.exact.values()}
+        return tuple(file for file in self.files if file.name not in exact)
 
-@dataclass(frozen=True, slots=True)
+    def exact_file(self, column: str) -> PackedFile | None:
+        """The file of the exact index of a column, if it has one."""
+        found = self.exact.get(column)
+        return None if found is None else next(file for file in self.files if file.name == found.file)
+
+
+@dataclass(frozen=True, eq=False)
 class Footer:
     """The parsed footer: `chunks` are the byte ranges of each column in each row group."""
 
     metadata: pq.FileMetaData
     index: IndexSection
     chunks: Sequence[Sequence[tuple[int, int]]]
+    page_index: PageIndex
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return self.metadata.schema.to_arrow_schema().remove_metadata()
+
+    @cached_property
+    def group_rows(self) -> list[int]:
+        """The number of rows of each row group."""
+        return [self.metadata.row_group(group).num_rows for group in range(self.metadata.num_row_groups)]
+
+    def has_dictionary(self, column: str) -> bool:
+        """Whether a column consists of texts that are encoded by dictionaries."""
+        return column in self._dictionaries
+
+    @cached_property
+    def _dictionaries(self) -> frozenset[str]:
+        groups = [self.metadata.row_group(group) for group in range(self.metadata.num_row_groups)]
+        texts = [(number, field.name) for number, field in enumerate(self.schema) if pa.types.is_string(field.type)]
+        return frozenset(name for number, name in texts if all(g.column(number).has_dictionary_page for g in groups))
+
+    @cached_property
+    def _pages(self) -> dict[str, ColumnPages]:
+        return {}
+
+    def pages(self, column: str) -> ColumnPages:
+        """The pages of a column."""
+        if column not in self._pages:
+            self._pages[column] = self.page_index.pages(column)
+        return self._pages[column]
 
 
 def footer_start(trailer: bytes, *, size: int, name: str) -> int:
@@ -82,27 +138,38 @@ def footer_start(trailer: bytes, *, size: int, name: str) -> int:
     return start
 
 
-def seal(footer: bytes) -> tuple[int, bytes]:
-    """The position of the footer's checksum, and its value: computed with eight zeros in its place."""
-    place = footer.rindex(_SEAL) + len(_SEAL)
-    unsealed = footer[:place] + _UNSEALED.encode() + footer[place + len(_UNSEALED) :]
+def tail_start(footer: bytes, *, start: int, name: str) -> int:
+    """The offset of the tail of a split, from its footer, which begins at `start`; not verified yet."""
+    place = _PLACE.search(footer)
+    if _SEAL not in footer or place is None:
+        raise damaged(name, f"it has no {INDEX_KEY} in its footer: it is no split, or its index is missing")
+    end = int(place[1]) + int(place[2])
+    if not len(MAGIC) <= end <= start:
+        raise damaged(name, "its index section would be outside of the file")
+    return end
+
+
+def seal(tail: bytes) -> tuple[int, bytes]:
+    """The position of the checksum in the tail, and its value: computed with eight zeros in its place."""
+    place = tail.rindex(_SEAL) + len(_SEAL)
+    unsealed = tail[:place] + _UNSEALED.encode() + tail[place + len(_UNSEALED) :]
     return place, f"{zlib.crc32(unsealed):08x}".encode()
 
 
-def parse_footer(tail: pa.Buffer, *, size: int, name: str) -> Footer:
-    """The footer from the last bytes of a file, which begin where it begins; checked."""
-    written = tail.to_pybytes()
-    start = footer_start(written[-TRAILER:], size=size, name=name)
-    if len(written) != size - start:
+def parse_tail(tail: bytes, *, size: int, name: str) -> Footer:
+    """The footer from the tail of a file; verified."""
+    start = footer_start(tail[-TRAILER:], size=size, name=name)
+    begin = size - len(tail)
+    if start < begin or tail_start(tail[start - begin :], start=start, name=name) != begin:
         raise damaged(name, "its footer is not where it should be; it may have been cut or replaced")
-    _check_seal(written, name)
+    _check_seal(tail, name)
     try:
-        metadata = pq.read_metadata(pa.BufferReader(tail))
+        metadata = pq.read_metadata(pa.BufferReader(tail[start - begin :]))
         section = _section((metadata.metadata or {})[INDEX_KEY.encode()], name)
     except (OSError, ValueError, KeyError) as error:
         raise damaged(name, f"its footer cannot be read: {error}") from error
     _check_files(section, name)
-    footer = Footer(metadata, section, _chunk_ranges(metadata))
+    footer = Footer(metadata, section, _chunk_ranges(metadata), PageIndex(tail, begin, start))
     _check_extent(footer, start=start, name=name)
     return footer
 
@@ -113,11 +180,9 @@ def damaged(name: str, reason: str) -> DamagedSplitError:
     )
 
 
-def _check_seal(footer: bytes, name: str) -> None:
-    if _SEAL not in footer:
-        raise damaged(name, f"it has no {INDEX_KEY} in its footer: it is no split, or its index is missing")
-    place, expected = seal(footer)
-    if footer[place : place + len(expected)] != expected:
+def _check_seal(tail: bytes, name: str) -> None:
+    place, expected = seal(tail)
+    if tail[place : place + len(expected)] != expected:
         raise damaged(name, "its footer does not have the checksum that was written")
 
 
@@ -127,9 +192,10 @@ class _Versioned(msgspec.Struct):
 
 def _section(value: bytes, name: str) -> IndexSection:
     version = msgspec.json.decode(value, type=_Versioned).version
-    if version > VERSION:
+    if version != VERSION:
+        age, advice = ("a newer", "upgrade") if version > VERSION else ("an older", "write its rows again")
         raise UnsupportedSplitError(
-            f"{name} was written by a newer release: its format is {version}, this release reads up to {VERSION}; upgrade",
+            f"{name} was written by {age} release: its format is {version}, this release reads {VERSION}; {advice}",
             path=name,
             required=version,
             supported=VERSION,
@@ -144,6 +210,8 @@ def _check_files(section: IndexSection, name: str) -> None:
         raise damaged(name, f"its index has a file named {odd[0]!r}, which would leave the directory of the index")
     if len(set(names)) != len(names):
         raise damaged(name, "its index has two files of the same name")
+    if any(column.file not in names for column in section.exact.values()):
+        raise damaged(name, "its index lacks the file of a column")
     if any(not _inside(file.offset, file.length, 0, section.length) or file.size < 0 for file in section.files):
         raise damaged(name, "its index has a file outside of the index section")
 

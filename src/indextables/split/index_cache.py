@@ -5,18 +5,28 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import Any, Protocol, TypeVar
 
+import pyarrow as pa
 import tantivy
 from cachetools import LRUCache
 
 from indextables.config import Config
 from indextables.split.format import Footer
-from indextables.split.index import open_index
+from indextables.split.word_index import open_index
 from indextables.storage.cache import DirectoryCache, default_directory
 
 Identity = tuple[object, ...]
 _OPEN_INDEXES = 128
 _FOOTER_BYTES = 64 * 1024 * 1024
+_COLUMN_BYTES = 256 * 1024 * 1024
+_FILE = "file"
+T = TypeVar("T", bound="_Sized")
+
+
+class _Sized(Protocol):
+    @property
+    def nbytes(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class CacheUse:
 
 
 class SplitCache:
-    """Indexes on local disk, shared with other processes; the indexes and footers last used, in this process.
+    """Indexes on local disk, shared with other processes; the indexes, columns and footers last used, in this process.
 
     Measured for 1,000,000 log lines: unpacking an index takes 60 ms, opening it 0.4 ms; reading a footer 5 ms.
     """
@@ -54,6 +64,7 @@ class SplitCache:
         self.directories = directories
         self._indexes: LRUCache[Identity, tantivy.Index] = LRUCache(_OPEN_INDEXES)
         self._footers: LRUCache[Identity, Footer] = LRUCache(_FOOTER_BYTES, getsizeof=_bytes)
+        self._columns: LRUCache[Identity, Any] = LRUCache(_COLUMN_BYTES, getsizeof=lambda column: column.nbytes)
         self._hits = 0
         self._lock = Lock()
 
@@ -99,6 +110,34 @@ class SplitCache:
         with self._lock:
             known = identity in self._indexes
         return known or self.directories.has(identity)
+
+    def column(self, identity: Identity, load: Callable[[], T]) -> T:
+        """Exact indexes and values of columns, loaded if they are not in memory."""
+        with self._lock:
+            if identity in self._columns:
+                return self._columns[identity]  # type: ignore[no-any-return]
+        column = load()
+        if column.nbytes <= _COLUMN_BYTES // 8:
+            with self._lock:
+                self._columns[identity] = column
+        return column
+
+    def has_column(self, identity: Identity) -> bool:
+        """Whether an exact index is in memory or on disk."""
+        with self._lock:
+            known = identity in self._columns
+        return known or self.directories.has(identity)
+
+    def file(self, identity: Identity, fetch: Callable[[], pa.Buffer]) -> pa.Buffer:
+        """A file that is kept on local disk, fetched if it is not there."""
+
+        def fill(directory: Path) -> None:
+            (directory / _FILE).write_bytes(fetch())
+
+        def read(directory: Path) -> pa.Buffer:
+            return pa.py_buffer((directory / _FILE).read_bytes())
+
+        return self.directories.opened(identity, fill, read)
 
     def footer(self, identity: Identity, read: Callable[[], Footer]) -> Footer:
         """The footer of this identity, read if it is not here."""

@@ -1,28 +1,35 @@
-"""Reads one split by ranges: the footer, the required columns, and the index for searches."""
+"""Reads one split by ranges: the footer, the required columns or pages, and the indexes for searches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import tantivy
 
 from indextables.errors import DamagedSplitError, SchemaError, StorageError
-from indextables.predicate import Bounds
+from indextables.kernels import flat
 from indextables.search import FieldRule, Query, compile_query
-from indextables.search.queries import Not
-from indextables.split.format import TRAILER, Footer, damaged, footer_start, parse_footer
-from indextables.split.index import read_safely, unpack
+from indextables.search.exact_values import matches
+from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leaves
+from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
+from indextables.search.text_fields import Shape, shape
+from indextables.split.block_bounds import Blocks, block_bounds
+from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, equal_values
+from indextables.split.format import TRAILER, Footer, PackedFile, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
-from indextables.split.row_group_bounds import row_group_bounds
+from indextables.split.pages import PageSelection, decode
 from indextables.split.sparse_file import SparseFile
+from indextables.split.word_index import read_safely, unpack, unpack_to
 from indextables.storage import Store
 
-_TAIL = 64 * 1024  # bytes to read where the length of the footer is unknown
+_TAIL = 64 * 1024  # bytes to read where the place of the tail is unknown
 _WINDOW = 32 * 1024 * 1024  # bytes of row groups that are fetched at a time
+_SMALL_COLUMN = 1024 * 1024  # bytes that are read from a local disk as fast as an index
+_MANY = 8  # a column is read as a whole for more than one row in so many
 
 
 class SplitReader:
@@ -49,7 +56,7 @@ class SplitReader:
         self._store = store
         self._key = key
         self._size = size
-        self._footer_range = footer
+        self._tail_range = footer
         self._cache = cache
 
     @cached_property
@@ -57,34 +64,75 @@ class SplitReader:
         return self._cache.footer(self._identity, self._read_footer)
 
     def _read_footer(self) -> Footer:
-        """Read in one request where its place is known, else with the end of the file."""
-        start, end = self._footer_range or (max(0, self._size - _TAIL), self._size)
-        tail = self._fetch(start, end)
-        begin = footer_start(tail[-TRAILER:].to_pybytes(), size=self._size, name=self.name)
-        tail = tail.slice(begin - start) if begin >= start else self._fetch(begin, self._size)
-        return parse_footer(tail, size=self._size, name=self.name)
+        """Read in one request where the place of the tail is known, else with the end of the file."""
+        start, end = self._tail_range or (max(0, self._size - _TAIL), self._size)
+        data = self._fetch(start, end)
+        footer = footer_start(data[-TRAILER:].to_pybytes(), size=self._size, name=self.name)
+        if footer < start:
+            start, data = footer, self._fetch(footer, self._size)
+        tail = tail_start(data.slice(footer - start).to_pybytes(), start=footer, name=self.name)
+        data = data.slice(tail - start) if tail >= start else self._fetch(tail, self._size)
+        return parse_tail(data.to_pybytes(), size=self._size, name=self.name)
 
     @cached_property
-    def index(self) -> tantivy.Index:
-        """The search index, from the cache, or unpacked to it."""
-        return self._cache.index(self._index_identity, self._unpack_index, name=self.name)
+    def word_index(self) -> tantivy.Index:
+        """The index of words, from the cache, or unpacked to it."""
+        return self._cache.index(self._index_identity, self._unpack_words, name=self.name)
 
-    @property
-    def has_cached_index(self) -> bool:
-        """Whether the index is in the cache."""
-        return self._cache.has_index(self._index_identity)
+    def prewarm(self) -> None:
+        """Brings the index to the cache of this machine: words to disk, exact indexes to disk or memory."""
+        if self.footer.index.word_files:
+            _ = self.word_index
+        for column in self.footer.index.exact:
+            self.exact_index(column)
 
-    def index_costs_less(self, columns: Sequence[str], row_groups: Sequence[int]) -> bool:
-        """Whether the index is cached, or has no more bytes than these columns in these row groups."""
-        if self.has_cached_index:
+    def exact_index(self, column: str) -> DictionaryIndex | HashIndex | None:
+        """The exact index of a column, if it has one."""
+        file = self.footer.index.exact_file(column)
+        if file is None:
+            return None
+        return self._cache.column(self._file_identity(file), lambda: self._read_exact_index(file))
+
+    def has_word_index(self) -> bool:
+        """Whether the word index is in the cache, or there is none."""
+        return not self.footer.index.word_files or self._cache.has_index(self._index_identity)
+
+    def has_exact_index(self, column: str) -> bool:
+        """Whether a column has an exact index that is on this machine."""
+        file = self.footer.index.exact_file(column)
+        return file is not None and (not self._store.is_remote or self._cache.has_column(self._file_identity(file)))
+
+    def answers_locally(self, query: Query) -> bool:
+        """Whether this machine can evaluate a query at once: by indexes that it has, or by scans of small local columns."""
+        if isinstance(query, And) and any(has_only_words(term, self) for term in query.terms):
+            return self.has_word_index()
+        return all(self._is_at_hand(leaf) for leaf in leaves(query) if not isinstance(leaf, MatchAll | MatchNone))
+
+    def _is_at_hand(self, leaf: Leaf) -> bool:
+        column: str = leaf.field  # type: ignore[union-attr]  # a leaf on a column
+        if self.has_words(column):
+            return self.has_word_index()
+        if not self.has_column(column) or self.has_exact_index(column):
             return True
+        return not self._store.is_remote and self._bytes([column]) <= _SMALL_COLUMN
+
+    def _bytes(self, columns: Sequence[str]) -> int:
         stored = self._stored(columns)
-        chunks = [chunk for group in row_groups for chunk in self._chunks(group, stored)]
-        return self.footer.index.length <= sum(end - start for start, end in chunks)
+        return sum(end - start for group in self._all_groups for start, end in self._chunks(group, stored))
+
+    def index_costs_less(self, column: str, columns: Sequence[str], rows: int) -> bool:
+        """Whether the exact index of a column is on this machine, or is smaller than so many rows of these columns."""
+        file = self.footer.index.exact_file(column)
+        if file is None:
+            return False
+        return self.has_exact_index(column) or file.length * self.num_rows <= rows * self._bytes(columns)
 
     @property
     def _index_identity(self) -> tuple[object, ...]:
         return *self._identity, self.footer.index.to_json()
+
+    def _file_identity(self, file: PackedFile) -> tuple[object, ...]:
+        return *self._identity, file.name, file.crc32
 
     @property
     def _identity(self) -> tuple[object, ...]:
@@ -94,9 +142,9 @@ class SplitReader:
     def num_rows(self) -> int:
         return int(self.footer.metadata.num_rows)
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
-        return self.footer.metadata.schema.to_arrow_schema().remove_metadata()
+        return self.footer.schema
 
     @property
     def rules(self) -> Mapping[str, FieldRule]:
@@ -107,11 +155,6 @@ class SplitReader:
     def num_row_groups(self) -> int:
         return int(self.footer.metadata.num_row_groups)
 
-    def row_numbers(self, groups: Sequence[int]) -> pa.Array:
-        """The numbers of the rows in some row groups, which ascend."""
-        ranges = [pa.arange(self._first_rows[a], self._first_rows[b] + self._group_rows[b]) for a, b in _runs(groups)]
-        return pa.concat_arrays(ranges) if ranges else pa.array([], pa.int64())
-
     def read(
         self, columns: Sequence[str] | None = None, *, row_groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -119,44 +162,119 @@ class SplitReader:
         for groups in self._windows(self._wanted(columns), self._all_groups if row_groups is None else row_groups):
             yield from self._load(groups, self._wanted(columns)).to_batches()
 
-    def take(self, rows: pa.Array, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of some numbers, which ascend; only the row groups that hold them are read."""
-        wanted, firsts = self._wanted(columns), pa.array(self._first_rows, pa.int64())
-        group_of = pc.subtract(pc.search_sorted(firsts, rows, side="right").cast(pa.int64()), 1)
+    def take(self, rows: pa.Array | Numbers, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of some numbers, which ascend; only the pages that hold them are read."""
+        wanted, numbers = self._wanted(columns), np.asarray(rows, np.int64)
+        group_of = np.searchsorted(self._first_rows, numbers, side="right") - 1
         found = [
-            self._take_from(groups, rows.filter(pc.is_in(group_of, pa.array(groups, pa.int64()))), wanted)
-            for groups in self._windows(wanted, pc.unique(group_of).to_pylist())
+            self._take(numbers[np.isin(group_of, groups)], wanted)
+            for groups in self._windows(wanted, np.unique(group_of).tolist())
         ]
         return pa.concat_tables(found) if found else self._empty(wanted)
 
+    def select_pages(self, rows: Numbers, columns: Sequence[str]) -> list[PageSelection]:
+        """The pages that hold some rows of some columns."""
+        try:
+            return [self.footer.pages(name).holding(rows) for name in columns]
+        except (KeyError, IndexError, ValueError) as error:
+            raise damaged(self.name, f"its page index cannot be read: {error}") from error
+
+    def fetch_pages(self, selections: Sequence[PageSelection]) -> list[pa.Buffer]:
+        return self._fetch_all([part for selection in selections for part in selection.ranges])
+
     def search(self, query: Query) -> pa.Array:
-        """The numbers of all rows that a query finds, ascending.
+        """The numbers of all rows that a query finds, ascending."""
+        return pa.array(find_rows(query, self), pa.int64())
+
+    def top(self, query: Query, limit: int) -> tuple[pa.Array, pa.Array]:
+        """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
+        rows, scores = rank_rows(query, self, limit)
+        return pa.array(rows, pa.int64()), pa.array(scores, pa.float32())
+
+    def count(self, query: Query) -> int:
+        return count_rows(query, self)
+
+    def blocks(self, columns: Sequence[str]) -> Blocks:
+        """Blocks of rows with the bounds of some columns, for `predicate.judge`."""
+        try:
+            return block_bounds(self.footer, columns)
+        except (KeyError, IndexError, ValueError) as error:
+            raise damaged(self.name, f"its page index cannot be read: {error}") from error
+
+    # The rows of the split, for `search.row_matching`.
+
+    def has_column(self, column: str) -> bool:
+        return column in self.rules
+
+    def has_words(self, column: str) -> bool:
+        return column in self.rules and shape(self.rules[column]) is Shape.WORDS
+
+    def word_rows(self, query: Query) -> Numbers:
+        """The rows that a query on words finds, ascending.
 
         tantivy hands hits over one Python object at a time (measured: 0.35 us each), so it returns the hits or the
         other rows, whichever are fewer.
         """
-        hits = self.count(query)
+        hits = self.word_count(query)
         if 2 * hits <= self.num_rows:
-            return self._numbers(query, hits)
-        missed = self._numbers(Not(query), self.num_rows - hits)
-        rows = pa.arange(0, self.num_rows)
-        return rows.filter(pc.invert(pc.is_in(rows, missed)))
+            return self._word_rows(query, hits)
+        others = np.ones(self.num_rows, np.bool_)
+        others[self._word_rows(Not(query), self.num_rows - hits)] = False
+        return np.flatnonzero(others)
 
-    def top(self, query: Query, limit: int) -> tuple[pa.Array, pa.Array]:
-        """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
-        at_most = max(1, min(limit, self.num_rows))
-        found = self._searched(query, limit=at_most).hits[:limit]
-        scores = pa.array([score for score, _ in found], pa.float32())
-        return pa.array([address.doc for _, address in found], pa.int64()), scores
-
-    def count(self, query: Query) -> int:
+    def word_count(self, query: Query) -> int:
         found = self._searched(query, limit=1, count=True)
         return int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
 
-    def row_group_bounds(self, columns: Sequence[str]) -> Bounds:
-        """The bounds of some columns in each row group, for `predicate.judge`."""
-        known = {name: row_group_bounds(self.footer.metadata, self.schema, name) for name in columns}
-        return Bounds(self.footer.metadata.num_row_groups, {name: (fact,) for name, fact in known.items() if fact})
+    def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
+        found = self._searched(query, limit=max(1, min(limit, self.num_rows))).hits[:limit]
+        rows = np.fromiter((address.doc for _, address in found), np.int64, len(found))
+        return rows, np.fromiter((score for score, _ in found), np.float32, len(found))
+
+    def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
+        """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""
+        if rows is None or _MANY * len(rows) > self.num_rows:
+            whole = self._cache.column((*self._identity, "values", column), lambda: self._whole_column(column))
+            return whole if rows is None else whole.take(pa.array(rows))
+        return self.take(rows, [column])[column]
+
+    def exact_rows(self, leaf: Leaf) -> Numbers | None:
+        column: str = leaf.field  # type: ignore[union-attr]  # a leaf on a column
+        index = self.exact_index(column)
+        match index:
+            case DictionaryIndex():
+                return index.rows_of(leaf)
+            case HashIndex():
+                wanted = equal_values(leaf, self.schema.field(column).type)
+                return None if wanted is None else self._verified(index.candidates(wanted), leaf, column)
+            case None:
+                return None
+
+    def candidates(self, column: str, values: pa.Array) -> Numbers | None:
+        """The rows that may have one of these values, if the column has an exact index; ascending."""
+        match index := self.exact_index(column):
+            case DictionaryIndex():
+                return index.rows_with(values)
+            case HashIndex():
+                return index.candidates(values)
+            case None:
+                return None
+
+    def null_count(self, column: str) -> int:
+        chunks = [self.footer.metadata.row_group(group) for group in self._all_groups]
+        number = self.schema.get_field_index(column)
+        facts = [chunk.column(number).statistics for chunk in chunks]
+        if all(known is not None and known.has_null_count for known in facts):
+            return sum(known.null_count for known in facts)
+        return int(self.values(column).null_count)
+
+    def _verified(self, candidates: Numbers, leaf: Leaf, column: str) -> Numbers:
+        return candidates[matches(leaf, self.take(candidates, [column])[column])] if len(candidates) else candidates
+
+    def _whole_column(self, column: str) -> pa.ChunkedArray:
+        encoded = [column] if self.footer.has_dictionary(column) else []
+        parts = [self._load(groups, [column], encoded)[column] for groups in self._windows([column], self._all_groups)]
+        return pa.chunked_array([flat(part.unify_dictionaries()) for part in parts])
 
     def _searched(self, query: Query, *, limit: int, count: bool = False, scored: bool = True) -> tantivy.SearchResult:
         """The hits of a query. A cached index that is damaged on disk is unpacked again, with checksums verified."""
@@ -164,33 +282,45 @@ class SplitReader:
             return self._found(query, limit=limit, count=count, scored=scored)
         except DamagedSplitError:
             self._cache.forget_index(self._index_identity)
-            self.__dict__.pop("index", None)
+            self.__dict__.pop("word_index", None)
             return self._found(query, limit=limit, count=count, scored=scored)
 
     def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
         with read_safely(self.name):
-            compiled = compile_query(query, self.index)
+            compiled = compile_query(query, self.word_index)
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
-            return self.index.searcher().search(request, limit=limit, count=count)
+            return self.word_index.searcher().search(request, limit=limit, count=count)
 
-    def _unpack_index(self, directory: Path) -> None:
-        section = self.footer.index
-        unpack(section, self._fetch(section.offset, section.end), directory, name=self.name)
+    def _unpack_words(self, directory: Path) -> None:
+        section, files = self.footer.index, self.footer.index.word_files
+        start, end = min(file.offset for file in files), max(file.offset + file.length for file in files)
+        unpack_to(directory, files, self._fetch(section.offset + start, section.offset + end), name=self.name)
 
-    def _numbers(self, query: Query, hits: int) -> pa.Array:
+    def _read_exact_index(self, file: PackedFile) -> DictionaryIndex | HashIndex:
+        def fetch() -> pa.Buffer:
+            start = self.footer.index.offset + file.offset
+            return unpack(file, self._fetch(start, start + file.length), name=self.name)
+
+        data = self._cache.file(self._file_identity(file), fetch) if self._store.is_remote else fetch()
+        try:
+            return ExactIndex.parse(data)
+        except (OSError, ValueError) as error:
+            raise damaged(self.name, f"the file {file.name} of its index cannot be read: {error}") from error
+
+    def _word_rows(self, query: Query, hits: int) -> Numbers:
         if not hits:
-            return pa.array([], pa.int64())
+            return np.array([], np.int64)
         found = self._searched(query, limit=hits, scored=False).hits
-        rows = pa.array([address.doc for _, address in found], pa.int64())
-        return rows.take(pc.array_sort_indices(rows))
+        return np.sort(np.fromiter((address.doc for _, address in found), np.int64, len(found)))
 
-    def _take_from(self, groups: Sequence[int], rows: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """Rows of these groups, which come back one after the other: each is shifted by what is not there before it."""
-        loaded = list(accumulate((self._group_rows[group] for group in groups), initial=0))[:-1]
-        shifts = pa.array([self._first_rows[group] - at for group, at in zip(groups, loaded, strict=True)], pa.int64())
-        starts = pa.array([self._first_rows[group] for group in groups], pa.int64())
-        position = pc.subtract(pc.search_sorted(starts, rows, side="right").cast(pa.int64()), 1)
-        return self._load(groups, columns).take(pc.subtract(rows, shifts.take(position)))
+    def _take(self, rows: Numbers, columns: Sequence[str]) -> pa.Table:
+        selections = self.select_pages(rows, columns)
+        try:
+            encoded = [name for name in columns if self.footer.has_dictionary(name)]
+            arrays = decode([selections], [self.fetch_pages(selections)], dictionaries=encoded)
+        except (OSError, ValueError) as error:
+            raise damaged(self.name, f"its pages cannot be read: {error}") from error
+        return conformed_to(arrays, self._schema_of(columns))
 
     def _wanted(self, columns: Sequence[str] | None) -> Sequence[str]:
         if columns is None:
@@ -214,7 +344,7 @@ class SplitReader:
         if window:
             yield window
 
-    def _load(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+    def _load(self, groups: Sequence[int], columns: Sequence[str], dictionaries: Sequence[str] = ()) -> pa.Table:
         stored = self._stored(columns)
         ranges = [chunk for group in groups for chunk in self._chunks(group, stored)]
         buffers = self._fetch_all(ranges)
@@ -225,6 +355,7 @@ class SplitReader:
                 metadata=self.footer.metadata,
                 pre_buffer=False,
                 page_checksum_verification=True,
+                read_dictionary=list(dictionaries),
             )
             # Splits are read side by side already, and a process that ends while a thread of Arrow's lets go of a Python
             # file is aborted.
@@ -233,16 +364,14 @@ class SplitReader:
             raise damaged(self.name, f"its row groups cannot be read: {error}") from error
 
     def _empty(self, columns: Sequence[str]) -> pa.Table:
-        return pa.schema([self.schema.field(name) for name in columns]).empty_table()
+        return self._schema_of(columns).empty_table()
 
-    @cached_property
-    def _group_rows(self) -> list[int]:
-        metadata = self.footer.metadata
-        return [metadata.row_group(group).num_rows for group in self._all_groups]
+    def _schema_of(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([self.schema.field(name) for name in columns])
 
     @cached_property
     def _first_rows(self) -> list[int]:
-        return list(accumulate(self._group_rows, initial=0))[:-1]
+        return list(accumulate(self.footer.group_rows, initial=0))[:-1]
 
     @property
     def _all_groups(self) -> Sequence[int]:
@@ -277,14 +406,10 @@ class SplitReader:
         return buffers
 
 
-def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """The first and the last of numbers that follow each other.
-
-    >>> _runs([0, 1, 2, 5, 7, 8])
-    [(0, 2), (5, 5), (7, 8)]
-    """
-    ends = [at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1] + 1]
-    starts = [0, *ends] if numbers else []
-    return [
-        (numbers[start], numbers[end - 1]) for start, end in zip(starts, [*ends, len(numbers)], strict=bool(numbers))
+def conformed_to(columns: Sequence[pa.ChunkedArray], schema: pa.Schema) -> pa.Table:
+    """Decoded columns as a table of this schema."""
+    arrays = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
     ]
+    return pa.table(arrays, schema=schema)

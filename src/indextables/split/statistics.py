@@ -36,7 +36,7 @@ class ColumnStatistics:
     nulls: int
 
     @classmethod
-    def of(cls, array: pa.Array) -> Self:
+    def of(cls, array: pa.Array | pa.ChunkedArray) -> Self:
         return cls(_extremes(array), array.null_count)
 
     def merged(self, other: Self) -> Self:
@@ -49,7 +49,7 @@ class Statistics:
     columns: Mapping[str, ColumnStatistics]
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Self:
+    def of(cls, batch: pa.RecordBatch | pa.Table) -> Self:
         columns = zip(batch.schema.names, batch.columns, strict=True)
         return cls(batch.num_rows, {name: ColumnStatistics.of(column) for name, column in columns})
 
@@ -89,7 +89,7 @@ class Statistics:
         return None
 
 
-def _extremes(array: pa.Array) -> pa.Array:
+def _extremes(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     kind = array.type
     if pa.types.is_binary(kind):
         return pa.array([], kind)

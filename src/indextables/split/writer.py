@@ -1,44 +1,43 @@
 """From batches of rows to one split on local disk."""
 
-import os
-import shutil
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from indextables.search.field_rules import FieldRule
-from indextables.split.format import INDEX_KEY, TRAILER, IndexSection, footer_start, seal
-from indextables.split.index import IndexBuilder, pack
+from indextables.search.text_fields import Shape, shape, text_columns
+from indextables.split.exact_index import DictionaryIndex, HashIndex, Kind, build
+from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
 from indextables.split.statistics import Statistics
-from indextables.storage.local import TEMPORARY
+from indextables.split.word_index import WordIndexBuilder, pack
+from indextables.split.word_index_builders import WordIndexBuilders
 
-_BACKLOG = 8  # row groups that wait to be written as Parquet while others are indexed
-_MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - Linux's disk in memory; a directory of our own is made in it
-_INDEX_PER_BYTE = 16  # more than any index takes for a byte of its rows
-_SPARE_MEMORY = 16 * 1024 * 1024
+_SAMPLE = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
-    """The physical layout of a split; see docs/decisions/0005-row-groups.md."""
+    """The physical layout of a split; see docs/decisions/0021-pages.md. `exact` is the kind of exact index by column."""
 
-    row_group_rows: int = 8192
+    row_group_rows: int = 131_072
+    page_bytes: int = 32 * 1024
+    page_rows: int = 4096
     compression: str = "zstd"
+    exact: Mapping[str, Kind] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitSummary:
-    """What the log records of a split. `footer` and `index` are the first byte and the one after the last."""
+    """What the log records of a split. `footer` and `index` are the first byte and the one after the last.
+
+    `footer` includes the page indexes before it.
+    """
 
     num_records: int
     size: int
@@ -56,8 +55,11 @@ def write_split(
     schema: pa.Schema,
     rules: Mapping[str, FieldRule],
     options: SplitOptions | None = None,
+    builders: WordIndexBuilders | None = None,
 ) -> SplitSummary:
     """Writes rows, at least one, to a local file; nothing is left of it if it fails.
+
+    Whoever writes many splits passes the `builders` of their word indexes.
 
     >>> import tempfile
     >>> from indextables.search import resolve
@@ -69,131 +71,149 @@ def write_split(
     >>> pq.read_table(path).num_rows
     2
     """
-    options = options or SplitOptions()
-    groups = _row_groups(batches, schema, options.row_group_rows)
-    first = list(islice(groups, 2))
-    place = _scratch_place(first, otherwise=path.parent)
+    if builders is None:
+        with WordIndexBuilders(path.parent, schema=schema, rules=rules) as own:
+            return write_split(batches, path, schema=schema, rules=rules, options=options, builders=own)
+    rows = pa.Table.from_batches(
+        (batch if batch.schema.equals(schema) else batch.cast(schema) for batch in batches), schema
+    )
+    if not rows.num_rows:
+        raise ValueError("a split has at least one row")
     try:
-        with _scratch_directory(place) as scratch, pa.OSFile(str(path), "wb") as sink:
-            index = IndexBuilder(Path(scratch), schema=schema, rules=rules)
-            with pq.ParquetWriter(sink, schema, **_parquet_options(first[0], options)) as parquet:
-                seen = _write_rows(chain(first, groups), parquet, index)
-                index.close(name=str(path))
-                section = pack(Path(scratch), sink, rules=rules)
-                parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
-        return _facts(path, section, seen, start=_write_checksum(path))
+        return _write(rows, path, rules, options or SplitOptions(), builders)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
 
 
-@contextmanager
-def _scratch_directory(place: Path) -> Iterator[str]:
-    """A directory that is deleted at the end. tantivy's last thread may still create a lock file while it is: try again."""
-    with TemporaryDirectory(prefix=TEMPORARY, dir=place, ignore_cleanup_errors=True) as scratch:
-        yield scratch
-    shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _scratch_place(first: Sequence[pa.RecordBatch], *, otherwise: Path) -> Path:
-    """The directory in which the index of a split is built: in memory, if it has only one row group.
-
-    tantivy flushes its files to disk, which took 100 of the 115 ms that a split of 100 rows needs.
-    """
-    if not first:
-        raise ValueError("a split has at least one row")
-    needed = _INDEX_PER_BYTE * first[0].nbytes + _SPARE_MEMORY
-    small = len(first) == 1 and os.access(_MEMORY_DISK, os.W_OK)
-    return _MEMORY_DISK if small and shutil.disk_usage(_MEMORY_DISK).free > needed else otherwise
-
-
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """Statistics of the rows that have been written."""
+class _Written:
+    """What is known of the rows after they were written."""
 
     statistics: Statistics
-    bytes: int
-
-    def and_then(self, other: "_Seen") -> "_Seen":
-        return _Seen(self.statistics.merged(other.statistics), self.bytes + other.bytes)
+    exact: Mapping[str, DictionaryIndex | HashIndex]
 
 
-def _write_rows(groups: Iterable[pa.RecordBatch], parquet: pq.ParquetWriter, index: IndexBuilder) -> _Seen:
-    """Writes row groups in one thread, and feeds the index in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        waiting: deque[Future[_Seen]] = deque()
-        done: list[_Seen] = []
-        for group in groups:
-            waiting.append(pool.submit(_write_group, parquet, group))
-            index.add(group)
-            if len(waiting) > _BACKLOG:
-                done.append(waiting.popleft().result())
-        done.extend(future.result() for future in waiting)
-    return reduce(_Seen.and_then, done)
+def _write(
+    rows: pa.Table,
+    path: Path,
+    rules: Mapping[str, FieldRule],
+    options: SplitOptions,
+    builders: WordIndexBuilders,
+) -> SplitSummary:
+    """Writes Parquet and exact indexes in one thread, and the word index in this one."""
+    texts = text_columns({name: rules[name] for name in rows.schema.names})
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pa.OSFile(str(path), "wb") as sink,
+        pq.ParquetWriter(sink, rows.schema, **_parquet_options(rows, rules, options)) as parquet,
+    ):
+        written = pool.submit(_write_rows, rows, parquet, rules, options)
+        if not texts:
+            facts = written.result()
+            section = _write_index([], facts.exact, sink, rules)
+        else:
+            with builders.lease(rows.select(texts).nbytes) as words:
+                _index_words(rows, words)
+                files = words.finish(name=str(path))
+                facts = written.result()
+                section = _write_index(files, facts.exact, sink, rules)
+        parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
+    _write_checksum(path, section.end)
+    return _summary(path, section, facts.statistics, uncompressed=rows.nbytes)
 
 
-def _write_group(parquet: pq.ParquetWriter, group: pa.RecordBatch) -> _Seen:
-    parquet.write_table(pa.Table.from_batches([group]), row_group_size=group.num_rows)
-    return _Seen(Statistics.of(group), group.nbytes)
+def _write_rows(
+    rows: pa.Table, parquet: pq.ParquetWriter, rules: Mapping[str, FieldRule], options: SplitOptions
+) -> _Written:
+    statistics = []
+    for start in range(0, rows.num_rows, options.row_group_rows):
+        group = rows.slice(start, options.row_group_rows)
+        parquet.write_table(group, row_group_size=group.num_rows)
+        statistics.append(Statistics.of(group))
+    return _Written(reduce(Statistics.merged, statistics), dict(_exact_indexes(rows, rules, options)))
 
 
-def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of `rows`; the last one may have fewer."""
-    pending: list[pa.RecordBatch] = []
-    missing = rows
-    for given in batches:
-        batch = given if given.schema.equals(schema) else given.cast(schema)
-        while batch.num_rows >= missing:
-            yield pa.concat_batches([*pending, batch.slice(0, missing)])
-            batch, pending, missing = batch.slice(missing), [], rows
-        if batch.num_rows:
-            pending.append(batch)
-            missing -= batch.num_rows
-    if pending:
-        yield pa.concat_batches(pending)
+def _exact_indexes(
+    rows: pa.Table, rules: Mapping[str, FieldRule], options: SplitOptions
+) -> Iterator[tuple[str, DictionaryIndex | HashIndex]]:
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        if shape(rules[name]) is Shape.EXACT:
+            index = build(column, options.exact.get(name, Kind.AUTO))
+            if index is not None:
+                yield name, index
 
 
-def _parquet_options(first: pa.RecordBatch, options: SplitOptions) -> dict[str, object]:
-    """Dictionaries for columns whose values repeat, going by the first row group; differences for other whole numbers.
+def _index_words(rows: pa.Table, words: WordIndexBuilder) -> None:
+    for batch in rows.to_batches(max_chunksize=_SAMPLE):
+        words.add(batch)
 
-    Timestamps rarely repeat and mostly grow.
+
+def _write_index(
+    words: Sequence[Path],
+    exact: Mapping[str, DictionaryIndex | HashIndex],
+    sink: pa.NativeFile,
+    rules: Mapping[str, FieldRule],
+) -> IndexSection:
+    """Appends the files of the index to the sink; returns their positions."""
+    start = sink.tell()
+    files: list[PackedFile] = [pack(path.name, pa.py_buffer(path.read_bytes()), sink, start) for path in words]
+    columns = {}
+    for number, (name, index) in enumerate(exact.items()):
+        file = f"exact-{number}.arrow"
+        files.append(pack(file, index.to_bytes(), sink, start))
+        columns[name] = ExactColumn(index.kind, file)
+    length = sink.tell() - start
+    return IndexSection(offset=start, length=length, files=tuple(files), fields=dict(rules), exact=columns)
+
+
+def _parquet_options(rows: pa.Table, rules: Mapping[str, FieldRule], options: SplitOptions) -> dict[str, object]:
+    """How columns are encoded, going by the first rows.
+
+    Dictionaries for values that repeat; differences for other whole numbers and for timestamps, which rarely repeat and
+    mostly grow; lengths apart from characters for other texts. No bounds of texts: nobody asks for ranges of them.
     """
-    instants = {field.name for field in first.schema if pa.types.is_timestamp(field.type)}
-    unique = {name for name in first.schema.names if _is_mostly_unique(first[name])} - instants
-    numbers = {name for name in unique if pa.types.is_integer(first.schema.field(name).type)}
+    first = rows.slice(0, _SAMPLE)
+    instants = {field.name for field in rows.schema if pa.types.is_timestamp(field.type)}
+    unique = {name for name in rows.schema.names if _is_mostly_unique(first[name])} - instants
+    numbers = {name for name in unique if pa.types.is_integer(rows.schema.field(name).type)}
+    strings = {name for name in unique if pa.types.is_string(rows.schema.field(name).type)}
     return {
         "compression": options.compression,
-        "use_dictionary": [name for name in first.schema.names if name not in instants | unique],
-        "column_encoding": dict.fromkeys(instants | numbers, "DELTA_BINARY_PACKED") or None,
+        "use_dictionary": [name for name in rows.schema.names if name not in instants | unique],
+        "column_encoding": dict.fromkeys(instants | numbers, "DELTA_BINARY_PACKED")
+        | dict.fromkeys(strings, "DELTA_LENGTH_BYTE_ARRAY")
+        or None,
+        "write_statistics": [name for name in rows.schema.names if shape(rules[name]) is not Shape.WORDS],
         "write_page_checksum": True,
+        "write_page_index": True,
+        "data_page_size": options.page_bytes,
+        "max_rows_per_page": options.page_rows,
+        "write_batch_size": 128,  # rows after which a page may end
     }
 
 
-def _is_mostly_unique(column: pa.Array) -> bool:
+def _is_mostly_unique(column: pa.ChunkedArray) -> bool:
     return bool(2 * pc.count_distinct(column, mode="only_valid").as_py() > len(column) - column.null_count > 0)
 
 
-def _write_checksum(path: Path) -> int:
-    """Writes the checksum into the footer; returns the offset of the footer."""
+def _write_checksum(path: Path, tail: int) -> None:
+    """Writes the checksum of the tail, which begins at `tail`, into the footer."""
     with path.open("r+b") as file:
-        size = file.seek(0, 2)
-        file.seek(size - TRAILER)
-        start = footer_start(file.read(), size=size, name=str(path))
-        file.seek(start)
+        file.seek(tail)
         place, checksum = seal(file.read())
-        file.seek(start + place)
+        file.seek(tail + place)
         file.write(checksum)
-    return start
 
 
-def _facts(path: Path, section: IndexSection, seen: _Seen, *, start: int) -> SplitSummary:
+def _summary(path: Path, section: IndexSection, statistics: Statistics, *, uncompressed: int) -> SplitSummary:
     size = path.stat().st_size
     return SplitSummary(
-        num_records=seen.statistics.rows,
+        num_records=statistics.rows,
         size=size,
-        uncompressed_bytes=seen.bytes,
-        footer=(start, size),
+        uncompressed_bytes=uncompressed,
+        footer=(section.end, size),
         index=(section.offset, section.end),
-        statistics=seen.statistics,
-        time_range=seen.statistics.time_range(),
+        statistics=statistics,
+        time_range=statistics.time_range(),
     )

@@ -50,6 +50,8 @@ class UploadPolicy:
 
 
 class CloudStore(Store):
+    is_remote = True
+
     def __init__(self, location: Location, config: Config, *, meter: Meter | None = None) -> None:
         secrets = secrets_of(config)
         with translate_errors(str(location), secrets=secrets):

@@ -8,7 +8,7 @@ starts with `TEMPORARY` and belongs to no table version.
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,18 @@ TEMPORARY = ".tmp-"
 class LocalStore(Store):
     def __init__(self, location: Location) -> None:
         super().__init__(location, LocalBackend())
+
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
+        """As in `Store`, without its threads, which take longer than the disk for a few pages."""
+        path = Path("/", self._path(key))
+        with translate_errors(self.name_of(key)):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                contents = [pa.py_buffer(os.pread(descriptor, end - start, start)) for start, end in ranges]
+            finally:
+                os.close(descriptor)
+        self.meter.add(len(contents), read=sum(content.size for content in contents))
+        return contents
 
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         self._write(key, lambda file: file.write(memoryview(data)), os.replace)

@@ -51,6 +51,9 @@ class Store:
     - everything that goes wrong is a StorageError that names the file.
     """
 
+    is_remote = False
+    """Whether a request costs so much that what was read is kept on local disk."""
+
     def __init__(
         self, location: Location, backend: Any, *, secrets: Sequence[str] = (), meter: Meter | None = None
     ) -> None:

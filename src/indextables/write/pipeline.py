@@ -1,8 +1,11 @@
 """Rows to splits: what one task of a write does."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +15,8 @@ from indextables.layout import group
 from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.log.ownership import split_name
-from indextables.split import SplitSummary, write_split
+from indextables.search import FieldRule
+from indextables.split import SplitOptions, SplitSummary, WordIndexBuilders, write_split
 from indextables.storage import Store
 from indextables.write.cluster_by import clustered
 from indextables.write.conform_schema import conformed
@@ -21,29 +25,61 @@ from indextables.write.split_contents import Contents, full_split, last_splits
 from indextables.write.write_plan import WritePlan
 
 _UNGROUPED_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
+_SPLITS_AT_ONCE = 2  # the index of one is finished while the rows of the next are written
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
 
     Rows are buffered by partition until a split is full (`targetRecordsPerSplit`) or the data ends; then `Contents` becomes
-    a split. One split is built at a time.
+    a split. Two splits are built at a time.
     """
-    adds: list[Add] = []
     keys: list[str] = []
     try:
-        with _scratch(plan) as scratch:
-            for contents in _contents(plan, batches, scratch):
-                name = split_name(plan.table_id, task=task, job=plan.job)
-                keys.append(f"{contents.directory}/{name}" if contents.directory else name)
-                facts = _built(plan, contents, scratch / name)
-                store.put_file(keys[-1], scratch / name)
-                (scratch / name).unlink()
-                adds.append(_add(plan, keys[-1], contents, facts))
+        with _scratch(plan) as scratch, _split_writer(plan, store, scratch) as writer:
+            running: deque[Future[Add]] = deque()
+            adds: list[Add] = []
+            with ThreadPoolExecutor(_SPLITS_AT_ONCE) as pool:
+                for contents in _contents(plan, batches, scratch):
+                    name = split_name(plan.table_id, task=task, job=plan.job)
+                    keys.append(f"{contents.directory}/{name}" if contents.directory else name)
+                    running.append(pool.submit(writer.write, contents, keys[-1], scratch / name))
+                    if len(running) > _SPLITS_AT_ONCE:
+                        adds.append(running.popleft().result())
+                adds.extend(future.result() for future in running)
     except BaseException:
         store.discard(keys)
         raise
     return adds
+
+
+@dataclass(frozen=True, slots=True)
+class _SplitWriter:
+    """Builds splits on local disk and puts them into the table's store; used by several threads."""
+
+    plan: WritePlan
+    store: Store
+    schema: pa.Schema
+    rules: Mapping[str, FieldRule]
+    options: SplitOptions
+    builders: WordIndexBuilders
+
+    def write(self, contents: Contents, key: str, local: Path) -> Add:
+        with _disk_errors(local.parent):
+            rows = clustered(contents.rows, contents.sorting(self.plan))
+            facts = write_split(
+                rows, local, schema=self.schema, rules=self.rules, options=self.options, builders=self.builders
+            )
+        self.store.put_file(key, local)
+        local.unlink()
+        return _add(self.plan, key, contents, facts)
+
+
+@contextmanager
+def _split_writer(plan: WritePlan, store: Store, scratch: Path) -> Iterator[_SplitWriter]:
+    schema, rules = plan.schema, plan.rules
+    with WordIndexBuilders(scratch, schema=schema, rules=rules) as builders:
+        yield _SplitWriter(plan, store, schema, rules, SplitOptions(exact=plan.exact_indexes), builders)
 
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
@@ -97,12 +133,6 @@ def _disk_errors(place: object) -> Iterator[None]:
             "with spark.indextables.indexWriter.tempDirectoryPath",
             path=str(place),
         ) from error
-
-
-def _built(plan: WritePlan, contents: Contents, local: Path) -> SplitSummary:
-    with _disk_errors(local.parent):
-        rows = clustered(contents.rows, contents.sorting(plan))
-        return write_split(rows, local, schema=plan.schema, rules=plan.rules)
 
 
 def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitSummary) -> Add:

@@ -15,6 +15,7 @@ from indextables.log import Snapshot
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
+from indextables.split.exact_index import Kind, kinds
 from indextables.write.coalescing import coalescing_for, columns_shared_in
 from indextables.write.conform_schema import widened
 from indextables.write.task_placement import target_with_slack
@@ -50,6 +51,11 @@ class WritePlan:
     def rules(self) -> dict[str, FieldRule]:
         """How each column is indexed."""
         return current_rules(self.metadata)
+
+    @property
+    def exact_indexes(self) -> dict[str, Kind]:
+        """The kinds of exact indexes that settings ask for, by column."""
+        return kinds(self.config.write.exact, self.schema, self.rules)
 
     @property
     def doc_mapping_id(self) -> int:
@@ -126,6 +132,7 @@ def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[st
 def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:
     """How rows are written to a table with this metadata; the `existing` rows decide which partitions are large."""
     _refuse_other_field_types(metadata, config.write.typemap)
+    kinds(config.write.exact, metadata.arrow_schema(), current_rules(metadata))
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
         metadata=metadata,

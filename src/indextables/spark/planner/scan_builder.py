@@ -12,7 +12,7 @@ from indextables.log import Snapshot
 from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
 from indextables.read.cast_pushdown import provable_terms, prove_casts
 from indextables.read.driver_scan import finds_few_rows
-from indextables.read.index_lookup import lookup_of_few
+from indextables.read.index_lookup import look_up_few
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.scan_spec import ScanSpec, with_predicate
@@ -169,14 +169,14 @@ def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence
 
 
 def _is_lookup(relation: TableRelation, plan: ScanPlan) -> bool:
-    """Whether the index finds the few rows that are wanted, as far as the smallest of the splits can tell."""
+    """Whether the index finds the few rows that are wanted, as far as the largest of the splits can tell."""
     spec, unsure = plan.scan_spec, [task for task in plan.tasks if not task.all_rows_match]
     if not unsure:
         return False
-    smallest = min(unsure, key=lambda task: task.split.size)
-    reader = scan_of(relation.options, plan).open(smallest)
+    largest = max(unsure, key=lambda task: task.split.size)
+    reader = scan_of(relation.options, plan).open(largest)
     try:
         have = [name for name in spec.required_columns if name in reader.schema.names]
-        return lookup_of_few(reader, spec.predicate, have, range(reader.num_row_groups)) is not None
+        return look_up_few(reader, spec.predicate, have, reader.num_rows) is not None
     except IndexTablesError:
         return True  # our own reader says best what is wrong with a split

@@ -1,11 +1,11 @@
-"""The search index of a split: built along with the rows, packed into the file, unpacked and opened.
+"""The word index of a split: built by tantivy along with the rows, packed into the file, unpacked and opened.
 
 Its document numbers are row numbers. tantivy numbers documents in the order in which they come, as long as one thread
-writes one segment; `IndexBuilder.close` makes sure of it.
+writes one segment; `WordIndexBuilder.close` makes sure of it.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,10 +13,11 @@ import pyarrow as pa
 import tantivy
 
 from indextables.errors import OversizedSplitError
+from indextables.search.analysis import too_long, words
 from indextables.search.field_rules import FieldRule
 from indextables.search.index_documents import documents
-from indextables.search.index_terms import LONGEST_TEXT, Shape, field_name, ordinals, shape, tantivy_schema, term_texts
-from indextables.split.format import IndexSection, PackedFile, damaged
+from indextables.search.text_fields import field_name, tantivy_schema, text_columns
+from indextables.split.format import PackedFile, damaged
 
 # A limit, not a reservation: tantivy takes memory as it needs it, and starts a second segment where the limit is reached.
 # Measured: 260 MB for 1,000,000 log lines. It accepts no more than this.
@@ -25,28 +26,37 @@ _SAMPLES = 32
 _WORTH_PACKING = 0.9
 
 
-class IndexBuilder:
+class WordIndexBuilder:
+    """Builds one index after the other in a directory. A new tantivy writer would take longer than a few hundred rows."""
+
     def __init__(self, directory: Path, *, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> None:
+        self.directory = directory
         with _disk_errors():
             self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
             self._writer = self._index.writer(_MAX_MEMORY, num_threads=1)
         self._rules = rules
+        self._columns = text_columns({name: rules[name] for name in schema.names})
         self._rows = 0
         self._samples: dict[int, pa.RecordBatch] = {}
 
+    def start(self) -> None:
+        """Begins an index without any row."""
+        with _disk_errors():
+            self._writer.delete_all_documents()
+        self._rows, self._samples = 0, {}
+
     def add(self, batch: pa.RecordBatch) -> None:
         middle = batch.num_rows // 2
-        self._samples[self._rows + middle] = batch.take(pa.array([middle]))
+        self._samples[self._rows + middle] = batch.slice(middle, 1)
         self._rows += batch.num_rows
         with _disk_errors():
-            for document in documents(batch, self._rules):
+            for document in documents(batch.select(self._columns), self._rules):
                 self._writer.add_json(document)
 
-    def close(self, *, name: str) -> None:
-        """Writes the index out, and checks that it numbers the rows as they came."""
+    def finish(self, *, name: str) -> list[Path]:
+        """Writes the index, checks that it numbers the rows as they came, and gives its files."""
         with _disk_errors():
             self._writer.commit()
-            self._writer.wait_merging_threads()
         self._index.reload()
         searcher = self._index.searcher()
         if searcher.num_segments != 1:
@@ -58,31 +68,36 @@ class IndexBuilder:
             )
         if searcher.num_docs != self._rows or not all(self._is_in_place(searcher)):
             raise damaged(name, "its index does not number the rows in the order in which they were written")
+        # tantivy's own files that begin with a dot are locks, and a list for its writer
+        return sorted(path for path in self.directory.iterdir() if not path.name.startswith("."))
+
+    def terms(self, column: str) -> pa.Array:
+        """The distinct words of a column in the index that was finished last."""
+        every = tantivy.Query.all_query()
+        counts = self._index.searcher().terms_with_prefix(field_name(column), "", every)
+        return pa.array([word for word, _ in counts], pa.string())
+
+    def close(self) -> None:
+        """Ends the threads of the writer."""
+        with _disk_errors():
+            self._writer.wait_merging_threads()
 
     def _is_in_place(self, searcher: tantivy.Searcher) -> Iterator[bool]:
         """Whether rows from all over the split are found under their numbers."""
         every = max(1, len(self._samples) // _SAMPLES)
-        rows = list(self._samples)[::every]
-        addresses = [tantivy.DocAddress(0, row) for row in rows]
-        table = pa.Table.from_batches([self._samples[row] for row in rows])
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            match shape(column.type, self._rules[name]):
-                case Shape.ORDINAL:
-                    expected = ordinals(column.combine_chunks()).to_pylist()
-                    yield searcher.fast_field_values(field_name(name), addresses) == expected
-                case Shape.TERM:
-                    terms = term_texts(column.combine_chunks()).to_pylist()
-                    yield from self._have_terms(searcher, field_name(name), zip(addresses, terms, strict=True))
-                case Shape.WORDS | Shape.NOTHING:
-                    pass
+        for row in list(self._samples)[::every]:
+            for column in self._columns:
+                word = _a_word(self._samples[row][column][0].as_py(), self._rules[column].tokenizer or "default")
+                if word is not None:
+                    query = tantivy.Query.term_query(self._index.schema, field_name(column), word, index_option="basic")
+                    yield _matches(query, searcher, tantivy.DocAddress(0, row))
 
-    def _have_terms(
-        self, searcher: tantivy.Searcher, field: str, expected: Iterable[tuple[tantivy.DocAddress, str | None]]
-    ) -> Iterator[bool]:
-        for address, term in expected:
-            if term is not None and len(term.encode()) <= LONGEST_TEXT:
-                query = tantivy.Query.term_query(self._index.schema, field, term, index_option="basic")
-                yield _matches(query, searcher, address)
+
+def _a_word(text: str | None, tokenizer: str) -> str | None:
+    """One of the words of a text that are in the index."""
+    if text is None or too_long(text, tokenizer):
+        return None
+    return next(iter(words(text, tokenizer)), None)
 
 
 @contextmanager
@@ -104,34 +119,31 @@ def _matches(query: tantivy.Query, searcher: tantivy.Searcher, address: tantivy.
     return True
 
 
-def pack(directory: Path, sink: pa.NativeFile, *, rules: Mapping[str, FieldRule]) -> IndexSection:
-    """Appends the files of an index to the sink; returns their positions."""
-    start = sink.tell()
-    files = [
-        _pack(path, sink, start) for path in sorted(directory.iterdir()) if not path.name.startswith(".")
-    ]  # tantivy's own files that begin with a dot are locks, and a list for its writer
-    return IndexSection(offset=start, length=sink.tell() - start, files=tuple(files), fields=dict(rules))
-
-
-def _pack(path: Path, sink: pa.NativeFile, start: int) -> PackedFile:
-    plain = pa.py_buffer(path.read_bytes())
+def pack(name: str, plain: pa.Buffer, sink: pa.NativeFile, start: int) -> PackedFile:
+    """Appends a file of an index section, which begins at `start`, to the sink."""
     packed = pa.compress(plain, codec="zstd")
     smaller = packed.size < plain.size * _WORTH_PACKING
     data, codec = (packed, "zstd") if smaller else (plain, "none")
     offset = sink.tell() - start
     sink.write(data)
-    return PackedFile(path.name, offset, data.size, zlib.crc32(data), size=plain.size, codec=codec)
+    return PackedFile(name, offset, data.size, zlib.crc32(data), size=plain.size, codec=codec)
 
 
-def unpack(section: IndexSection, data: pa.Buffer, directory: Path, *, name: str) -> None:
-    """Writes the files of an index section to a directory, each checked."""
-    if data.size != section.length:
+def unpack(file: PackedFile, packed: pa.Buffer, *, name: str) -> pa.Buffer:
+    """The contents of a file, from its bytes in the section; verified."""
+    if packed.size != file.length:
         raise damaged(name, "it ends within its index section")
-    for file in section.files:
-        packed = data.slice(file.offset, file.length)
-        if zlib.crc32(packed) != file.crc32:
-            raise damaged(name, f"the file {file.name} of its index does not have the checksum that was written")
-        (directory / file.name).write_bytes(_unpack(packed, file, name))
+    if zlib.crc32(packed) != file.crc32:
+        raise damaged(name, f"the file {file.name} of its index does not have the checksum that was written")
+    return _unpack(packed, file, name)
+
+
+def unpack_to(directory: Path, files: Sequence[PackedFile], data: pa.Buffer, *, name: str) -> None:
+    """Writes files of an index section to a directory, from the bytes from the first to the last; verified."""
+    start = min(file.offset for file in files)
+    for file in files:
+        packed = data.slice(file.offset - start, file.length)
+        (directory / file.name).write_bytes(unpack(file, packed, name=name))
 
 
 def _unpack(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:

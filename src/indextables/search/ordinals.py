@@ -1,98 +1,40 @@
-"""The terms of values in the index.
+"""Values as 64-bit integers that are ordered as the values are.
 
-Exactness decides. tantivy reads a float from JSON with an error in the last digit and keeps dates to the second, so
-numbers, dates and instants become 64-bit integers that are ordered as the values are:
+Comparisons, histograms and group keys work on these integers, whatever the type of the column:
 
->>> ordinals(pa.array([-1.5, 0.0, float("inf"), float("nan")])).to_pylist() == sorted(
-...     ordinals(pa.array([-1.5, 0.0, float("inf"), float("nan")])).to_pylist())
+>>> numbers = ordinals(pa.array([-1.5, 0.0, float("inf"), float("nan")])).to_pylist()
+>>> numbers == sorted(numbers)
 True
 
-| column | in the index |
+| column | integer |
 |---|---|
-| string, as `text` | its words, with positions and frequencies |
-| string, as `string` | its text, as one term |
 | boolean | 0, 1 |
 | byte, short, integer, long | itself |
-| float, double | the bits of the double, negative ones turned round; NaN is the largest, and there is one zero |
+| float, double | the bits of the double, negative ones reversed; NaN is the largest, and there is one zero |
 | decimal up to 18 digits | the unscaled value |
-| decimal of more digits | the unscaled value plus 10^38, as one term of 39 digits |
 | date | days since 1970-01-01 |
 | timestamp, timestamp_ntz | microseconds since 1970-01-01T00:00:00 |
-| binary, and any column as `none` | nothing |
 
-Integers are fast fields without postings: a comparison with a column of 200,000 takes 0.2 to 0.6 ms, and postings of
-instants would make the index 9 % larger and its writing 15 % slower.
-
-Beside every field is a *state*: `NULL` where the column is null, `CUT` where only the start of a string is in the index,
-because tantivy drops terms over 65,530 bytes; nothing elsewhere. Where nothing is null and nothing cut, it costs nothing.
+Decimals of more digits become a text of 39 digits, the unscaled value plus 10^38 (`term_texts`); strings are their own text.
 """
 
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import tantivy
 
 from indextables.schema import MAX_DECIMAL_PRECISION, type_name
-from indextables.search.field_rules import NONE, TEXT, FieldRule
 from indextables.values import canonical
 
-LONGEST_TEXT = 65_000  # bytes; what is longer is cut
-NULL, CUT = 0, 1
-PLACEHOLDER = ":"  # a field that no document has
 _MAX_DIGITS = 18
 _WIDEST = pa.decimal128(MAX_DECIMAL_PRECISION, 0)
 _WIDE_DECIMAL = pa.decimal256(MAX_DECIMAL_PRECISION + 2, 0)
 _TURN = 2**63 - 1
 
 
-class Shape(Enum):
-    """How a column is represented in the index."""
-
-    WORDS = "words"
-    TERM = "term"
-    ORDINAL = "ordinal"
-    NOTHING = "nothing"
-
-
-def shape(arrow: pa.DataType, rule: FieldRule) -> Shape:
-    """How a column of this type is represented under a field rule."""
-    if rule.type in (NONE, TEXT):
-        return Shape.NOTHING if rule.type == NONE else Shape.WORDS
-    return Shape.ORDINAL if is_ordinal(arrow) else Shape.TERM
-
-
 def is_ordinal(arrow: pa.DataType) -> bool:
-    """Whether values of this type become integers in the index."""
+    """Whether values of this type have such integers."""
     return not (pa.types.is_string(arrow) or _is_wide(arrow))
-
-
-def field_name(column: str) -> str:
-    """The field of a column; a prefix, so that no column's name is one that tantivy refuses.
-
-    >>> field_name("level")
-    '=level'
-    """
-    return "=" + _without_nul(column)
-
-
-def state_name(column: str) -> str:
-    """The field for the states of a column's values: see `NULL` and `CUT`."""
-    return "?" + _without_nul(column)
-
-
-def tantivy_schema(schema: pa.Schema, rules: Mapping[str, FieldRule]) -> tantivy.Schema:
-    """The fields of an index of such a table. Nothing is stored: the rows are elsewhere."""
-    builder = tantivy.SchemaBuilder()
-    builder.add_integer_field(PLACEHOLDER, fast=True)
-    for field in schema:
-        rule = rules[field.name]
-        add = _FIELDS.get(shape(field.type, rule))
-        if add:
-            add(builder, field.name, rule)
-            builder.add_integer_field(state_name(field.name), fast=True)
-    return builder.build()
 
 
 def ordinals(array: pa.Array) -> pa.Array:
@@ -125,29 +67,6 @@ def term_texts(array: pa.Array) -> pa.Array:
 
 def _is_wide(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(arrow) and arrow.precision > _MAX_DIGITS)
-
-
-def _without_nul(column: str) -> str:
-    return column.replace("%", "%25").replace("\0", "%00")  # tantivy ends a column's name at NUL
-
-
-def _add_words(builder: tantivy.SchemaBuilder, column: str, rule: FieldRule) -> None:
-    builder.add_text_field(field_name(column), tokenizer_name=rule.tokenizer or "default", index_option="position")
-
-
-def _add_term(builder: tantivy.SchemaBuilder, column: str, _: FieldRule) -> None:
-    builder.add_text_field(field_name(column), tokenizer_name="raw", index_option="basic")
-
-
-def _add_ordinal(builder: tantivy.SchemaBuilder, column: str, _: FieldRule) -> None:
-    builder.add_integer_field(field_name(column), fast=True)
-
-
-_FIELDS: dict[Shape, Callable[[tantivy.SchemaBuilder, str, FieldRule], None]] = {
-    Shape.WORDS: _add_words,
-    Shape.TERM: _add_term,
-    Shape.ORDINAL: _add_ordinal,
-}
 
 
 def _float_ordinals(array: pa.Array) -> pa.Array:

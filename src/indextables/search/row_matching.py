@@ -1,0 +1,236 @@
+"""Searches over the rows of one split: tantivy finds words, columns and their indexes find exact values.
+
+A query is taken apart into the largest parts that have only words, which tantivy evaluates as a whole, and the leaves on
+columns with exact values. Rows that a conjunction has ruled out already are not looked at again.
+
+Scores are as if tantivy had all columns: an exact string counts by how rare it is, any other exact condition counts 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.search.exact_values import Mask, matches
+from indextables.search.queries import And, Boost, Leaf, MatchAll, MatchNone, Not, Or, Prefer, Query, Term, leaves
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Scores = np.ndarray[Any, np.dtype[np.float32]]
+_MORE = 8  # times as many candidates are ranked if too few of them satisfy the other conditions
+_K1, _B = np.float32(1.2), np.float32(0.75)  # of BM25, as in tantivy and Lucene
+
+
+class SearchedRows(Protocol):
+    """The rows of a split, for a search."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    def has_column(self, column: str) -> bool:
+        """Whether the split has a column; otherwise it is null in all rows."""
+
+    def has_words(self, column: str) -> bool:
+        """Whether a column is in the word index."""
+
+    def word_rows(self, query: Query) -> Numbers:
+        """The rows that satisfy a query on words, ascending."""
+
+    def word_count(self, query: Query) -> int: ...
+
+    def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
+        """The best rows of a query on words, and their scores; equal scores in the order of the rows."""
+
+    def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
+        """The values of a column, in some rows (ascending) or in all."""
+
+    def exact_rows(self, leaf: Leaf) -> Numbers | None:
+        """The rows that satisfy a query on exact values (ascending), if an index finds them; else None."""
+
+    def null_count(self, column: str) -> int: ...
+
+
+def find_rows(query: Query, split: SearchedRows) -> Numbers:
+    """The numbers of the rows that satisfy a query, ascending."""
+    if has_only_words(query, split):
+        return split.word_rows(query)
+    if _is_exact_leaf(query) and (found := _looked_up(query, split)) is not None:
+        return found
+    return np.flatnonzero(_mask(query, split, None))
+
+
+def count_rows(query: Query, split: SearchedRows) -> int:
+    return split.word_count(query) if has_only_words(query, split) else len(find_rows(query, split))
+
+
+def rank_rows(query: Query, split: SearchedRows, limit: int) -> tuple[Numbers, Scores]:
+    """The rows that match best, with their scores, best first; equal scores in the order of the rows."""
+    if has_only_words(query, split):
+        return split.word_ranking(query, limit)
+    if _is_exact_leaf(query):
+        rows = find_rows(query, split)
+        return rows[:limit], np.full(min(limit, len(rows)), _leaf_score(query, split, hits=len(rows)), np.float32)
+    conjunction = _Conjunction.of(query, split)
+    if conjunction is not None:
+        return conjunction.best(split, limit)
+    mask, scores = _scores(query, split)
+    rows = np.flatnonzero(mask)
+    best = np.argsort(-scores[rows], kind="stable")[:limit]
+    return rows[best], scores[rows[best]]
+
+
+def has_only_words(query: Query, split: SearchedRows) -> bool:
+    """Whether tantivy evaluates the whole query."""
+    return all(isinstance(leaf, MatchAll | MatchNone) or split.has_words(leaf.field) for leaf in leaves(query))
+
+
+def _is_exact_leaf(query: Query) -> bool:
+    return not isinstance(query, And | Or | Not | Prefer | Boost)
+
+
+def _looked_up(leaf: Any, split: SearchedRows) -> Numbers | None:
+    if not split.has_column(leaf.field):
+        return np.array([], np.int64)
+    return split.exact_rows(leaf)
+
+
+def _mask(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
+    """Whether each of some rows (ascending), or of all, satisfies the query."""
+    if has_only_words(query, split):
+        return _among(split.word_rows(query), split, rows)
+    match query:
+        case And(terms):
+            return _all_of(_grouped(terms, split, And), split, rows)
+        case Or(terms):
+            masks = [_mask(term, split, rows) for term in _grouped(terms, split, Or)]
+            return np.asarray(np.logical_or.reduce(masks), np.bool_)
+        case Not(term):
+            return ~_mask(term, split, rows)
+        case Prefer(term) | Boost(term):
+            return _mask(term, split, rows)
+        case _:
+            return _leaf_mask(query, split, rows)
+
+
+def _all_of(terms: Sequence[Query], split: SearchedRows, rows: Numbers | None) -> Mask:
+    """Each term is evaluated on the rows that satisfy the terms before it."""
+    left: Numbers | None = None  # positions in `rows`
+    for term in terms:
+        considered = rows if left is None else (left if rows is None else rows[left])
+        mask = _mask(term, split, considered)
+        left = np.flatnonzero(mask) if left is None else left[mask]
+    result = np.zeros(split.num_rows if rows is None else len(rows), np.bool_)
+    result[left] = True
+    return result
+
+
+def _grouped(terms: Sequence[Query], split: SearchedRows, combine: type[And] | type[Or]) -> list[Query]:
+    """The terms, with those that have only words first, as one query."""
+    ordered = sorted(terms, key=lambda term: not has_only_words(term, split))
+    grouped: list[Query] = []
+    for words, some in groupby(ordered, key=lambda term: has_only_words(term, split)):
+        members = tuple(some)
+        grouped += [combine(members)] if words and len(members) > 1 else members
+    return grouped
+
+
+def _leaf_mask(leaf: Leaf, split: SearchedRows, rows: Numbers | None) -> Mask:
+    found = _looked_up(leaf, split)
+    if found is not None:
+        return _among(found, split, rows)
+    return matches(leaf, split.values(leaf.field, rows))  # type: ignore[union-attr]  # a leaf on a column
+
+
+def _among(found: Numbers, split: SearchedRows, rows: Numbers | None) -> Mask:
+    mask = np.zeros(split.num_rows, np.bool_)
+    mask[found] = True
+    return mask if rows is None else mask[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Conjunction:
+    """Words that rank, and conditions that add the same to the score of every row."""
+
+    words: Query
+    others: tuple[Query, ...]
+
+    @classmethod
+    def of(cls, query: Query, split: SearchedRows) -> "_Conjunction | None":
+        if not isinstance(query, And):
+            return None
+        words = [term for term in query.terms if has_only_words(term, split)]
+        others = tuple(term for term in query.terms if not has_only_words(term, split))
+        ranks = any(not isinstance(term, Not) for term in words)
+        same = all(isinstance(term, Not) or _is_exact_leaf(term) for term in others)
+        return cls(And(tuple(words)) if len(words) > 1 else words[0], others) if ranks and same else None
+
+    def best(self, split: SearchedRows, limit: int) -> tuple[Numbers, Scores]:
+        candidates, constant = limit, np.float32(0)
+        for term in self.others:
+            constant += np.float32(0) if isinstance(term, Not) else _leaf_score(term, split)
+        while True:
+            rows, scores = split.word_ranking(self.words, candidates)
+            order = np.argsort(rows)
+            kept = np.zeros(len(rows), np.bool_)
+            kept[order] = _all_of(self.others, split, rows[order])
+            if kept.sum() >= limit or len(rows) < candidates:
+                return rows[kept][:limit], scores[kept][:limit] + constant
+            candidates *= _MORE
+
+
+def _scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:  # noqa: PLR0911 - one for each kind
+    """Whether each row satisfies the query, and its score if it does."""
+    if has_only_words(query, split):
+        return _word_scores(query, split)
+    match query:
+        case And(terms):
+            wanted = [_scores(term, split) for term in terms if not isinstance(term, Not)]
+            banned = [_mask(term.term, split, None) for term in terms if isinstance(term, Not)]
+            wanted = wanted or [_constant(split, 1)]
+            mask = np.logical_and.reduce([mask for mask, _ in wanted] + [~mask for mask in banned])
+            return mask, _summed(wanted)
+        case Or(terms):
+            parts = [_scores(term, split) for term in terms]
+            return np.logical_or.reduce([mask for mask, _ in parts]), _summed(parts)
+        case Not(term):
+            return ~_mask(term, split, None), _constant(split, 1)[1]
+        case Prefer(term, should):
+            mask, scores = _scores(term, split)
+            return mask, _summed([(mask, scores), *(_scores(wish, split) for wish in should)])
+        case Boost(term, factor):
+            mask, scores = _scores(term, split)
+            return mask, scores * np.float32(factor)
+        case _:
+            return _leaf_mask(query, split, None), _constant(split, _leaf_score(query, split))[1]
+
+
+def _summed(parts: Sequence[tuple[Mask, Scores]]) -> Scores:
+    total = np.zeros(len(parts[0][0]), np.float32)
+    for mask, scores in parts:
+        total += np.where(mask, scores, np.float32(0))
+    return total
+
+
+def _constant(split: SearchedRows, score: float | np.float32) -> tuple[Mask, Scores]:
+    return np.full(split.num_rows, fill_value=True), np.full(split.num_rows, score, np.float32)
+
+
+def _word_scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
+    rows, found = split.word_ranking(query, max(1, split.num_rows))
+    mask, scores = np.zeros(split.num_rows, np.bool_), np.zeros(split.num_rows, np.float32)
+    mask[rows], scores[rows] = True, found
+    return mask, scores
+
+
+def _leaf_score(leaf: Query, split: SearchedRows, *, hits: int | None = None) -> np.float32:
+    """BM25 of a string that is one word of a field of one word; 1 for any other exact condition."""
+    if not isinstance(leaf, Term) or not split.has_column(leaf.field):
+        return np.float32(1)
+    rows = np.float32(split.num_rows)
+    found = np.float32(count_rows(leaf, split) if hits is None else hits)
+    valid = np.float32(split.num_rows - split.null_count(leaf.field))
+    rarity = np.log(np.float32(1) + (rows - found + np.float32(0.5)) / (found + np.float32(0.5)))
+    length = rows / max(valid, np.float32(1))  # of one word, relative to the average
+    return np.float32(rarity * (1 + _K1) / (1 + _K1 * (1 - _B + _B * length)))

@@ -1,0 +1,66 @@
+"""The fields of the word index: which columns tantivy has, and under which names.
+
+Only `text` columns are in it. Columns with exact values are found by exact indexes, or by a scan of the column
+(`exact_values`), because tantivy would neither store them exactly nor build their index as fast as Arrow does.
+
+Beside the field of a column is its *null field*: 0 where the column is null, nothing elsewhere.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import pyarrow as pa
+import tantivy
+
+from indextables.search.field_rules import NONE, TEXT, FieldRule
+
+NULL = 0
+PLACEHOLDER = ":"  # a field that no document has
+
+
+class Shape(Enum):
+    """How a column is indexed."""
+
+    WORDS = "words"
+    EXACT = "exact"
+    NOTHING = "nothing"
+
+
+def shape(rule: FieldRule) -> Shape:
+    """How a column is indexed under a field rule."""
+    return {TEXT: Shape.WORDS, NONE: Shape.NOTHING}.get(rule.type, Shape.EXACT)
+
+
+def text_columns(rules: Mapping[str, FieldRule]) -> list[str]:
+    """The columns that the word index has."""
+    return [column for column, rule in rules.items() if shape(rule) is Shape.WORDS]
+
+
+def field_name(column: str) -> str:
+    """The field of a column; a prefix, so that no column's name is one that tantivy refuses.
+
+    >>> field_name("message")
+    '=message'
+    """
+    return "=" + _without_nul(column)
+
+
+def null_field_name(column: str) -> str:
+    """The field that marks the rows in which a column is null."""
+    return "?" + _without_nul(column)
+
+
+def tantivy_schema(schema: pa.Schema, rules: Mapping[str, FieldRule]) -> tantivy.Schema:
+    """The fields of the word index of such a table. Nothing is stored: the rows are elsewhere."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field(PLACEHOLDER, fast=True)
+    for column in schema.names:
+        if shape(rules[column]) is Shape.WORDS:
+            tokenizer = rules[column].tokenizer or "default"
+            builder.add_text_field(field_name(column), tokenizer_name=tokenizer, index_option="position")
+            builder.add_integer_field(null_field_name(column), fast=True)
+    return builder.build()
+
+
+def _without_nul(column: str) -> str:
+    return column.replace("%", "%25").replace("\0", "%00")  # tantivy ends a column's name at NUL
