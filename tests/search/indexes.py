@@ -11,7 +11,7 @@ from indextables.search import FieldRule, Query, compile_query, documents, tanti
 from indextables.search.exact_values import matches
 from indextables.search.queries import Leaf
 from indextables.search.row_matching import Numbers, Scores, find_rows, rank_rows
-from indextables.search.text_fields import Shape, shape
+from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, Kind, build, equal_values, is_hashable
 
 
@@ -41,7 +41,11 @@ class MemorySplit:
         return len(self.word_rows(query))
 
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
-        hits = self.words.searcher().search(compile_query(query, self.words), limit=limit).hits
+        hits = (
+            self.words.searcher()
+            .search(compile_query(query, text_columns(self.table.schema.names, self.rules)), limit=limit)
+            .hits
+        )
         return np.array([a.doc for _, a in hits], np.int64), np.array([score for score, _ in hits], np.float32)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.ChunkedArray:
@@ -65,7 +69,7 @@ class MemorySplit:
 
 def index_of(table: pa.Table, rules: Mapping[str, FieldRule], kind: Kind = Kind.NONE) -> MemorySplit:
     """An index of one segment, in which the document is the row; exact columns have indexes of a kind."""
-    index = tantivy.Index(tantivy_schema(table.schema, rules))
+    index = tantivy.Index(tantivy_schema(text_columns(table.schema.names, rules)))
     writer = index.writer(heap_size=15_000_000, num_threads=1)
     for batch in table.to_batches():
         for line in documents(batch, rules):

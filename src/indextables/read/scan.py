@@ -1,10 +1,13 @@
 """A lazy scan of a table at one version."""
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from time import perf_counter
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -24,6 +27,8 @@ from indextables.search import Aggregation, bind, merge
 from indextables.split import SplitReader
 
 T = TypeVar("T")
+_QUICK = 0.0015  # seconds
+_MAX_SLOW = 1  # a lookup reads the rows of one split, and finds nothing in the others
 
 
 class Scan:
@@ -175,20 +180,39 @@ class Scan:
             with missing_split_errors(task.split, self.opener.store, self.snapshot.version):
                 return work(task)
 
-        if len(tasks) <= 1:
-            yield from map(translated, tasks)
+        queue = iter(tasks)
+        if not self.opener.store.is_remote:
+            yield from _while_quick(translated, queue)
+        yield from self._in_parallel(translated, queue, len(tasks))
+
+    def _in_parallel(self, work: Callable[[SplitTask], T], tasks: Iterator[SplitTask], count: int) -> Iterator[T]:
+        """The results in the order of the tasks. Requests wait, and many do at once; local tasks compute."""
+        most = self._parallelism if self.opener.store.is_remote else min(self._parallelism, os.cpu_count() or 1)
+        first = list(islice(tasks, most if self._limit is None else 1))
+        if not first:
             return
-        with ThreadPoolExecutor(min(self._parallelism, len(tasks))) as pool:
-            queue, first = iter(tasks), self._parallelism if self._limit is None else 1
-            running = [pool.submit(translated, task) for task in islice(queue, first)]
+        with ThreadPoolExecutor(min(most, count)) as pool:
+            running = deque(pool.submit(work, task) for task in first)
             try:
                 while running:
-                    yield running.pop(0).result()
-                    more = min(2, self._parallelism - len(running))  # a limit may be reached soon: start with few
-                    running += [pool.submit(translated, task) for task in islice(queue, more)]
+                    yield running.popleft().result()
+                    more = min(2, most + 1 - len(running))  # a limit may be reached soon: start with few
+                    running += [pool.submit(work, task) for task in islice(tasks, more)]
             finally:
                 for future in running:
                     future.cancel()
+
+
+def _while_quick(work: Callable[[SplitTask], T], tasks: Iterator[SplitTask]) -> Iterator[T]:
+    """The results of tasks until a few have taken longer than it takes to start threads."""
+    slow = 0
+    for task in tasks:
+        started = perf_counter()
+        result = work(task)
+        slow += perf_counter() - started > _QUICK
+        yield result
+        if slow > _MAX_SLOW:
+            return
 
 
 def refuse_limit(limit: int) -> None:

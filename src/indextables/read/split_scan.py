@@ -32,8 +32,9 @@ from indextables.search.aggregations import Bound
 from indextables.search.exact_values import Mask
 from indextables.search.queries import Query
 from indextables.search.queries import conjunction as all_of
-from indextables.search.row_matching import Numbers
+from indextables.search.row_matching import Numbers, Scores
 from indextables.split import SplitReader
+from indextables.split.fetched_rows import FetchedRows
 
 SCORE = "_score"
 _TRUE = Literal(value=True)
@@ -90,7 +91,7 @@ def count_by_index(reader: SplitReader, scan_spec: ScanSpec) -> int | None:
     return None if found is None else len(found)
 
 
-def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[pa.Array, pa.Array]:
+def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[Numbers, Scores]:
     """The row numbers of the best matches of a scan that only searches, and their scores."""
     split_scan = _SplitScan.of(reader, scan_spec)
     if split_scan.query is None:
@@ -98,9 +99,19 @@ def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[pa.Arr
     return reader.top(split_scan.query, limit)
 
 
-def rows_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.Array) -> pa.Table:
-    """The output columns of some rows, whose numbers ascend."""
-    return _SplitScan.of(reader, scan_spec).rows_at(np.asarray(numbers)).select(list(scan_spec.columns))
+def fetch_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.ChunkedArray) -> FetchedRows:
+    """The pages with the output columns of some rows, whose numbers ascend."""
+    return reader.fetch(np.asarray(numbers), _SplitScan.of(reader, scan_spec).stored)
+
+
+def conform(rows: pa.Table, scan_spec: ScanSpec) -> pa.Table:
+    """Rows in the current schema: columns that the split does not have are null, widened ones are cast."""
+    have = set(rows.schema.names)
+    fields = [scan_spec.schema.field(name) for name in scan_spec.required_columns]
+    if not fields:
+        return rows.select([])
+    arrays = [rows[f.name].cast(f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in fields]
+    return pa.table(arrays, schema=pa.schema(fields))
 
 
 def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
@@ -114,9 +125,10 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
     candidates = limit
     while True:
         numbers, scores = reader.top(split_scan.query, candidates)
-        order = pc.array_sort_indices(numbers)
-        ascending = np.asarray(numbers.take(order))
-        rows = split_scan.kept(split_scan.rows_at(ascending).append_column(SCORE, scores.take(order)), ascending)
+        order = np.argsort(numbers)
+        ascending = numbers[order]
+        ranked_rows = split_scan.rows_at(ascending).append_column(SCORE, pa.array(scores[order], pa.float32()))
+        rows = split_scan.kept(ranked_rows, ascending)
         if len(rows) >= limit or len(numbers) < candidates:
             best = rows.sort_by([(SCORE, "descending")]).slice(0, limit)
             return best.select([*scan_spec.columns, SCORE])
@@ -144,7 +156,7 @@ class _SplitScan:
     def rows(self, limit: int | None = None) -> Iterator[pa.Table]:
         """The matching rows in parts; with a limit, the first parts are small."""
         if self.query is not None:
-            return self.fetch(np.asarray(self.reader.search(self.query)), limit)
+            return self.fetch(self.reader.search(self.query), limit)
         candidates = self._candidates()
         return self.scan_all(limit) if candidates is None else self.fetch(candidates, limit)
 
@@ -159,8 +171,8 @@ class _SplitScan:
             yield from self.fetch(np.arange(self.reader.num_rows), max(limit, _FIRST_ROWS))
             return
         seen = 0
-        for batch in self.reader.read(self._stored):
-            rows = self._conform(pa.Table.from_batches([batch]))
+        for batch in self.reader.read(self.stored):
+            rows = conform(pa.Table.from_batches([batch]), self.scan_spec)
             yield self.kept(rows, np.arange(seen, seen + len(rows)))
             seen += len(rows)
 
@@ -168,12 +180,16 @@ class _SplitScan:
         """The rows that may satisfy the residual, by an exact index or by the bounds of pages; None where most may."""
         if self.rest == _TRUE:
             return None
+        if is_local(self.reader, self.rest) and (found := self._look_up(self.reader.num_rows)) is not None:
+            return found
         blocks = self._blocks_left()
         left = self.reader.num_rows if blocks is None else len(blocks)
-        found = look_up_few(self.reader, self.rest, self._stored, left) if left > _FEW_ROWS else None
-        if found is not None:
+        if left > _FEW_ROWS and (found := self._look_up(left)) is not None:
             return found
         return blocks if _MOST * left <= self.reader.num_rows else None
+
+    def _look_up(self, rows: int) -> Numbers | None:
+        return look_up_few(self.reader, self.rest, self.stored, rows)
 
     def _blocks_left(self) -> Numbers | None:
         """The rows of the blocks that may hold a row that satisfies the residual; None for all rows."""
@@ -184,7 +200,7 @@ class _SplitScan:
         return None if len(kept) == len(verdicts) else blocks.rows(kept)
 
     def rows_at(self, numbers: Numbers) -> pa.Table:
-        return self._conform(self.reader.take(numbers, self._stored))
+        return conform(self.reader.take(numbers, self.stored), self.scan_spec)
 
     def kept(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
         """The rows, which have these numbers, filtered by the residual."""
@@ -208,23 +224,14 @@ class _SplitScan:
 
     def _found(self, query: Query) -> Mask:
         found = np.zeros(self.reader.num_rows, np.bool_)
-        found[np.asarray(self.reader.search(query))] = True
+        found[self.reader.search(query)] = True
         return found
 
     @property
-    def _stored(self) -> list[str]:
+    def stored(self) -> list[str]:
         """The required columns that this split has; at least one column, so that rows can be counted."""
         have = self.reader.schema.names
         return [name for name in self.scan_spec.required_columns if name in have] or [have[0]]
-
-    def _conform(self, rows: pa.Table) -> pa.Table:
-        """Rows in the current schema: columns that the split does not have are null, widened ones are cast."""
-        have = set(rows.schema.names)
-        fields = [self.scan_spec.schema.field(name) for name in self.scan_spec.required_columns]
-        if not fields:
-            return rows.select([])
-        arrays = [rows[f.name].cast(f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in fields]
-        return pa.table(arrays, schema=pa.schema(fields))
 
 
 def _growing(numbers: Numbers, first: int | None) -> Iterator[Numbers]:

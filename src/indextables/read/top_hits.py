@@ -1,8 +1,8 @@
 """The best matches of a search, over all splits."""
 
 import logging
-from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,10 +10,12 @@ from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
-from indextables.read.split_scan import SCORE, best_rows, is_search_only, ranked, rows_numbered
+from indextables.read.split_scan import SCORE, best_rows, conform, fetch_numbered, is_search_only, ranked
 from indextables.search.lexer import syntax_error
+from indextables.split.fetched_rows import FetchedRows, decode_rows
 
 logger = logging.getLogger(__name__)
+_NO_ROWS, _NO_SCORES = np.array([], np.int64), np.array([], np.float32)
 _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 
 
@@ -30,9 +32,10 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
         return schema.empty_table()
     tasks = scan.plan.tasks
     if is_search_only(scan_spec):
-        found = _rank_then_read(scan, tasks, limit)
+        best = _rank_then_read(scan, tasks, limit)
+        found = [] if best is None else [best]
     else:
-        found = scan.over(tasks, lambda task: best_rows(scan.open(task), scan_spec, limit))
+        found = list(scan.over(tasks, lambda task: best_rows(scan.open(task), scan_spec, limit)))
     rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in found)])
     if not len(rows):
         logger.info(
@@ -41,22 +44,25 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(0, limit))
 
 
-def _rank_then_read(scan: Scan, tasks: list[SplitTask], limit: int) -> Iterator[pa.Table]:
+def _rank_then_read(scan: Scan, tasks: list[SplitTask], limit: int) -> pa.Table | None:
     """The indexes rank the hits of all splits; then only the rows of the best hits are read."""
-    hits = [
-        pa.table({"task": pa.repeat(number, len(rows)), "row": rows, SCORE: scores})
-        for number, (rows, scores) in enumerate(
-            scan.over(tasks, lambda task: ranked(scan.open(task), scan.scan_spec, limit))
-        )
-    ]
-    best = pa.concat_tables([_HITS.empty_table(), *(table.cast(_HITS) for table in hits)])
+    hits = list(scan.over(tasks, lambda task: ranked(scan.open(task), scan.scan_spec, limit)))
+    best = pa.table(
+        [
+            pa.array(np.repeat(np.arange(len(hits)), [len(rows) for rows, _ in hits])),
+            pa.array(np.concatenate([_NO_ROWS, *(rows for rows, _ in hits)]), pa.int64()),
+            pa.array(np.concatenate([_NO_SCORES, *(scores for _, scores in hits)]), pa.float32()),
+        ],
+        schema=_HITS,
+    )
     best = best.take(pc.sort_indices(best, sort_keys=[(SCORE, "descending")]).slice(0, limit))
-    numbers = best["task"].unique().to_pylist()
-    hits_by_task = {number: best.filter(pc.equal(best["task"], number)).sort_by("row") for number in numbers}
+    by_task = best.sort_by([("task", "ascending"), ("row", "ascending")])
+    numbers = by_task["task"].unique().to_pylist()
+    chosen = {tasks[number].split: by_task.filter(pc.equal(by_task["task"], number)) for number in numbers}
 
-    def read(task: SplitTask) -> pa.Table:
-        best_hits = hits_by_task[tasks.index(task)]
-        rows = rows_numbered(scan.open(task), scan.scan_spec, best_hits["row"].combine_chunks())
-        return rows.append_column(SCORE, best_hits[SCORE])
+    def fetch(task: SplitTask) -> FetchedRows:
+        return fetch_numbered(scan.open(task), scan.scan_spec, chosen[task.split]["row"])
 
-    return scan.over([tasks[number] for number in hits_by_task], read)
+    fetched = list(scan.over([tasks[number] for number in numbers], fetch))
+    rows = [conform(rows, scan.scan_spec) for rows in decode_rows(fetched)]
+    return pa.concat_tables(rows).append_column(SCORE, by_task[SCORE]) if rows else None

@@ -5,6 +5,7 @@ not be counts nothing.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import assert_never
 
 import pyarrow as pa
@@ -31,20 +32,23 @@ from indextables.search.queries import (
     Regex,
     Term,
     Wildcard,
-    fields,
 )
-from indextables.search.text_fields import NULL, field_name, null_field_name
+from indextables.search.text_fields import NULL, TextColumns, field_name, null_field_name, tantivy_schema
 
 
-def compile_query(query: Query, index: tantivy.Index) -> tantivy.Query:
-    """The query for one word index. A column that the index does not have is null in all of its rows."""
-    return _Compiler(index.schema, fields(query)).query(query)
+@lru_cache(maxsize=256)
+def compile_query(query: Query, columns: TextColumns) -> tantivy.Query:
+    """The query for word indexes with these text columns. Other columns are null in all of their rows.
+
+    All splits of a table share it, because the fields of their indexes have the same numbers.
+    """
+    return _Compiler(tantivy_schema(columns), {name for name, _ in columns}).query(query)
 
 
 class _Compiler:
     def __init__(self, schema: tantivy.Schema, columns: set[str]) -> None:
         self.schema = schema
-        self.known = {column for column in columns if _has(schema, column)}
+        self.known = columns
 
     def query(self, query: Query) -> tantivy.Query:
         match query:
@@ -116,14 +120,6 @@ class _Compiler:
             includes_upper=range_.includes_upper,
         )
         return self.matching(range_.field, pattern)
-
-
-def _has(schema: tantivy.Schema, column: str) -> bool:
-    try:
-        _nulls(schema, column)
-    except ValueError:
-        return False
-    return True
 
 
 def _nulls(schema: tantivy.Schema, column: str) -> tantivy.Query:

@@ -6,10 +6,10 @@ Only `text` columns are in it. Columns with exact values are found by exact inde
 Beside the field of a column is its *null field*: 0 where the column is null, nothing elsewhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import TypeAlias
 
-import pyarrow as pa
 import tantivy
 
 from indextables.search.field_rules import NONE, TEXT, FieldRule
@@ -31,9 +31,13 @@ def shape(rule: FieldRule) -> Shape:
     return {TEXT: Shape.WORDS, NONE: Shape.NOTHING}.get(rule.type, Shape.EXACT)
 
 
-def text_columns(rules: Mapping[str, FieldRule]) -> list[str]:
-    """The columns that the word index has."""
-    return [column for column, rule in rules.items() if shape(rule) is Shape.WORDS]
+TextColumns: TypeAlias = tuple[tuple[str, str], ...]
+"""Names of columns and their tokenizers."""
+
+
+def text_columns(names: Iterable[str], rules: Mapping[str, FieldRule]) -> TextColumns:
+    """Those of some columns that the word index has."""
+    return tuple((name, rules[name].tokenizer or "default") for name in names if shape(rules[name]) is Shape.WORDS)
 
 
 def field_name(column: str) -> str:
@@ -50,15 +54,13 @@ def null_field_name(column: str) -> str:
     return "?" + _without_nul(column)
 
 
-def tantivy_schema(schema: pa.Schema, rules: Mapping[str, FieldRule]) -> tantivy.Schema:
-    """The fields of the word index of such a table. Nothing is stored: the rows are elsewhere."""
+def tantivy_schema(columns: TextColumns) -> tantivy.Schema:
+    """The fields of a word index of these columns. Nothing is stored: the rows are elsewhere."""
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field(PLACEHOLDER, fast=True)
-    for column in schema.names:
-        if shape(rules[column]) is Shape.WORDS:
-            tokenizer = rules[column].tokenizer or "default"
-            builder.add_text_field(field_name(column), tokenizer_name=tokenizer, index_option="position")
-            builder.add_integer_field(null_field_name(column), fast=True)
+    for column, tokenizer in columns:
+        builder.add_text_field(field_name(column), tokenizer_name=tokenizer, index_option="position")
+        builder.add_integer_field(null_field_name(column), fast=True)
     return builder.build()
 
 

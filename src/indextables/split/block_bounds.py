@@ -34,7 +34,10 @@ class Blocks:
 
 def block_bounds(footer: Footer, columns: Sequence[str]) -> Blocks:
     """The blocks of some columns of a split, for `predicate.judge`."""
-    known = {name: bounds for name in columns if (bounds := _page_bounds(footer, name)) is not None}
+    for name in columns:
+        if name not in footer.page_bounds:
+            footer.page_bounds[name] = _page_bounds(footer, name)
+    known = {name: bounds for name in columns if (bounds := footer.page_bounds[name]) is not None}
     firsts = [footer.pages(name).first_rows for name in known]
     groups = np.cumsum([0, *footer.group_rows[:-1]])
     starts = np.unique(np.concatenate([groups, *firsts]))

@@ -19,6 +19,7 @@ A hash index gives candidates: the values of these rows are read and compared. S
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -214,8 +215,14 @@ def _valid(values: pa.Array, numbers: pa.Array) -> tuple[Any, Any]:
 
 
 def _hash(values: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
-    hashes: np.ndarray[Any, np.dtype[np.int32]] = bucket(values.drop_null(), _HASHES).to_numpy()
-    return hashes
+    return _hashed(tuple(values.drop_null()), values.type, _HASHES)
+
+
+@lru_cache(maxsize=64)
+def _hashed(values: tuple[pa.Scalar, ...], arrow: pa.DataType, hashes: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """A lookup hashes its values once, not once for each split."""
+    result: np.ndarray[Any, np.dtype[np.int32]] = bucket(pa.array(values, arrow), hashes).to_numpy()
+    return result
 
 
 def _is_unique(sample: pa.ChunkedArray) -> bool:

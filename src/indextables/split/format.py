@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -119,6 +120,11 @@ class Footer:
 
     @cached_property
     def _pages(self) -> dict[str, ColumnPages]:
+        return {}
+
+    @cached_property
+    def page_bounds(self) -> dict[str, Any]:
+        """The bounds of pages that were parsed, by column; for `block_bounds`."""
         return {}
 
     def pages(self, column: str) -> ColumnPages:

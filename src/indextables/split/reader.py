@@ -16,12 +16,12 @@ from indextables.search import FieldRule, Query, compile_query
 from indextables.search.exact_values import matches
 from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leaves
 from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
-from indextables.search.text_fields import Shape, shape
+from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.block_bounds import Blocks, block_bounds
 from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, equal_values
+from indextables.split.fetched_rows import FetchedRows, decode_rows
 from indextables.split.format import TRAILER, Footer, PackedFile, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
-from indextables.split.pages import PageSelection, decode
 from indextables.split.sparse_file import SparseFile
 from indextables.split.word_index import read_safely, unpack, unpack_to
 from indextables.storage import Store
@@ -166,30 +166,28 @@ class SplitReader:
         """The rows of some numbers, which ascend; only the pages that hold them are read."""
         wanted, numbers = self._wanted(columns), np.asarray(rows, np.int64)
         group_of = np.searchsorted(self._first_rows, numbers, side="right") - 1
-        found = [
-            self._take(numbers[np.isin(group_of, groups)], wanted)
-            for groups in self._windows(wanted, np.unique(group_of).tolist())
-        ]
+        windows = self._windows(wanted, np.unique(group_of).tolist())
+        parts = [numbers] if len(self._first_rows) == 1 else [numbers[np.isin(group_of, groups)] for groups in windows]
+        found = [rows for part in parts if len(part) for rows in decode_rows([self.fetch(part, wanted)])]
         return pa.concat_tables(found) if found else self._empty(wanted)
 
-    def select_pages(self, rows: Numbers, columns: Sequence[str]) -> list[PageSelection]:
-        """The pages that hold some rows of some columns."""
+    def fetch(self, rows: Numbers, columns: Sequence[str]) -> FetchedRows:
+        """The pages that hold some rows, whose numbers ascend, not decoded yet; `decode_rows` makes tables of them."""
         try:
-            return [self.footer.pages(name).holding(rows) for name in columns]
+            selections = [self.footer.pages(name).holding(rows) for name in columns]
         except (KeyError, IndexError, ValueError) as error:
             raise damaged(self.name, f"its page index cannot be read: {error}") from error
+        buffers = self._fetch_all([part for selection in selections for part in selection.ranges])
+        encoded = [name for name in columns if self.footer.has_dictionary(name)]
+        return FetchedRows(self.name, self._schema_of(columns), len(rows), selections, buffers, encoded)
 
-    def fetch_pages(self, selections: Sequence[PageSelection]) -> list[pa.Buffer]:
-        return self._fetch_all([part for selection in selections for part in selection.ranges])
-
-    def search(self, query: Query) -> pa.Array:
+    def search(self, query: Query) -> Numbers:
         """The numbers of all rows that a query finds, ascending."""
-        return pa.array(find_rows(query, self), pa.int64())
+        return find_rows(query, self)
 
-    def top(self, query: Query, limit: int) -> tuple[pa.Array, pa.Array]:
+    def top(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
         """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
-        rows, scores = rank_rows(query, self, limit)
-        return pa.array(rows, pa.int64()), pa.array(scores, pa.float32())
+        return rank_rows(query, self, limit)
 
     def count(self, query: Query) -> int:
         return count_rows(query, self)
@@ -287,7 +285,7 @@ class SplitReader:
 
     def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
         with read_safely(self.name):
-            compiled = compile_query(query, self.word_index)
+            compiled = compile_query(query, text_columns(self.rules, self.rules))
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
             return self.word_index.searcher().search(request, limit=limit, count=count)
 
@@ -312,15 +310,6 @@ class SplitReader:
             return np.array([], np.int64)
         found = self._searched(query, limit=hits, scored=False).hits
         return np.sort(np.fromiter((address.doc for _, address in found), np.int64, len(found)))
-
-    def _take(self, rows: Numbers, columns: Sequence[str]) -> pa.Table:
-        selections = self.select_pages(rows, columns)
-        try:
-            encoded = [name for name in columns if self.footer.has_dictionary(name)]
-            arrays = decode([selections], [self.fetch_pages(selections)], dictionaries=encoded)
-        except (OSError, ValueError) as error:
-            raise damaged(self.name, f"its pages cannot be read: {error}") from error
-        return conformed_to(arrays, self._schema_of(columns))
 
     def _wanted(self, columns: Sequence[str] | None) -> Sequence[str]:
         if columns is None:
@@ -404,12 +393,3 @@ class SplitReader:
         if [buffer.size for buffer in buffers] != [end - start for start, end in ranges]:
             raise damaged(self.name, f"it is not {self._size} bytes long; it has been cut or replaced")
         return buffers
-
-
-def conformed_to(columns: Sequence[pa.ChunkedArray], schema: pa.Schema) -> pa.Table:
-    """Decoded columns as a table of this schema."""
-    arrays = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.table(arrays, schema=schema)

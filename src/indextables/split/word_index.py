@@ -31,11 +31,11 @@ class WordIndexBuilder:
 
     def __init__(self, directory: Path, *, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> None:
         self.directory = directory
+        self._columns = text_columns(schema.names, rules)
         with _disk_errors():
-            self._index = tantivy.Index(tantivy_schema(schema, rules), path=str(directory))
+            self._index = tantivy.Index(tantivy_schema(self._columns), path=str(directory))
             self._writer = self._index.writer(_MAX_MEMORY, num_threads=1)
         self._rules = rules
-        self._columns = text_columns({name: rules[name] for name in schema.names})
         self._rows = 0
         self._samples: dict[int, pa.RecordBatch] = {}
 
@@ -50,7 +50,7 @@ class WordIndexBuilder:
         self._samples[self._rows + middle] = batch.slice(middle, 1)
         self._rows += batch.num_rows
         with _disk_errors():
-            for document in documents(batch.select(self._columns), self._rules):
+            for document in documents(batch.select([name for name, _ in self._columns]), self._rules):
                 self._writer.add_json(document)
 
     def finish(self, *, name: str) -> list[Path]:
@@ -86,8 +86,8 @@ class WordIndexBuilder:
         """Whether rows from all over the split are found under their numbers."""
         every = max(1, len(self._samples) // _SAMPLES)
         for row in list(self._samples)[::every]:
-            for column in self._columns:
-                word = _a_word(self._samples[row][column][0].as_py(), self._rules[column].tokenizer or "default")
+            for column, tokenizer in self._columns:
+                word = _a_word(self._samples[row][column][0].as_py(), tokenizer)
                 if word is not None:
                     query = tantivy.Query.term_query(self._index.schema, field_name(column), word, index_option="basic")
                     yield _matches(query, searcher, tantivy.DocAddress(0, row))

@@ -26,7 +26,7 @@ class SplitOptions:
     """The physical layout of a split; see docs/decisions/0021-pages.md. `exact` is the kind of exact index by column."""
 
     row_group_rows: int = 131_072
-    page_bytes: int = 32 * 1024
+    page_bytes: int = 24 * 1024
     page_rows: int = 4096
     compression: str = "zstd"
     exact: Mapping[str, Kind] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def _write(
     builders: WordIndexBuilders,
 ) -> SplitSummary:
     """Writes Parquet and exact indexes in one thread, and the word index in this one."""
-    texts = text_columns({name: rules[name] for name in rows.schema.names})
+    texts = [name for name, _ in text_columns(rows.schema.names, rules)]
     with (
         ThreadPoolExecutor(1) as pool,
         pa.OSFile(str(path), "wb") as sink,

@@ -190,7 +190,11 @@ def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldR
 
 
 def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
-    return rules_of(metadata, metadata.current_doc_mapping_id)
+    """How the columns of new splits are indexed; computed once for a version of the metadata."""
+    known = metadata.__dict__.get("_current_rules")
+    if known is None:
+        known = metadata.__dict__["_current_rules"] = rules_of(metadata, metadata.current_doc_mapping_id)
+    return dict(known)
 
 
 def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str]) -> None:
