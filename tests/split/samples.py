@@ -49,13 +49,17 @@ def numbered(rows: int) -> pa.Table:
 
 
 def write(
-    table: pa.Table, path: Path, *, rows_per_group: int = 8192, rows_per_batch: int | None = None
+    table: pa.Table,
+    path: Path,
+    *,
+    rows_per_group: int = 8192,
+    rows_per_batch: int | None = None,
+    options: SplitOptions | None = None,
 ) -> SplitSummary:
     rules = resolve(table.schema, {"message": "text"} if "message" in table.column_names else {})
     batches = table.to_batches(max_chunksize=rows_per_batch)
-    return write_split(
-        batches, path, schema=table.schema, rules=rules, options=SplitOptions(row_group_rows=rows_per_group)
-    )
+    layout = options or SplitOptions(row_group_rows=rows_per_group)
+    return write_split(batches, path, schema=table.schema, rules=rules, options=layout)
 
 
 def reader(path: Path, facts: SplitSummary | None, *, cache: SplitCache | None = None) -> SplitReader:
@@ -72,9 +76,11 @@ def private_cache(directory: Path) -> SplitCache:
     return SplitCache.configured(Config(read=ReadConfig(cache_directory=str(directory / f"cache-{uuid4().hex}"))))
 
 
-def split_of(table: pa.Table, directory: Path, *, rows_per_group: int = 8192) -> SplitReader:
+def split_of(
+    table: pa.Table, directory: Path, *, rows_per_group: int = 8192, options: SplitOptions | None = None
+) -> SplitReader:
     path = directory / "part-0.split"
-    return reader(path, write(table, path, rows_per_group=rows_per_group))
+    return reader(path, write(table, path, rows_per_group=rows_per_group, options=options))
 
 
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[int, int]]]:

@@ -10,23 +10,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
-from indextables.split import SplitReader, SplitSummary
+from indextables.split import SplitOptions, SplitReader, SplitSummary
+from indextables.split.exact_index import Kind
 from indextables.storage import open_store
 from tests.split.samples import numbered, private_cache, query, reader, write
 
 ROWS = numbered(40)
-GOLDEN = Path(__file__).parent / "golden" / "version-1.split"
+LAYOUT = SplitOptions(row_group_rows=20, page_rows=8, exact={"level": Kind.DICTIONARY, "n": Kind.HASH})
+GOLDEN = Path(__file__).parent / "golden" / "version-2.split"  # of ROWS, in this layout
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, SplitSummary]:
     path = tmp_path_factory.mktemp("format") / "a.split"
-    facts = write(ROWS, path, rows_per_group=20)
+    facts = write(ROWS, path, options=LAYOUT)
     return path.read_bytes(), facts
 
 
 def everything(data: bytes, facts: SplitSummary | None, directory: Path, *, size: int | None = None) -> object:
-    """All that a split tells: its rows, and what a search finds. Each read has a cache of its own."""
+    """All that a split tells: its rows, its pages, and what each of its indexes finds. Each read has its own cache."""
     (directory / "a.split").write_bytes(data)
     split = SplitReader(
         open_store(directory),
@@ -35,8 +37,17 @@ def everything(data: bytes, facts: SplitSummary | None, directory: Path, *, size
         footer=facts.footer if facts else None,
         cache=private_cache(directory),
     )
-    hits = split.search(query(split, "level:ERROR"))
-    return pa.Table.from_batches(split.read()).to_pydict(), hits.to_pylist()
+    hits = [split.search(query(split, text)).tolist() for text in ("level:ERROR", "n:17", "message:3")]
+    taken = split.take(pa.array(TAKEN)).to_pydict()
+    return pa.Table.from_batches(split.read()).to_pydict(), taken, hits
+
+
+TAKEN = [3, 21, 38]
+EVERYTHING = (
+    ROWS.to_pydict(),
+    ROWS.take(TAKEN).to_pydict(),
+    [[3, 13, 23, 33], [17], [3, 10, 17, 24, 31, 38]],
+)
 
 
 def expect_damage(
@@ -53,7 +64,7 @@ def test_a_split_says_where_its_index_is(written: tuple[bytes, SplitSummary]) ->
     data, facts = written
     metadata = pq.read_metadata(pa.BufferReader(data)).metadata
     section = json.loads(metadata[b"indextables.index"])
-    assert (section["version"], section["offset"], section["offset"] + section["length"]) == (1, *facts.index)
+    assert (section["version"], section["offset"], section["offset"] + section["length"]) == (2, *facts.index)
     assert section["fields"] == {
         "n": {"type": "long", "tokenizer": None},
         "level": {"type": "string", "tokenizer": None},
@@ -63,7 +74,19 @@ def test_a_split_says_where_its_index_is(written: tuple[bytes, SplitSummary]) ->
     for file in section["files"]:
         start = section["offset"] + file["offset"]
         assert zlib.crc32(data[start : start + file["length"]]) == file["crc32"]
-    assert "meta.json" in [file["name"] for file in section["files"]]
+    names = [file["name"] for file in section["files"]]
+    assert {name: column["kind"] for name, column in section["exact"].items()} == {"level": "dictionary", "n": "hash"}
+    assert "meta.json" in names
+    assert {column["file"] for column in section["exact"].values()} < set(names)
+
+
+def test_the_tail_begins_where_the_index_ends(written: tuple[bytes, SplitSummary]) -> None:
+    data, facts = written
+    assert facts.footer == (facts.index[1], len(data))
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    chunks = [metadata.row_group(group).column(n) for group in range(2) for n in range(metadata.num_columns)]
+    assert all(chunk.has_offset_index for chunk in chunks)
+    assert [chunk.has_column_index for chunk in chunks] == [True, True, False, True] * 2  # no bounds of a text
 
 
 @pytest.mark.parametrize("part", ["everything but the trailer", "half", "the footer", "the magic", "all of it"])
@@ -82,9 +105,10 @@ def test_a_split_that_was_cut(
 
 def test_every_flipped_byte_is_noticed_or_harmless(written: tuple[bytes, SplitSummary], tmp_path: Path) -> None:
     data, facts = written
-    expected, chance = everything(data, facts, tmp_path), random.Random(11)
-    footer, index, rows = range(*facts.footer), range(*facts.index), range(facts.index[0])
-    places = [*chance.sample(footer, 100), *chance.sample(index, 60), *chance.sample(rows, 200)]
+    chance = random.Random(11)
+    tail, index, rows = range(*facts.footer), range(*facts.index), range(facts.index[0])
+    places = [*chance.sample(tail, 150), *chance.sample(index, 90), *chance.sample(rows, 200)]
+    assert everything(data, facts, tmp_path) == EVERYTHING
     unnoticed = []
     for place in places:
         changed = bytearray(data)
@@ -93,7 +117,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(written: tuple[bytes, SplitSu
             found = everything(bytes(changed), facts, tmp_path)
         except DamagedSplitError:
             continue
-        assert found == expected, f"byte {place} was flipped, and the rows are other ones"
+        assert found == EVERYTHING, f"byte {place} was flipped, and the rows are other ones"
         unnoticed.append(place)
     assert all(place < facts.index[0] for place in unnoticed)
 
@@ -140,9 +164,13 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another checksum": (lambda s: s["files"][0].update(crc32=1), "does not have the checksum"),
     "a section in the row groups": (lambda s: s.update(offset=4), "a column would be outside"),
     "a section beyond the footer": (lambda s: s.update(offset=2**40), "index section would be outside"),
-    "a section before the file": (lambda s: s.update(offset=-4), "index section would be outside"),
-    "an offset that is no number": (lambda s: s.update(offset="four"), "its footer cannot be read"),
-    "no files": (lambda s: s.update(files=[]), "cannot be opened"),
+    "a section before the file": (lambda s: s.update(offset=0, length=3), "index section would be outside"),
+    "a section at a negative offset": (lambda s: s.update(offset=-4), "has no indextables.index"),
+    "an offset that is no number": (lambda s: s.update(offset="four"), "has no indextables.index"),
+    "a column's index without a file": (lambda s: s["exact"]["n"].update(file="exact-9.arrow"), "lacks the file"),
+    "a column's index that is another": (lambda s: s["exact"]["n"].update(file="meta.json"), "cannot be read"),
+    "no files": (lambda s: s.update(files=[]), "lacks the file of a column"),
+    "no files at all": (lambda s: s.update(files=[], exact={}), "its index"),
     "no fields": (lambda s: s.pop("fields"), "its footer cannot be read"),
 }
 
@@ -158,28 +186,39 @@ def test_a_footer_that_lies(written: tuple[bytes, SplitSummary], tmp_path: Path,
     assert reason in error.reason
 
 
-def test_a_newer_split(written: tuple[bytes, SplitSummary], tmp_path: Path) -> None:
-    newer = with_section(written[0], lambda section: section.update(version=2, fields="of another kind"))
-    with pytest.raises(UnsupportedSplitError, match="its format is 2, this release reads up to 1; upgrade") as caught:
-        everything(newer, None, tmp_path)
-    assert (caught.value.required, caught.value.supported) == (2, 1)
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (3, "was written by a newer release: its format is 3, this release reads 2; upgrade"),
+        (1, "was written by an older release: its format is 1, this release reads 2; write its rows again"),
+    ],
+)
+def test_a_split_of_another_version(
+    written: tuple[bytes, SplitSummary], tmp_path: Path, version: int, words: str
+) -> None:
+    other = with_section(written[0], lambda section: section.update(version=version, fields="of another kind"))
+    with pytest.raises(UnsupportedSplitError, match=words) as caught:
+        everything(other, None, tmp_path)
+    assert (caught.value.required, caught.value.supported) == (version, 2)
 
 
 def with_section(data: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The same split, whose footer says something else of the index and has the checksum of that."""
-    length = int.from_bytes(data[-8:-4], "little")
+    """The same split, whose footer says something else of the index, and whose tail has the checksum of that."""
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     metadata = pq.read_metadata(pa.BufferReader(data)).metadata
     said = metadata[b"indextables.index"]
     section = json.loads(said)
+    end = section["offset"] + section["length"]
     change(section)
     section["footerCrc32"] = "00000000"
     says = json.dumps(section, separators=(",", ":")).encode()
     says += b" " * (len(said) - len(says))
-    footer = data[-8 - length : -8].replace(varint(len(said)) + said, varint(len(says)) + says)
-    whole = footer + len(footer).to_bytes(4, "little") + b"PAR1"
-    checksum = f"{zlib.crc32(whole):08x}".encode()
-    sealed = whole.replace(b'"footerCrc32":"00000000"', b'"footerCrc32":"' + checksum + b'"')
-    return data[: -8 - length] + sealed
+    footer = data[start:-8].replace(varint(len(said)) + said, varint(len(says)) + says)
+    whole = data[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    if isinstance(section["offset"], int) and 0 <= section["offset"] + section["length"] <= start:
+        end = section["offset"] + section["length"]  # where a reader believes that the tail begins
+    checksum = f"{zlib.crc32(whole[end:]):08x}".encode()
+    return whole.replace(b'"footerCrc32":"00000000"', b'"footerCrc32":"' + checksum + b'"')
 
 
 def varint(number: int) -> bytes:
@@ -188,6 +227,5 @@ def varint(number: int) -> bytes:
     return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
 
 
-def test_splits_of_version_1_stay_readable(tmp_path: Path) -> None:
-    found = everything(GOLDEN.read_bytes(), None, tmp_path)
-    assert found == (ROWS.to_pydict(), [3, 13, 23, 33])
+def test_splits_of_version_2_stay_readable(tmp_path: Path) -> None:
+    assert everything(GOLDEN.read_bytes(), None, tmp_path) == EVERYTHING

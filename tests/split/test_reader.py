@@ -4,11 +4,11 @@ from threading import get_ident
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import tantivy
 
 from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
-from indextables.split import SplitReader
+from indextables.search.queries import Term
+from indextables.split import SplitOptions, SplitReader
 from indextables.split.sparse_file import SparseFile
 from indextables.storage import open_store
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write
@@ -90,7 +90,7 @@ def test_a_known_footer_is_one_request(tmp_path: Path, monkeypatch: pytest.Monke
     assert [len(request) for request in requests] == [1, 2]  # the footer, then one column of two row groups
 
 
-@pytest.mark.parametrize(("rows_per_group", "requests_made"), [(100, 1), (2, 2)])
+@pytest.mark.parametrize(("rows_per_group", "requests_made"), [(100, 1), (3, 2), (2, 3)])
 def test_an_unknown_footer_is_found(
     tmp_path: Path, rows_per_group: int, requests_made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +99,7 @@ def test_an_unknown_footer_is_found(
     split = reader(path, None)
     requests = counted(split._store, monkeypatch)
     assert split.num_rows == 400
-    assert len(requests) == requests_made  # the end of the file, and the rest of the footer if it is long
+    assert len(requests) == requests_made  # the end of the file, the rest of a long footer, that of long page indexes
 
 
 def test_a_split_that_is_not_there(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_searching_finds_row_numbers(tmp_path: Path) -> None:
     rows = numbered(1000)
     split = split_of(rows, tmp_path, rows_per_group=64)
     hits = split.search(query(split, "level:ERROR"))
-    assert hits.to_pylist() == [n for n in range(1000) if n % 10 == 3]
-    assert split.take(hits, ["n"])["n"].to_pylist() == hits.to_pylist()
+    assert hits.tolist() == [n for n in range(1000) if n % 10 == 3]
+    assert split.take(hits, ["n"])["n"].to_pylist() == hits.tolist()
 
 
 @pytest.mark.parametrize(
@@ -134,25 +134,23 @@ def test_rare_and_common_words_are_found_alike(tmp_path: Path, column: str, valu
     split = split_of(rows, tmp_path)
     wanted = query(split, f"{column}:{value}")
     expected = [n for n, text in enumerate(rows[column].to_pylist()) if value in text.split()]
-    assert split.search(wanted).to_pylist() == expected
+    assert split.search(wanted).tolist() == expected
     assert split.count(wanted) == len(expected)
-    assert sorted(split.top(wanted, 1000)[0].to_pylist()) == expected
+    assert sorted(split.top(wanted, 1000)[0].tolist()) == expected
 
 
 def test_the_best_come_first(tmp_path: Path) -> None:
     rows = pa.table({"message": ["a disk", "the disk is a full disk, disk and all", "disk", "none", "disk"]})
     split = split_of(rows, tmp_path)
     numbers, scores = split.top(query(split, "message:disk"), 3)
-    assert numbers.to_pylist() == [2, 4, 0]  # the shorter the text, the more a word of it counts
-    assert scores.to_pylist() == sorted(scores.to_pylist(), reverse=True)
+    assert numbers.tolist() == [2, 4, 0]  # the shorter the text, the more a word of it counts
+    assert scores.tolist() == sorted(scores.tolist(), reverse=True)
     assert len(split.top(query(split, "message:disk"), 0)[0]) == 0
 
 
 def test_every_row_has_its_number_in_the_index(tmp_path: Path) -> None:
-    rows = numbered(3000)
-    split = split_of(rows, tmp_path, rows_per_group=100)
-    addresses = [tantivy.DocAddress(0, number) for number in range(3000)]
-    assert split.index.searcher().fast_field_values("=n", addresses) == rows["n"].to_pylist()
+    split = split_of(pa.table({"message": [f"row{n} of many" for n in range(3000)]}), tmp_path, rows_per_group=100)
+    assert [split.search(Term("message", f"row{n}")).tolist() for n in range(3000)] == [[n] for n in range(3000)]
 
 
 PREDICATES = [
@@ -168,23 +166,40 @@ PREDICATES = [
 
 
 @pytest.mark.parametrize("text", PREDICATES)
-def test_row_groups_are_skipped_by_their_bounds(tmp_path: Path, text: str) -> None:
+def test_blocks_are_skipped_by_their_bounds(tmp_path: Path, text: str) -> None:
     rows = numbered(1000)
-    split = split_of(rows, tmp_path, rows_per_group=64)
+    split = split_of(rows, tmp_path, options=SplitOptions(row_group_rows=300, page_rows=128))
     predicate = bind(parse(text), rows.schema)
-    verdicts = judge(predicate, split.row_group_bounds(rows.column_names)).to_pylist()
+    blocks = split.blocks(rows.column_names)
+    assert (blocks.starts[0], blocks.ends[-1]) == (0, 1000)
+    assert blocks.starts[1:].tolist() == blocks.ends[:-1].tolist()
+    assert {0, 300, 600, 900} < set(blocks.starts.tolist())  # a row group has several
+    verdicts = judge(predicate, blocks.bounds).to_pylist()
     matching = pc.fill_null(evaluate(predicate, rows), fill_value=False).to_pylist()
-    for group, verdict in enumerate(verdicts):
-        part = matching[group * 64 : (group + 1) * 64]
-        assert verdict != Verdict.NEVER or not any(part)
-        assert verdict != Verdict.ALWAYS or all(part)
-    assert Verdict.SOMETIMES not in verdicts or len(set(verdicts)) > 1
+    for start, end, verdict in zip(blocks.starts, blocks.ends, verdicts, strict=True):
+        assert verdict != Verdict.NEVER or not any(matching[start:end])
+        assert verdict != Verdict.ALWAYS or all(matching[start:end])
+    assert Verdict.SOMETIMES not in verdicts or len(set(verdicts)) > 1 or "message" in text  # it has no bounds
+
+
+def test_the_rows_of_some_blocks(tmp_path: Path) -> None:
+    split = split_of(numbered(1000), tmp_path, options=SplitOptions(row_group_rows=300, page_rows=128))
+    blocks = split.blocks(["n"])
+    chosen = [0, 2, len(blocks.starts) - 1]
+    expected = [n for block in chosen for n in range(blocks.starts[block], blocks.ends[block])]
+    assert blocks.rows(chosen).tolist() == expected
+    assert blocks.rows([]).tolist() == []
+
+
+def test_without_columns_a_block_is_a_row_group(tmp_path: Path) -> None:
+    blocks = split_of(numbered(1000), tmp_path, rows_per_group=300).blocks([])
+    assert (blocks.starts.tolist(), blocks.ends.tolist()) == ([0, 300, 600, 900], [300, 600, 900, 1000])
 
 
 def test_bounds_of_every_type(tmp_path: Path) -> None:
     split = split_of(EVERY_TYPE, tmp_path)
-    bounds = split.row_group_bounds(EVERY_TYPE.column_names)
-    assert set(bounds.columns) == set(EVERY_TYPE.column_names) - {"blob"}
+    bounds = split.blocks(EVERY_TYPE.column_names).bounds
+    assert set(bounds.columns) == set(EVERY_TYPE.column_names) - {"blob", "message"}  # neither bytes nor texts
     for name, (fact,) in bounds.columns.items():
         column = EVERY_TYPE[name].drop_null()
         if pa.types.is_floating(column.type):
