@@ -2,12 +2,14 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from indextables import IndexTable
+from indextables.split import SplitReader
 
 MANY = 30_000
 _ORDER = [n * 7919 % MANY for n in range(MANY)]  # every number once, near ones far apart
@@ -63,11 +65,48 @@ def test_rows_are_found_wherever_they_are(table: IndexTable, where: str, ids: li
     assert table.count(where) == len(ids)
 
 
-def test_a_lookup_reads_the_index_and_a_broad_condition_does_not_pay_for_hits(table: IndexTable) -> None:
-    asked = table.cache.hits + table.cache.misses
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a scan reads from now on: indexes, row groups, or how many rows by their pages."""
+    seen: list[str] = []
+    candidates, read, fetch = SplitReader.candidates, SplitReader.read, SplitReader.fetch
+
+    def watched_candidates(split: SplitReader, column: str, values: pa.Array) -> Any:
+        seen.append(f"index of {column}")
+        return candidates(split, column, values)
+
+    def watched_read(split: SplitReader, *given: Any, **named: Any) -> Any:
+        seen.append("row groups")
+        return read(split, *given, **named)
+
+    def watched_fetch(split: SplitReader, rows: Any, columns: Any) -> Any:
+        seen.append(f"{len(rows)} rows")
+        return fetch(split, rows, columns)
+
+    monkeypatch.setattr(SplitReader, "candidates", watched_candidates)
+    monkeypatch.setattr(SplitReader, "read", watched_read)
+    monkeypatch.setattr(SplitReader, "fetch", watched_fetch)
+    return seen
+
+
+def test_a_lookup_reads_the_index_and_a_broad_condition_does_not_pay_for_hits(
+    table: IndexTable, reads: list[str]
+) -> None:
     assert table.count("key = 'key-00007'") == 1
-    assert table.cache.hits + table.cache.misses > asked
+    assert reads == ["index of key", "1 rows"]
+    reads.clear()
     assert table.count("level = 'ERROR'") == pc.sum(pc.equal(ROWS["level"], "ERROR")).as_py()
+    assert reads == ["row groups"]
+
+
+def test_an_index_that_finds_many_rows_does_not_fetch_them_one_by_one(tmp_path: Path, reads: list[str]) -> None:
+    table = IndexTable.create(tmp_path / "t", ROWS.schema)
+    table.append(ROWS, options={"indexing.exact.level": "dictionary"})
+    assert table.count("level = 'ERROR'") == pc.sum(pc.equal(ROWS["level"], "ERROR")).as_py()
+    assert reads[-1] == "row groups"
+    reads.clear()
+    assert table.count("level = 'FATAL' AND ratio > 1") == 0
+    assert reads == ["index of level"]
 
 
 def test_a_value_of_a_column_that_has_become_wider_is_found(tmp_path: Path) -> None:
