@@ -1,0 +1,161 @@
+r"""Term filters: a Bloom filter of the terms of one split, which the log keeps with the split.
+
+A filter says of a term that the split does not have it, or that it may have it. About one absent term in 250 is taken for
+present. docs/format.md has the bytes: a header with the columns that are covered, and the bits.
+
+>>> terms = {"message": pa.array(["disk", "full"]), "trace_id": pa.array(["a1"])}
+>>> some = build(terms, columns=["id", "message", "trace_id"], max_bytes=64)
+>>> filters = TermFilters.of(pa.chunked_array([pa.array([some, None], pa.large_binary())]))
+>>> message, untold = np.array([1, 1]), np.array([0, 0])
+>>> covered = filters.covers(message, columns=np.array([3, 3]))
+>>> covered.tolist(), filters.covers(untold, columns=np.array([3, 3])).tolist()
+([True, False], [False, False])
+>>> filters.may_contain(term_hashes("message", pa.array(["full"])), among=covered).tolist()
+[True, True]
+>>> filters.may_contain(term_hashes("message", pa.array(["empty"])), among=covered).tolist()
+[False, True]
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.layout import iceberg
+
+BITS_PER_TERM = 11.5
+PROBES = 7
+_VERSION = 1
+_HEADER = 3  # bytes: the version, and the number of columns in two
+_MOST_COLUMNS = 2**16 - 1
+_HASHES = 2**31 - 1
+_STEP = 0x9E3779B9
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Hashes: TypeAlias = npt.NDArray[np.uint32]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+
+def term_hashes(column: str, terms: pa.Array) -> Hashes:
+    """The hash of each term of a column: Iceberg's `bucket[2147483647]` of the column's name, NUL and the term.
+
+    >>> term_hashes("message", pa.array(["disk", "full"])).tolist()
+    [837531118, 1906591196]
+    """
+    return _hashes(_keys(column, terms))
+
+
+def capacity(max_bytes: int, *, columns: int) -> int:
+    """How many terms fit into a filter of so many bytes, for a split of so many columns."""
+    if columns > _MOST_COLUMNS:
+        return 0
+    return max(0, int((max_bytes - _HEADER - _bytes(columns)) * 8 / BITS_PER_TERM))
+
+
+def build(terms: Mapping[str, pa.Array], *, columns: Collection[str], max_bytes: int) -> bytes | None:
+    """The filter of the distinct terms of some of the columns of a split; None without terms, or where it is too large."""
+    count = sum(map(len, terms.values()))
+    if not 0 < count <= capacity(max_bytes, columns=len(columns)):
+        return None
+    hashes = _hashes(pa.concat_arrays([_keys(column, distinct) for column, distinct in terms.items()]))
+    covered = np.array([column in terms for column in sorted(columns)])
+    bits = np.zeros(8 * _bytes(int(count * BITS_PER_TERM)), np.bool_)
+    for probe in _probes(hashes):
+        bits[(probe * len(bits)) >> 32] = True
+    return b"".join(
+        [bytes([_VERSION]), len(columns).to_bytes(2, "little"), _packed(covered).tobytes(), _packed(bits).tobytes()]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermFilters:
+    """The filters of many splits. Of a split without a filter, or with one of another version, nothing is known.
+
+    `start` and `end` are those of each filter in `data`, `columns` is the number of columns in its header, and `bits` where
+    its bits begin.
+    """
+
+    data: npt.NDArray[np.uint8]
+    start: Numbers
+    end: Numbers
+    columns: Numbers
+    bits: Numbers
+    readable: Flags
+
+    @staticmethod
+    def of(filters: pa.ChunkedArray) -> "TermFilters":
+        """From a column of type `large_binary`."""
+        array = filters.combine_chunks()
+        _, offsets, data = array.buffers()
+        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+        start, end = ends[:-1], ends[1:]
+        content = np.frombuffer(data if data and len(data) > _HEADER else bytes(_HEADER), np.uint8)
+        present = array.is_valid().to_numpy(zero_copy_only=False) & (end - start > _HEADER)
+        at = np.where(present, start, 0)
+        version, low, high = (_at(content, at + place) for place in range(_HEADER))
+        columns = low + 256 * high
+        bits = start + _HEADER + (columns + 7) // 8
+        return TermFilters(content, start, end, columns, bits, present & (version == _VERSION) & (bits < end))
+
+    def covers(self, number: Numbers, *, columns: Numbers) -> Flags:
+        """Where a filter has the terms of a column: the one of this number among the `columns` of its split, by name.
+
+        A negative number is no column. A header with another number of columns is about other columns: nothing is known.
+        """
+        known = self.readable & (number >= 0) & (number < columns) & (self.columns == columns)
+        covered = np.zeros(len(known), np.bool_)
+        covered[known] = _is_set(self.data, self.start[known] + _HEADER, number[known])
+        return covered
+
+    def may_contain(self, terms: Hashes, *, among: Flags) -> Flags:
+        """False where a filter `among` those that cover the column excludes all of the terms, given by their hashes."""
+        found = ~among
+        for probes in zip(*_probes(terms), strict=True):
+            left = np.flatnonzero(~found)
+            for probe in probes:
+                bits, end = self.bits[left], self.end[left]
+                left = left[_is_set(self.data, bits, (probe * 8 * (end - bits)) >> 32)]
+            found[left] = True
+        return found
+
+
+def _keys(column: str, terms: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(column), terms, pa.scalar("\0"))
+
+
+def _hashes(keys: pa.Array) -> Hashes:
+    hashes: Hashes = iceberg.bucket(keys, _HASHES).to_numpy().astype(np.uint32)
+    return hashes
+
+
+def _probes(hashes: Hashes) -> list[Numbers]:
+    """For each hash, `PROBES` numbers of 32 bits: murmur3's finalizer of the hash plus multiples of a constant."""
+    return [_mixed(hashes + np.uint32(number * _STEP % 2**32)).astype(np.int64) for number in range(PROBES)]
+
+
+def _mixed(numbers: Hashes) -> Hashes:
+    numbers = (numbers ^ (numbers >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    numbers = (numbers ^ (numbers >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return numbers ^ (numbers >> np.uint32(16))
+
+
+def _is_set(data: npt.NDArray[np.uint8], start: Numbers, position: Numbers) -> Flags:
+    """Whether a bit is set, counted from the lowest bit of the byte at `start`."""
+    is_set: Flags = (_at(data, start + position // 8) >> (position % 8)) % 2 == 1
+    return is_set
+
+
+def _at(data: npt.NDArray[np.uint8], places: Numbers) -> Numbers:
+    return data[places].astype(np.int64)
+
+
+def _bytes(bits: int) -> int:
+    return (bits + 7) // 8
+
+
+def _packed(bits: Flags) -> npt.NDArray[np.uint8]:
+    return np.packbits(bits, bitorder="little")
