@@ -1,5 +1,6 @@
 """What version files say in full, and what readers take an absent field for."""
 
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,28 @@ def test_a_checkpoint_is_explicit(tmp_path: Path) -> None:
     assert state["metaData"].keys() >= {"partitionSpecs", "currentSpecId", "docMappings", "properties"}
     [row] = pq.read_table(file).to_pylist()
     assert (row["data_change"], row["spec_id"], row["num_records"]) == (True, 0, 3)
+
+
+def test_a_term_filter_is_text_in_a_version_and_bytes_in_a_checkpoint(tmp_path: Path) -> None:
+    table = IndexTable.create(str(tmp_path), ROWS.schema)
+    table.append(ROWS)
+    table.checkpoint()
+    [file] = Path(tmp_path, "_transaction_log").glob("*.checkpoint.parquet")
+    [add] = logged(table, "add")
+    [row] = pq.read_table(file).to_pylist()
+    assert b64decode(add["termFilter"]) == row["term_filter"]
+    assert "term_filter" not in table.splits().column_names
+
+
+def test_a_checkpoint_without_term_filters_is_read(tmp_path: Path) -> None:
+    table = IndexTable.create(str(tmp_path), ROWS.schema)
+    table.append(ROWS)
+    table.checkpoint()
+    [file] = Path(tmp_path, "_transaction_log").glob("*.checkpoint.parquet")
+    pq.write_table(pq.read_table(file).drop_columns("term_filter"), file)
+    for version in Path(tmp_path, "_transaction_log").glob("*.json"):
+        version.unlink()
+    assert IndexTable.open(str(tmp_path)).count("region = 'us'") == 2
 
 
 def test_absent_fields_have_their_defaults() -> None:

@@ -21,7 +21,7 @@ GOLDEN = rb"""
 {"txn":{"appId":"loader","version":7}}
 {"replaceWhere":{"predicate":"year = 2023","timestamp":1704067200000,"dataChange":true,"operationMetrics":{}}}
 {"remove":{"path":"a/b.split","deletionTimestamp":1704067200000,"dataChange":false,"partitionValues":{"a":null}}}
-{"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"dataChange":true,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"splitTags":["x"],"numMergeOps":1,"docMappingId":0,"logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
+{"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"dataChange":true,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"splitTags":["x"],"numMergeOps":1,"docMappingId":0,"termFilter":"AQEAAf8=","logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
 """[1:]
 ACTIONS = [
     CommitInfo(
@@ -61,6 +61,7 @@ ACTIONS = [
         split_tags=["x"],
         num_merge_ops=1,
         doc_mapping_id=0,
+        term_filter=b"\1\1\0\1\xff",
         logical_partitions=LogicalPartitions(complete=True, columns=["app"], tuples=[["A"], [None]], counts=[2, 1]),
         physical_partition={"app": "[#small]"},
     ),
@@ -93,6 +94,7 @@ def test_empty_lines_are_no_actions() -> None:
         (b'{"add":{"path":"x"}}\n', "line 1 .* missing required field"),
         (b'{"txn":{"appId":"a","version":"one"}}\n', "line 1 .* Expected `int`"),
         (b"[]\n", "line 1 .* Expected `object`"),
+        (b'{"add":{"path":"x","size":1,"modificationTime":1,"termFilter":"?"}}\n', "line 1 .* base64"),
         (b'{"txn":{"appId":"\xff","version":1}}\n', "line 1"),
         (b"\x00\x01\x02", "line 1"),
     ],

@@ -128,6 +128,14 @@ class WriteConfig:
         positive_integer,
         "How many partitions of a shared split the log lists; a split with more cannot be pruned by them.",
     )
+    term_filter_bytes: int = setting(
+        "indexing.termFilter.maxBytes",
+        4096,
+        natural_number,
+        "The maximum size of the term filter that the log keeps of a split, by which a search for rare words opens few of "
+        "many small splits. Columns whose terms do not fit are left out; 0 writes no filters. "
+        "See [search](search.md#many-small-splits).",
+    )
     typemap: Mapping[str, str] = setting_family("indexing.typemap.")
     exact: Mapping[str, str] = setting_family("indexing.exact.")
     coalesce_rules: Mapping[str, str] = setting_family("coalesce.rule.")

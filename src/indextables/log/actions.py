@@ -146,6 +146,7 @@ class Add(Record, frozen=True, kw_only=True):
     num_merge_ops: int = 0
     doc_mapping_id: int | None = None
     uncompressed_size_bytes: int | None = None
+    term_filter: bytes | None = None
     logical_partitions: LogicalPartitions | None = None
     physical_partition: Mapping[str, str | None] | None = None
     merge_group: int | None = None

@@ -97,8 +97,10 @@ def _encode(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
 
 
 def _pad(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows in the columns of a schema; one that they do not have is null."""
     have = set(rows.schema.names)
-    return pa.table([rows[f.name] if f.name in have else pa.nulls(len(rows), f.type) for f in schema], schema=schema)
+    columns = [rows[f.name].cast(f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in schema]
+    return pa.table(columns, schema=schema)
 
 
 def _decode(data: pa.Buffer, version: int) -> Snapshot:
@@ -109,7 +111,7 @@ def _decode(data: pa.Buffer, version: int) -> Snapshot:
     schema = splits_schema(state.meta_data)
     live, dead = range(state.split_row_groups), range(state.split_row_groups, file.num_row_groups)
     rows = Rows(
-        file.read_row_groups(live, columns=schema.names).cast(schema) if live else schema.empty_table(),
+        _pad(file.read_row_groups(live, columns=schema.names), schema) if live else schema.empty_table(),
         file.read_row_groups(dead, columns=TOMBSTONES.names).cast(TOMBSTONES) if dead else TOMBSTONES.empty_table(),
     )
     if (len(rows.splits), len(rows.tombstones)) != (state.num_splits, state.num_tombstones):

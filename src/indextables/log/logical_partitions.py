@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms
 
-_LISTS = ("logical_partitions", "physical_partition", "split_tags")
+_UNREPEATED = ("logical_partitions", "physical_partition", "split_tags", "term_filter")
 """Columns that parts do not have, because each part would repeat them."""
 
 
@@ -39,7 +39,7 @@ def explode_logical_partitions(splits: pa.Table, metadata: Metadata) -> Partitio
     if not pc.any(listing).as_py():
         return PartitionSlices(splits, numbers)
     whole = pc.invert(listing)
-    plain = PartitionSlices(splits.drop_columns(list(_LISTS)).filter(whole), numbers.filter(whole))
+    plain = PartitionSlices(_repeatable(splits).filter(whole), numbers.filter(whole))
     shared = [
         _explode(splits.filter(alike), numbers.filter(alike), columns, metadata)
         for columns, alike in _by_logical_columns(splits, listing)
@@ -55,11 +55,15 @@ def _explode(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: 
     logical = shared["logical_partitions"].combine_chunks()
     tuples = pc.struct_field(logical, ["tuples"])
     split_of_part, tuple_of_part = pc.list_parent_indices(tuples), pc.list_flatten(tuples)
-    table = shared.drop_columns(list(_LISTS)).take(split_of_part)
+    table = _repeatable(shared).take(split_of_part)
     for position, column in enumerate(columns):
         table = _with_partition_value(table, column, pc.list_element(tuple_of_part, position), metadata)
     rows_of_part = pc.list_flatten(_rows_of_tuples(logical, shared["num_records"].combine_chunks()))
     return PartitionSlices(_with_rows(table, rows_of_part), numbers.take(split_of_part))
+
+
+def _repeatable(splits: pa.Table) -> pa.Table:
+    return splits.drop_columns([name for name in _UNREPEATED if name in splits.schema.names])
 
 
 def _lists_its_tuples(splits: pa.Table) -> pa.BooleanArray:

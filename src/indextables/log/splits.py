@@ -52,6 +52,7 @@ _PLAIN = {
     "num_merge_ops": pa.int32(),
     "doc_mapping_id": pa.int32(),
     "uncompressed_size_bytes": pa.int64(),
+    "term_filter": pa.large_binary(),
     "logical_partitions": _LOGICAL,
     "physical_partition": pa.map_(pa.string(), pa.string()),
 }
@@ -92,6 +93,11 @@ def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
     splits = splits.combine_chunks()
     columns = [_conform(_single_chunk(splits, f), f.type, len(splits)) for f in schema]
     return with_missing_column_nulls(pa.table(columns, schema=schema), metadata)
+
+
+def without_term_filters(splits: pa.Table) -> pa.Table:
+    """The splits without their term filters, by far the largest column, of which each selection of rows would be a copy."""
+    return splits.drop_columns("term_filter") if "term_filter" in splits.schema.names else splits
 
 
 def without_paths(splits: pa.Table, paths: Iterable[str]) -> pa.Table:

@@ -14,6 +14,7 @@ from indextables.search.field_rules import FieldRule
 from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.exact_index import DictionaryIndex, HashIndex, Kind, build
 from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
+from indextables.split.split_terms import SplitTerms
 from indextables.split.statistics import Statistics
 from indextables.split.word_index import WordIndexBuilder, pack
 from indextables.split.word_index_builders import WordIndexBuilders
@@ -23,13 +24,17 @@ _SAMPLE = 8192
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
-    """The physical layout of a split; see docs/decisions/0021-pages.md. `exact` is the kind of exact index by column."""
+    """The physical layout of a split, the kinds of exact indexes by column, and the size that the term filter may have.
+
+    See docs/decisions/0021-exact-indexes-and-pages.md and docs/decisions/0022-term-filters-in-the-log.md.
+    """
 
     row_group_rows: int = 131_072
     page_bytes: int = 24 * 1024
     page_rows: int = 4096
     compression: str = "zstd"
     exact: Mapping[str, Kind] = field(default_factory=dict)
+    term_filter_bytes: int = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class SplitSummary:
     index: tuple[int, int]
     statistics: Statistics
     time_range: tuple[int, int] | None
+    term_filter: bytes | None
 
 
 def write_split(
@@ -91,6 +97,7 @@ class _Written:
     """What is known of the rows after they were written."""
 
     statistics: Statistics
+    terms: SplitTerms
     exact: Mapping[str, DictionaryIndex | HashIndex]
 
 
@@ -112,15 +119,21 @@ def _write(
         if not texts:
             facts = written.result()
             section = _write_index([], facts.exact, sink, rules)
+            term_filter = facts.terms.term_filter(_no_words)
         else:
             with builders.lease(rows.select(texts).nbytes) as words:
                 _index_words(rows, words)
                 files = words.finish(name=str(path))
                 facts = written.result()
                 section = _write_index(files, facts.exact, sink, rules)
+                term_filter = facts.terms.term_filter(words.terms)
         parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
     _write_checksum(path, section.end)
-    return _summary(path, section, facts.statistics, uncompressed=rows.nbytes)
+    return _summary(path, section, facts.statistics, term_filter, uncompressed=rows.nbytes)
+
+
+def _no_words(column: str) -> pa.Array:
+    raise AssertionError(f"column {column!r} has no words")
 
 
 def _write_rows(
@@ -131,7 +144,9 @@ def _write_rows(
         group = rows.slice(start, options.row_group_rows)
         parquet.write_table(group, row_group_size=group.num_rows)
         statistics.append(Statistics.of(group))
-    return _Written(reduce(Statistics.merged, statistics), dict(_exact_indexes(rows, rules, options)))
+    terms = SplitTerms(rows.schema, rules, max_bytes=options.term_filter_bytes)
+    terms.observe(rows.to_batches(max_chunksize=_SAMPLE))
+    return _Written(reduce(Statistics.merged, statistics), terms, dict(_exact_indexes(rows, rules, options)))
 
 
 def _exact_indexes(
@@ -206,7 +221,9 @@ def _write_checksum(path: Path, tail: int) -> None:
         file.write(checksum)
 
 
-def _summary(path: Path, section: IndexSection, statistics: Statistics, *, uncompressed: int) -> SplitSummary:
+def _summary(
+    path: Path, section: IndexSection, statistics: Statistics, term_filter: bytes | None, *, uncompressed: int
+) -> SplitSummary:
     size = path.stat().st_size
     return SplitSummary(
         num_records=statistics.rows,
@@ -216,4 +233,5 @@ def _summary(path: Path, section: IndexSection, statistics: Statistics, *, uncom
         index=(section.offset, section.end),
         statistics=statistics,
         time_range=statistics.time_range(),
+        term_filter=term_filter,
     )

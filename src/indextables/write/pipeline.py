@@ -79,7 +79,8 @@ class _SplitWriter:
 def _split_writer(plan: WritePlan, store: Store, scratch: Path) -> Iterator[_SplitWriter]:
     schema, rules = plan.schema, plan.rules
     with WordIndexBuilders(scratch, schema=schema, rules=rules) as builders:
-        yield _SplitWriter(plan, store, schema, rules, SplitOptions(exact=plan.exact_indexes), builders)
+        options = SplitOptions(exact=plan.exact_indexes, term_filter_bytes=plan.config.write.term_filter_bytes)
+        yield _SplitWriter(plan, store, schema, rules, options, builders)
 
 
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
@@ -155,6 +156,7 @@ def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitSummary) -> 
         time_range_end=facts.time_range[1] if facts.time_range else None,
         doc_mapping_id=plan.doc_mapping_id,
         uncompressed_size_bytes=facts.uncompressed_bytes,
+        term_filter=facts.term_filter,
         logical_partitions=contents.logical,
         physical_partition=contents.physical if contents.logical else None,
     )
