@@ -95,7 +95,10 @@ def test_a_frame_without_a_table_reads_none(plain: Any, frame: Any) -> None:
 def test_an_explanation_names_table_splits_and_limit(frame: Any, table: IndexTable) -> None:
     told = indextables.explain(frame.filter("level = 'ERROR'").limit(5)).splitlines()
     assert told[0] == f"{table.path}, version {table.version}"
-    assert told[2:4] == ["  splits            8", "  pruned            6 (75.0%): 6 by layout, 0 by statistics"]
+    assert told[2:4] == [
+        "  splits            8",
+        "  pruned            6 (75.0%): 6 by layout, 0 by statistics, 0 by term filters",
+    ]
     assert told[-1] == "  rows wanted       5, of 1 splits at most"
 
 

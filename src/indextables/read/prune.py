@@ -9,12 +9,16 @@ from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
 from indextables.log.split_bounds import bounds_of_splits
+from indextables.log.splits import without_term_filters
 from indextables.predicate import Predicate, Verdict, columns, judge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitVerdicts:
-    """A verdict for every split, and for every logical partition of a coalesced one (`parts`)."""
+    """A verdict for every split, and for every logical partition of a coalesced one (`parts`).
+
+    `splits` are without their term filters.
+    """
 
     splits: pa.Table
     verdicts: pa.UInt8Array
@@ -40,6 +44,7 @@ def judge_table(
     predicate: Predicate, splits: pa.Table, metadata: Metadata, *, statistics: bool = True
 ) -> SplitVerdicts:
     """The same for any table of splits, such as those that a commit adds."""
+    splits = without_term_filters(splits)
     parts = explode_logical_partitions(splits, metadata)
     verdicts = judge(predicate, bounds_of_splits(columns(predicate), parts.table, metadata, statistics=statistics))
     return SplitVerdicts(splits, verdicts_of_splits(verdicts, parts, splits), parts, verdicts)

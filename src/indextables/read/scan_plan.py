@@ -12,6 +12,7 @@ from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
 from indextables.read.prune import SplitVerdicts, judge_splits
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.term_pruning import prune_by_terms
 from indextables.storage import Traffic
 
 
@@ -37,7 +38,8 @@ class ScanPlan:
 
 
 def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
-    return ScanPlan(snapshot, scan_spec, judge_splits(scan_spec.predicate, snapshot))
+    split_verdicts = judge_splits(scan_spec.predicate, snapshot)
+    return ScanPlan(snapshot, scan_spec, prune_by_terms(split_verdicts, scan_spec, snapshot))
 
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
@@ -65,6 +67,7 @@ class Explanation:
     always: int
     pruned_by_layout: int
     pruned_by_statistics: int
+    pruned_by_terms: int
     opened: int
     bytes_total: int
     bytes: int
@@ -74,7 +77,11 @@ class Explanation:
 
     def __str__(self) -> str:
         share = f" ({self.never / self.total:.1%})" if self.total else ""
-        why = f"{self.pruned_by_layout:,} by layout, {self.pruned_by_statistics:,} by statistics"
+        by_layout, by_statistics = (
+            f"{self.pruned_by_layout:,} by layout",
+            f"{self.pruned_by_statistics:,} by statistics",
+        )
+        why = f"{by_layout}, {by_statistics}, {self.pruned_by_terms:,} by term filters"
         return "\n".join(
             [
                 f"scan of {', '.join(self.columns)} where {self.predicate}",
@@ -92,7 +99,10 @@ class Explanation:
 def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
     split_verdicts = plan.split_verdicts
     never, always = split_verdicts.count(Verdict.NEVER), split_verdicts.count(Verdict.ALWAYS)
-    by_layout = judge_splits(plan.scan_spec.predicate, plan.snapshot, statistics=False).count(Verdict.NEVER)
+    by_layout, by_bounds = (
+        judge_splits(plan.scan_spec.predicate, plan.snapshot, statistics=given).count(Verdict.NEVER)
+        for given in (False, True)
+    )
     kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
     return Explanation(
         predicate=to_sql(plan.scan_spec.predicate),
@@ -102,7 +112,8 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         sometimes=split_verdicts.count(Verdict.SOMETIMES),
         always=always,
         pruned_by_layout=by_layout,
-        pruned_by_statistics=never - by_layout,
+        pruned_by_statistics=by_bounds - by_layout,
+        pruned_by_terms=never - by_bounds,
         opened=len(kept),
         bytes_total=_sum(split_verdicts.splits["size"]),
         bytes=_sum(kept["size"]),
