@@ -53,7 +53,7 @@ def covered(term_filter: bytes | None) -> set[str]:
 
 def contains(term_filter: bytes | None, column: str, text: str) -> bool:
     filters = TermFilters.of(pa.chunked_array([pa.array([term_filter], pa.large_binary())]))
-    return bool(filters.may_contain(term_hashes(column, pa.array([text])), among=np.array([True]))[0])
+    return bool(filters.may_contain(term_hashes(column, [text]), among=np.array([True]))[0])
 
 
 def written(directory: Path, *batches: pa.RecordBatch, max_bytes: int = 4_096) -> bytes | None:

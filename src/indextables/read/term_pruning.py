@@ -95,7 +95,7 @@ class _TermFold:
         covered, is_null = self._coverage(column)
         found = ~is_null
         if self._filters is not None and covered.any():
-            found &= self._filters.may_contain(term_hashes(column, pa.array(texts, pa.string())), among=covered)
+            found &= self._filters.may_contain(term_hashes(column, texts), among=covered)
         return pa.array(found)
 
     @cached_property

@@ -10,13 +10,13 @@ present. docs/format.md has the bytes: a header with the columns that are covere
 >>> covered = filters.covers(message, columns=np.array([3, 3]))
 >>> covered.tolist(), filters.covers(untold, columns=np.array([3, 3])).tolist()
 ([True, False], [False, False])
->>> filters.may_contain(term_hashes("message", pa.array(["full"])), among=covered).tolist()
+>>> filters.may_contain(term_hashes("message", ["full"]), among=covered).tolist()
 [True, True]
->>> filters.may_contain(term_hashes("message", pa.array(["empty"])), among=covered).tolist()
+>>> filters.may_contain(term_hashes("message", ["empty"]), among=covered).tolist()
 [False, True]
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.layout import iceberg
+from indextables.search.murmur3 import murmur3
 
 BITS_PER_TERM = 11.5
 PROBES = 7
@@ -40,13 +41,24 @@ Hashes: TypeAlias = npt.NDArray[np.uint32]
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
-def term_hashes(column: str, terms: pa.Array) -> Hashes:
-    """The hash of each term of a column: Iceberg's `bucket[2147483647]` of the column's name, NUL and the term.
+def term_hashes(column: str, terms: Iterable[str]) -> Hashes:
+    """The hash of each of a few terms of a column.
 
-    >>> term_hashes("message", pa.array(["disk", "full"])).tolist()
+    >>> term_hashes("message", ["disk", "full"]).tolist()
     [837531118, 1906591196]
+    >>> term_hashes("message", ["disk"]) == hashes_of_columns({"message": pa.array(["disk"])})
+    array([ True])
     """
-    return _hashes(_keys(column, terms))
+    keys = (f"{column}\0{term}".encode() for term in terms)
+    return np.array([(murmur3(key) & _HASHES) % _HASHES for key in keys], np.uint32)
+
+
+def hashes_of_columns(terms: Mapping[str, pa.Array]) -> Hashes:
+    """The hashes of many terms: Iceberg's `bucket[2147483647]` of the column's name, NUL and the term."""
+    nul = pa.scalar("\0")
+    keys = [pc.binary_join_element_wise(pa.scalar(column), distinct, nul) for column, distinct in terms.items()]
+    hashes: Hashes = iceberg.bucket(pa.concat_arrays(keys), _HASHES).to_numpy().astype(np.uint32)
+    return hashes
 
 
 def capacity(max_bytes: int, *, columns: int) -> int:
@@ -61,10 +73,9 @@ def build(terms: Mapping[str, pa.Array], *, columns: Collection[str], max_bytes:
     count = sum(map(len, terms.values()))
     if not 0 < count <= capacity(max_bytes, columns=len(columns)):
         return None
-    hashes = _hashes(pa.concat_arrays([_keys(column, distinct) for column, distinct in terms.items()]))
     covered = np.array([column in terms for column in sorted(columns)])
     bits = np.zeros(8 * _bytes(int(count * BITS_PER_TERM)), np.bool_)
-    for probe in _probes(hashes):
+    for probe in _probes(hashes_of_columns(terms)):
         bits[(probe * len(bits)) >> 32] = True
     return b"".join(
         [bytes([_VERSION]), len(columns).to_bytes(2, "little"), _packed(covered).tobytes(), _packed(bits).tobytes()]
@@ -121,15 +132,6 @@ class TermFilters:
                 left = left[_is_set(self.data, bits, (probe * 8 * (end - bits)) >> 32)]
             found[left] = True
         return found
-
-
-def _keys(column: str, terms: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pa.scalar(column), terms, pa.scalar("\0"))
-
-
-def _hashes(keys: pa.Array) -> Hashes:
-    hashes: Hashes = iceberg.bucket(keys, _HASHES).to_numpy().astype(np.uint32)
-    return hashes
 
 
 def _probes(hashes: Hashes) -> list[Numbers]:
