@@ -84,7 +84,7 @@ class TestASearch:
     def test_that_needs_more_than_terms_opens_all(self, logs: IndexTable, query: str) -> None:
         assert logs.scan(query=query).explain().pruned_by_terms == 0
 
-    def test_for_one_of_ten_thousand_splits(self) -> None:
+    def test_of_two_thousand_splits_opens_one_in_a_hundred(self) -> None:
         table = fresh()
         [mapping] = table._snapshot.metadata.doc_mappings
 
@@ -94,7 +94,7 @@ class TestASearch:
 
         adds = [
             add(f"{n}.split", partition_values={"day": str(n)}, doc_mapping_id=0, term_filter=term_filter(n))
-            for n in range(0, 10_000, 5)
+            for n in range(0, 10_000, 5)  # neighbours share most words
         ]
         append(TransactionLog.open(table.path), *adds)
         plan = IndexTable.open(table.path).scan(query="w5000").explain()

@@ -82,11 +82,6 @@ class WordIndexBuilder:
         with _disk_errors():
             self._writer.wait_merging_threads()
 
-    def words(self, column: str) -> pa.Array:
-        """The distinct words of a text column, once the index is closed."""
-        counts = self._index.searcher().terms_with_prefix(field_name(column), "")
-        return pa.array([word for word, _ in counts], pa.string())
-
     def _is_in_place(self, searcher: tantivy.Searcher) -> Iterator[bool]:
         """Whether rows from all over the split are found under their numbers."""
         every = max(1, len(self._samples) // _SAMPLES)
