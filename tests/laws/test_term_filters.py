@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +24,7 @@ from indextables.search import queries as n
 from indextables.search.analysis import too_long
 from indextables.search.analysis import words as words_of
 from indextables.search.field_rules import TOKENIZERS
-from indextables.search.index_terms import field_name
+from indextables.search.text_fields import field_name
 from indextables.split.split_terms import SplitTerms
 from indextables.write.write_plan import current_rules, new_metadata, with_schema
 from tests.laws import naive
@@ -91,16 +90,17 @@ queries = combined(leaves())
 
 
 def split_of(
-    table: pa.Table, rules: Mapping[str, FieldRule], index: tantivy.Index | None = None, *, mapping: int, max_bytes: int
+    table: pa.Table, rules: Mapping[str, FieldRule], index: MemorySplit | None = None, *, mapping: int, max_bytes: int
 ) -> Add:
     """A split that exists in the log only, with the filter that its writer would give it."""
     terms = SplitTerms(table.schema, rules, max_bytes=max_bytes)
-    for _ in terms.observe(table.to_batches()):
-        pass
+    terms.observe(table.to_batches())
 
     def words(column: str) -> pa.Array:
         assert index is not None
-        return pa.array([word for word, _ in index.searcher().terms_with_prefix(field_name(column), "")], pa.string())
+        return pa.array(
+            [word for word, _ in index.words.searcher().terms_with_prefix(field_name(column), "")], pa.string()
+        )
 
     return Add(
         path=f"{uuid4()}.split",

@@ -32,12 +32,14 @@ from indextables.layout.iceberg import bucket
 from indextables.schema import available_columns_hint, type_name
 from indextables.search.exact_values import matches
 from indextables.search.field_rules import FieldRule
+from indextables.search.murmur3 import murmur3
 from indextables.search.queries import Leaf, Range, Term
 from indextables.search.row_matching import Numbers
 from indextables.search.text_fields import Shape, shape
 from indextables.values import in_table_type
 
 _HASHES = 2**24
+_POSITIVE = 2**31 - 1
 _FEW_ROWS = 4096  # as many as a page: the column is read as fast as an index
 _FEW_VALUES = 256  # Parquet's own dictionary is then small, and a scan compares bytes
 _SAMPLE = 8192
@@ -220,7 +222,9 @@ def _hash(values: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
 
 @lru_cache(maxsize=64)
 def _hashed(values: tuple[pa.Scalar, ...], arrow: pa.DataType, hashes: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """A lookup hashes its values once, not once for each split."""
+    """A lookup hashes its values once, not once for each split; texts without pyiceberg-core, which takes 10 ms to load."""
+    if pa.types.is_string(arrow):
+        return np.array([(murmur3(value.as_buffer().to_pybytes()) & _POSITIVE) % hashes for value in values], np.int32)
     result: np.ndarray[Any, np.dtype[np.int32]] = bucket(pa.array(values, arrow), hashes).to_numpy()
     return result
 
