@@ -33,7 +33,7 @@ from tests.laws.conditions import predicates, rows
 from tests.laws.effort import each_writes_tables, share
 from tests.laws.test_evolution import BEFORE, narrowed
 from tests.search.brute import satisfies
-from tests.search.indexes import found, index_of
+from tests.search.indexes import MemorySplit, found, index_of
 
 TEXTS = pa.schema({**dict.fromkeys(TOKENIZERS, pa.string()), "exact": pa.string(), "id": pa.int64()})
 FIELDS = {tokenizer: f"text:{tokenizer}" for tokenizer in TOKENIZERS}
