@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks.memory import peak_memory
 from indextables.config import Config, MaintenanceConfig
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata, PartitionSpec, Protocol, SpecField
@@ -234,12 +235,6 @@ def _measure_delta(table: Path, size: int) -> dict[str, float]:
     actions = delta.get_add_actions(flatten=True)
     assert actions.num_rows == size
     return {"delta-rs: open and list, s": time.perf_counter() - start, "delta-rs: MB": peak_memory() - before}
-
-
-def peak_memory() -> float:
-    """Megabytes; getrusage would tell the peak of the process that started this one, if it was higher."""
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ _UPLOAD = """
 import sys, time
 from pathlib import Path
 import obstore
-from benchmarks.log import peak_memory
+from benchmarks.memory import peak_memory
 from indextables.config import Config
 from indextables.storage import open_store
 how, place, source, part, *options = sys.argv[1:]
