@@ -67,7 +67,12 @@ def session(place: Path) -> Any:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - workers must know which Python before it is loaded
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    settings = {"spark.sql.shuffle.partitions": "8", "spark.log.level": "OFF", "spark.local.dir": str(place / "spark")}
+    settings = {
+        "spark.sql.shuffle.partitions": "8",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.local.dir": str(place / "spark"),
+    }
     return indextables.enable(builder.config(map=settings).getOrCreate())
 
 
