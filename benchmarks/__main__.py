@@ -1,4 +1,7 @@
-"""`make bench`: every benchmark, one after the other; `python -m benchmarks.<name>` runs one."""
+"""Every benchmark of a part, one after the other; `python -m benchmarks.<name>` runs one.
+
+`make bench` is `benchmarks.peers`: the whole, beside other systems.
+"""
 
 import json
 
