@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SIZE ?= small
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 
 help: ## list what make can do
@@ -49,9 +50,9 @@ docs: $(READY) ## write the generated pages again and build the site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	@echo "built: open site/index.html, or $(BIN)/python -m http.server -d site for its search too"
 
-bench: $(READY) ## the benchmarks, with the peers beside them
+bench: $(READY) ## compare with other systems and write docs/benchmarks.md; SIZE=full takes about an hour
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
-	@$(BIN)/python -m benchmarks
+	@$(JAVA) $(BIN)/python -m benchmarks.peers --size $(SIZE) --json benchmarks/results/$(SIZE).json --page
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
