@@ -23,6 +23,7 @@ import indextables
 from benchmarks.split import log_lines
 from indextables import IndexTable
 from indextables.search import documents, resolve, tantivy_schema
+from indextables.search.text_fields import text_columns
 
 COLUMNS = ["ts", "level", "service", "host", "message"]
 DAYS = 10
@@ -89,7 +90,9 @@ def _limit(data: pa.Table, target: Path) -> None:
     rules = resolve(data.schema, {"message": "text"})
     target.mkdir()
     pq.write_table(data, target / "rows.parquet", compression="zstd", row_group_size=8192)
-    writer = tantivy.Index(tantivy_schema(data.schema, rules), path=str(target)).writer(2_000_000_000, num_threads=1)
+    writer = tantivy.Index(tantivy_schema(text_columns(data.schema.names, rules)), path=str(target)).writer(
+        2_000_000_000, num_threads=1
+    )
     for batch in data.to_batches(max_chunksize=8192):
         for document in documents(batch, rules):
             writer.add_json(document)
