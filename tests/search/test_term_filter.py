@@ -1,6 +1,8 @@
 """The bytes of term filters, their error rate, and filters that cannot be read."""
 
 import random
+from functools import reduce
+from operator import xor
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from indextables.search.term_filter import TermFilters, build, capacity, hashes_of_columns, term_hashes
 
 COLUMNS = ["b", "a", "c"]
-GOLDEN = bytes.fromhex("01 0300 05 134a89d1ce")
+GOLDEN = bytes.fromhex("01 0300 65ff9e52 05 00596512b9")
 
 
 def mixed(number: int) -> int:
@@ -22,18 +24,18 @@ def mixed(number: int) -> int:
 
 def specified(terms: dict[str, list[str]], columns: list[str]) -> bytes:
     """A filter as docs/format.md describes it, one bit after the other."""
-    count = sum(map(len, terms.values()))
-    content = bytearray((int(count * 11.5) + 7) // 8)
-    for column, some in terms.items():
-        for term in term_hashes(column, some).tolist():
-            for probe in range(7):
-                number = mixed((term + probe * 0x9E3779B9) % 2**32)
-                position = number * 8 * len(content) >> 32
-                content[position // 8] |= 1 << position % 8
+    hashes = [term for column, some in terms.items() for term in term_hashes(column, some).tolist()]
+    content = bytearray((int(len(hashes) * 11.5) + 7) // 8)
+    salt = reduce(xor, hashes)
+    for term in hashes:
+        for probe in range(7):
+            number = mixed(((term ^ salt) + probe * 0x9E3779B9) % 2**32)
+            position = number * 8 * len(content) >> 32
+            content[position // 8] |= 1 << position % 8
     covered = bytearray((len(columns) + 7) // 8)
     for number, column in enumerate(sorted(columns)):
         covered[number // 8] |= (column in terms) << number % 8
-    return bytes([1]) + len(columns).to_bytes(2, "little") + covered + content
+    return bytes([1]) + len(columns).to_bytes(2, "little") + salt.to_bytes(4, "little") + covered + content
 
 
 def made(terms: dict[str, list[str]], columns: list[str] = COLUMNS, max_bytes: int = 100_000) -> bytes | None:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
+from indextables.search.queries import Term
 from indextables.split import SplitOptions, SplitReader, SplitSummary
 from indextables.split.exact_index import Kind
 from indextables.storage import open_store
@@ -127,6 +128,28 @@ def test_the_index_is_not_needed_to_read_rows(written: tuple[bytes, SplitSummary
     start, end = facts.index
     (tmp_path / "a.split").write_bytes(data[:start] + bytes(end - start) + data[end:])
     assert pa.Table.from_batches(reader(tmp_path / "a.split", facts).read()).equals(ROWS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version":2,"offset":4,"length":3,"files":[]}',
+        '"footerCrc32":"00000000"',
+        '"footerCrc32":"',
+        "indextables.index",
+        "PAR1",
+    ],
+)
+def test_rows_and_names_may_look_like_a_footer(tmp_path: Path, text: str) -> None:
+    """Bounds of values and the names of columns are in the footer, too."""
+    rows = pa.table({text: [text, "a", "z"], "message": [text, "b", None]})
+    path = tmp_path / "a.split"
+    options = SplitOptions(exact={text: Kind.DICTIONARY})
+    for facts in (write(rows, path, options=options), None):
+        split = reader(path, facts)
+        assert pa.Table.from_batches(split.read()).equals(rows)
+        assert split.take(pa.array([0])).equals(rows.slice(0, 1))
+        assert split.search(Term(text, text)).tolist() == [0]
 
 
 def test_a_parquet_file_is_no_split(tmp_path: Path) -> None:

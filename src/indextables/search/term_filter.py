@@ -31,7 +31,7 @@ from indextables.search.murmur3 import murmur3
 BITS_PER_TERM = 11.5
 PROBES = 7
 _VERSION = 1
-_HEADER = 3  # bytes: the version, and the number of columns in two
+_HEADER = 7  # bytes: the version, the number of columns in two, and the salt in four
 _MOST_COLUMNS = 2**16 - 1
 _HASHES = 2**31 - 1
 _STEP = 0x9E3779B9
@@ -75,25 +75,28 @@ def build(terms: Mapping[str, pa.Array], *, columns: Collection[str], max_bytes:
         return None
     covered = np.array([column in terms for column in sorted(columns)])
     bits = np.zeros(8 * _bytes(int(count * BITS_PER_TERM)), np.bool_)
-    for probe in _probes(hashes_of_columns(terms)):
-        bits[(probe * len(bits)) >> 32] = True
-    return b"".join(
-        [bytes([_VERSION]), len(columns).to_bytes(2, "little"), _packed(covered).tobytes(), _packed(bits).tobytes()]
-    )
+    hashes = hashes_of_columns(terms)
+    salt = np.bitwise_xor.reduce(hashes)
+    for number in range(PROBES):
+        bits[(_probe(hashes ^ salt, number) * len(bits)) >> 32] = True
+    header = bytes([_VERSION]), len(columns).to_bytes(2, "little"), int(salt).to_bytes(4, "little")
+    return b"".join([*header, _packed(covered).tobytes(), _packed(bits).tobytes()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermFilters:
     """The filters of many splits. Of a split without a filter, or with one of another version, nothing is known.
 
-    `start` and `end` are those of each filter in `data`, `columns` is the number of columns in its header, and `bits` where
-    its bits begin.
+    `start` and `end` are those of each filter in `data`, `columns` and `salt` are in its header, and `bits` is where its
+    bits begin. Without a salt, common words would set the same bits in all splits, and a term that shares them would be taken
+    for present in many.
     """
 
     data: npt.NDArray[np.uint8]
     start: Numbers
     end: Numbers
     columns: Numbers
+    salt: Hashes
     bits: Numbers
     readable: Flags
 
@@ -107,10 +110,12 @@ class TermFilters:
         content = np.frombuffer(data if data and len(data) > _HEADER else bytes(_HEADER), np.uint8)
         present = array.is_valid().to_numpy(zero_copy_only=False) & (end - start > _HEADER)
         at = np.where(present, start, 0)
-        version, low, high = (_at(content, at + place) for place in range(_HEADER))
+        version, low, high, *salts = (_at(content, at + place) for place in range(_HEADER))
         columns = low + 256 * high
+        salt = sum((byte << 8 * place for place, byte in enumerate(salts)), np.zeros(len(at), np.int64))
         bits = start + _HEADER + (columns + 7) // 8
-        return TermFilters(content, start, end, columns, bits, present & (version == _VERSION) & (bits < end))
+        readable = present & (version == _VERSION) & (bits < end)
+        return TermFilters(content, start, end, columns, salt.astype(np.uint32), bits, readable)
 
     def covers(self, number: Numbers, *, columns: Numbers) -> Flags:
         """Where a filter has the terms of a column: the one of this number among the `columns` of its split, by name.
@@ -125,18 +130,19 @@ class TermFilters:
     def may_contain(self, terms: Hashes, *, among: Flags) -> Flags:
         """False where a filter `among` those that cover the column excludes all of the terms, given by their hashes."""
         found = ~among
-        for probes in zip(*_probes(terms), strict=True):
+        for term in terms:
             left = np.flatnonzero(~found)
-            for probe in probes:
+            for number in range(PROBES):
                 bits, end = self.bits[left], self.end[left]
+                probe = _probe(term ^ self.salt[left], number)
                 left = left[_is_set(self.data, bits, (probe * 8 * (end - bits)) >> 32)]
             found[left] = True
         return found
 
 
-def _probes(hashes: Hashes) -> list[Numbers]:
-    """For each hash, `PROBES` numbers of 32 bits: murmur3's finalizer of the hash plus multiples of a constant."""
-    return [_mixed(hashes + np.uint32(number * _STEP % 2**32)).astype(np.int64) for number in range(PROBES)]
+def _probe(hashes: Hashes, number: int) -> Numbers:
+    """A number of 32 bits for each hash: murmur3's finalizer of the hash plus a multiple of a constant."""
+    return _mixed(hashes + np.uint32(number * _STEP % 2**32)).astype(np.int64)
 
 
 def _mixed(numbers: Hashes) -> Hashes:
