@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables.search import resolve
-from indextables.split import Statistics, write_split
+from indextables.split import SplitOptions, Statistics, write_split
+from indextables.split.exact_index import Kind
 from tests.split.samples import EVERY_TYPE, numbered, reader, write
 
 
@@ -37,6 +38,54 @@ def test_spark_reads_the_rows(tmp_path: Path, spark: Any) -> None:
     write(EVERY_TYPE, tmp_path / "a.split", rows_per_group=3)
     read = spark.read.format("parquet").load(str(tmp_path / "a.split")).toArrow()
     assert same(read.cast(EVERY_TYPE.schema), EVERY_TYPE)
+
+
+MANY = numbered(3000).append_column(
+    "name", pa.array([None if n % 11 == 0 else f"naïve {n * 7919 % 3000} 東京" for n in range(3000)])
+)
+IN_PAGES = SplitOptions(
+    row_group_rows=700, page_bytes=1024, page_rows=256, exact={"name": Kind.HASH, "level": Kind.DICTIONARY}
+)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A split with five row groups, many pages, every encoding and every kind of index."""
+    path = tmp_path_factory.mktemp("many") / "a.split"
+    write(MANY, path, options=IN_PAGES)
+    metadata = pq.read_metadata(path)
+    assert metadata.num_row_groups == 5
+    encodings = [set(metadata.row_group(4).column(number).encodings) for number in range(5)]
+    expected = ["BINARY_PACKED", "RLE_DICTIONARY", "LENGTH_BYTE_ARRAY", "BINARY_PACKED", "LENGTH_BYTE_ARRAY"]
+    for wanted, found in zip(expected, encodings, strict=True):
+        assert {wanted, f"DELTA_{wanted}"} & found
+    return path
+
+
+def test_pyarrow_reads_many_row_groups(many: Path) -> None:
+    assert pq.read_table(many).equals(MANY)
+    assert pq.read_table(many, filters=[("n", ">=", 2990)]).equals(MANY.slice(2990))
+
+
+def test_polars_reads_many_row_groups(many: Path) -> None:
+    assert pl.read_parquet(many).to_arrow().cast(MANY.schema).equals(MANY)
+    last = pl.scan_parquet(many).filter(pl.col("n") >= 2990).collect()
+    assert last.to_arrow().cast(MANY.schema).equals(MANY.slice(2990))
+
+
+def test_duckdb_reads_many_row_groups(many: Path) -> None:
+    rows = f"SET TimeZone = 'UTC'; SELECT * FROM read_parquet('{many}')"
+    assert duckdb.sql(f"{rows} ORDER BY n").to_arrow_table().cast(MANY.schema).equals(MANY)
+    one = duckdb.sql(f"{rows} WHERE name = '{MANY['name'][2501].as_py()}'").to_arrow_table()
+    assert one["n"].to_pylist() == [2501]
+
+
+@pytest.mark.spark
+def test_spark_reads_many_row_groups(many: Path, spark: Any) -> None:
+    frame = spark.read.format("parquet").load(str(many))
+    assert frame.orderBy("n").toArrow().cast(MANY.schema).equals(MANY)
+    assert [row.n for row in frame.where(frame.name == MANY["name"][2501].as_py()).collect()] == [2501]
+    assert [row.n for row in frame.where("n BETWEEN 1399 AND 1401").orderBy("n").collect()] == [1399, 1400, 1401]
 
 
 def same(found: pa.Table, expected: pa.Table) -> bool:
