@@ -155,7 +155,7 @@ def test_splits_that_are_gone_are_never_taken_for_empty(spark: Any, tmp_path: Pa
     "read",
     [
         lambda frame: list(frame.toLocalIterator()),
-        lambda frame: frame.filter("id = 7").collect(),
+        lambda frame: frame.filter("id = 0").collect(),
         lambda frame: frame.filter("indexquery(message, 'disk')").count(),
     ],
 )

@@ -60,7 +60,11 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, s
     place = tmp_path_factory.mktemp("ways é %41 #?")
     data = rows(625).append_column("wider", pa.array([n % 4 for n in range(625)], pa.int32()))
     table = IndexTable.create(
-        place / "a.split, b", data.schema, partition_by="level, day(at)", fields={"message": "text"}
+        place / "a.split, b",
+        data.schema,
+        partition_by="level, day(at)",
+        fields={"message": "text"},
+        properties={"spark.indextables.indexing.exact.id": "hash"},
     )
     table.append(data.slice(0, 25))
     table.merge_splits(coalesce=True)

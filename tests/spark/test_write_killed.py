@@ -43,7 +43,7 @@ def stop(point):
 def write_task(*args, original=job.write_task, **options):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     if (faults / "full disk").exists():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
     try:
         result = original(*args, **options)
     finally:

@@ -88,8 +88,8 @@ class TermFilters:
     """The filters of many splits. Of a split without a filter, or with one of another version, nothing is known.
 
     `start` and `end` are those of each filter in `data`, `columns` and `salt` are in its header, and `bits` is where its
-    bits begin. Without a salt, common words would set the same bits in all splits, and a term that shares them would be taken
-    for present in many.
+    bits begin. Without a salt, common words would set the same bits in all splits, and a term that shares them would be
+    taken for present in many.
     """
 
     data: npt.NDArray[np.uint8]

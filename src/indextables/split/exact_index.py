@@ -73,7 +73,7 @@ class DictionaryIndex:
 
     def rows_with(self, values: pa.Array) -> Numbers:
         """The rows that have one of these values, ascending."""
-        return self._rows(np.flatnonzero(pc.is_in(self.values, values).to_numpy(zero_copy_only=False)))
+        return self._rows(np.flatnonzero(pc.is_in(self.values, in_table_type(values)).to_numpy(zero_copy_only=False)))
 
     def _rows(self, found: Numbers) -> Numbers:
         if len(found) == 1:
@@ -203,7 +203,7 @@ def _dictionary_index(values: pa.Array) -> DictionaryIndex:
 
 
 def _hash_index(values: pa.Array) -> HashIndex:
-    rows, hashes = _valid(values, bucket(values, _HASHES))
+    rows, hashes = _valid(values, bucket(_widened(values), _HASHES))
     order = np.argsort(hashes, kind="stable")
     return HashIndex(hashes[order], rows[order])
 
@@ -225,8 +225,13 @@ def _hashed(values: tuple[pa.Scalar, ...], arrow: pa.DataType, hashes: int) -> n
     """A lookup hashes its values once, not once for each split; texts without pyiceberg-core, which takes 10 ms to load."""
     if pa.types.is_string(arrow):
         return np.array([(murmur3(value.as_buffer().to_pybytes()) & _POSITIVE) % hashes for value in values], np.int32)
-    result: np.ndarray[Any, np.dtype[np.int32]] = bucket(pa.array(values, arrow), hashes).to_numpy()
+    result: np.ndarray[Any, np.dtype[np.int32]] = bucket(_widened(pa.array(values, arrow)), hashes).to_numpy()
     return result
+
+
+def _widened(values: pa.Array) -> pa.Array:
+    """Small integers as `bucket` takes them; its hashes of all integers agree."""
+    return values.cast(pa.int32()) if values.type in (pa.int8(), pa.int16()) else values
 
 
 def _is_unique(sample: pa.ChunkedArray) -> bool:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
 from indextables.search.field_rules import FieldRule
+from indextables.search.text_fields import Shape, shape
 from indextables.split.pages import ColumnPages, PageIndex
 
 MAGIC = b"PAR1"
@@ -146,7 +147,8 @@ def footer_start(trailer: bytes, *, size: int, name: str) -> int:
 
 def tail_start(footer: bytes, *, start: int, name: str) -> int:
     """The offset of the tail of a split, from its footer, which begins at `start`; not verified yet."""
-    place = _PLACE.search(footer)
+    places = list(_PLACE.finditer(footer))
+    place = places[-1] if places else None  # values that look like it may be among the bounds before it
     if _SEAL not in footer or place is None:
         raise damaged(name, f"it has no {INDEX_KEY} in its footer: it is no split, or its index is missing")
     end = int(place[1]) + int(place[2])
@@ -218,6 +220,8 @@ def _check_files(section: IndexSection, name: str) -> None:
         raise damaged(name, "its index has two files of the same name")
     if any(column.file not in names for column in section.exact.values()):
         raise damaged(name, "its index lacks the file of a column")
+    if not section.word_files and any(shape(rule) is Shape.WORDS for rule in section.fields.values()):
+        raise damaged(name, "its index lacks the files of the words")
     if any(not _inside(file.offset, file.length, 0, section.length) or file.size < 0 for file in section.files):
         raise damaged(name, "its index has a file outside of the index section")
 

@@ -181,10 +181,14 @@ def decode(
     data = b"".join([*parts, footer, len(footer).to_bytes(4, "little"), _MAGIC])
     options: dict[str, Any] = {"page_checksum_verification": True, "read_dictionary": list(dictionaries)}
     reader = pq.ParquetFile(pa.BufferReader(data), **options).reader
-    return [
-        reader.read_column(number).take(_positions([columns[number] for columns in selections]))
-        for number in range(len(selections[0]))
-    ]
+    return [_taken(reader, number, [columns[number] for columns in selections]) for number in range(len(selections[0]))]
+
+
+def _taken(reader: Any, number: int, selections: Sequence[PageSelection]) -> pa.ChunkedArray:
+    column = reader.read_column(number)
+    if len(column) != sum(one.values for one in selections):  # page checksums do not cover headers
+        raise ValueError("a page has another number of rows than the page index says")
+    return column.take(_positions(selections))
 
 
 def _positions(selections: Sequence[PageSelection]) -> pa.Array:
@@ -207,7 +211,13 @@ def _chunks(selection: PageSelection, position: int) -> tuple[list[tuple[bytes, 
 def _row_groups(columns: Sequence[Sequence[tuple[bytes, int]]]) -> list[bytes]:
     """Row groups of columns that may differ in length: each column is read on its own."""
     return [
-        thrift.struct([(1, LIST, (STRUCT, [metadata for metadata, _ in chunks])), (2, I64, 0), (3, I64, chunks[0][1])])
+        thrift.struct(
+            [
+                (1, LIST, (STRUCT, [metadata for metadata, _ in chunks])),
+                (2, I64, 0),
+                (3, I64, max(values for _, values in chunks)),
+            ]
+        )
         for chunks in zip(*columns, strict=True)
     ]
 

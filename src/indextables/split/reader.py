@@ -348,9 +348,12 @@ class SplitReader:
             )
             # Splits are read side by side already, and a process that ends while a thread of Arrow's lets go of a Python
             # file is aborted.
-            return parquet.read_row_groups(groups, columns=list(columns), use_threads=False).select(list(columns))
+            rows = parquet.read_row_groups(groups, columns=list(columns), use_threads=False).select(list(columns))
         except (OSError, ValueError) as error:
             raise damaged(self.name, f"its row groups cannot be read: {error}") from error
+        if len(rows) != sum(self.footer.group_rows[group] for group in groups):  # page checksums do not cover headers
+            raise damaged(self.name, "a row group does not have all of its rows")
+        return rows
 
     def _empty(self, columns: Sequence[str]) -> pa.Table:
         return self._schema_of(columns).empty_table()

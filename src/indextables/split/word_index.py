@@ -7,6 +7,7 @@ writes one segment; `WordIndexBuilder.close` makes sure of it.
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from indextables.split.format import PackedFile, damaged
 # Measured: 260 MB for 1,000,000 log lines. It accepts no more than this.
 _MAX_MEMORY = 4_293_000_000
 _SAMPLES = 32
+_WORDS = 16  # of each sample
 _WORTH_PACKING = 0.9
 
 
@@ -87,17 +89,16 @@ class WordIndexBuilder:
         every = max(1, len(self._samples) // _SAMPLES)
         for row in list(self._samples)[::every]:
             for column, tokenizer in self._columns:
-                word = _a_word(self._samples[row][column][0].as_py(), tokenizer)
-                if word is not None:
+                for word in _words(self._samples[row][column][0].as_py(), tokenizer):
                     query = tantivy.Query.term_query(self._index.schema, field_name(column), word, index_option="basic")
                     yield _matches(query, searcher, tantivy.DocAddress(0, row))
 
 
-def _a_word(text: str | None, tokenizer: str) -> str | None:
-    """One of the words of a text that are in the index."""
+def _words(text: str | None, tokenizer: str) -> list[str]:
+    """Words of a text that are in the index: some, as the first alone may be the same in all rows."""
     if text is None or too_long(text, tokenizer):
-        return None
-    return next(iter(words(text, tokenizer)), None)
+        return []
+    return list(islice(dict.fromkeys(words(text, tokenizer)), _WORDS))
 
 
 @contextmanager
