@@ -13,9 +13,9 @@ _ONE_INDEX = (
 )
 _RANDOM_ACCESS = "Its file format is made for reading single rows; here they lie in compressed pages of Parquet."
 _ONE_FILE = "It reads one file, or few, for the whole table. Here each of the 30 splits is opened and read on its own."
-_SMALL_ROW_GROUPS = (
-    "It reads its files in C++ threads; here each split costs some Python. Large splits also have smaller row groups, "
-    "so that few rows can be fetched for a search ([decision 5](decisions/0005-row-groups.md))."
+_SMALL_PAGES = (
+    "It reads its files in C++ threads; here each split costs some Python. Pages are also smaller, so that few rows can be "
+    "fetched for a search ([decision 21](decisions/0021-exact-indexes-and-pages.md))."
 )
 _LOWER_BOUND = "It returns document numbers of one index that stays open, and no rows: a lower bound for any search."
 _SCAN_OF_ONE_COLUMN = (
@@ -23,10 +23,10 @@ _SCAN_OF_ONE_COLUMN = (
     "search with the splits."
 )
 _LOOKUP = (
-    "A random id prunes no split. Splits with one or two row groups are scanned; "
-    "in larger ones, the index of each is asked."
+    "A random id prunes no large split: the index of each is asked, from Python. Small splits are scanned unless their "
+    "term filter excludes the id."
 )
-_ALL_COLUMNS = "Here all nine columns are indexed, unique ids too, and each of the 30 splits has its own index."
+_ALL_COLUMNS = "Here unique ids are indexed too, and each of the 30 splits has its own indexes."
 
 REASONS = {
     ("write", _LANCE): f"It indexes one column and has no partitions. {_ALL_COLUMNS}",
@@ -52,8 +52,8 @@ REASONS = {
     ("lookup", _LANCE): f"It scans one column and fetches the row. {_LOOKUP}",
     ("lookup", _BTREE): f"Its sorted index spans the table. {_LOOKUP}",
     ("lookup", _DUCKDB): f"It scans one column and fetches the row. {_LOOKUP}",
-    ("scan-numbers", _PARQUET): _SMALL_ROW_GROUPS,
-    ("scan-text", _PARQUET): _SMALL_ROW_GROUPS,
+    ("scan-numbers", _PARQUET): _SMALL_PAGES,
+    ("scan-text", _PARQUET): _SMALL_PAGES,
     ("scan-numbers", _LANCE): _ONE_FILE,
     ("scan-text", _LANCE): _ONE_FILE,
     ("small-splits", _LANCE): _ONE_INDEX,

@@ -12,7 +12,15 @@ from indextables.search.exact_values import matches
 from indextables.search.queries import Leaf
 from indextables.search.row_matching import Numbers, Scores, find_rows, rank_rows
 from indextables.search.text_fields import Shape, shape, text_columns
-from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, Kind, build, equal_values, is_hashable
+from indextables.split.exact_index import (
+    DictionaryIndex,
+    ExactIndex,
+    Kind,
+    build,
+    equal_values,
+    is_hashable,
+    parse_index,
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,7 @@ class MemorySplit:
     table: pa.Table
     rules: Mapping[str, FieldRule]
     words: tantivy.Index
-    exact: Mapping[str, DictionaryIndex | HashIndex]
+    exact: Mapping[str, ExactIndex]
 
     @property
     def num_rows(self) -> int:
@@ -82,10 +90,10 @@ def index_of(table: pa.Table, rules: Mapping[str, FieldRule], kind: Kind = Kind.
     return MemorySplit(table, rules, index, {name: found for name, found in exact.items() if found is not None})
 
 
-def _built(column: pa.ChunkedArray, kind: Kind) -> DictionaryIndex | HashIndex | None:
+def _built(column: pa.ChunkedArray, kind: Kind) -> ExactIndex | None:
     fitting = Kind.DICTIONARY if kind is Kind.HASH and not is_hashable(column.type) else kind
     index = build(column, fitting)
-    return None if index is None else ExactIndex.parse(index.to_bytes())
+    return None if index is None else parse_index(index.to_bytes())
 
 
 def found(query: Query, index: MemorySplit) -> list[int]:

@@ -16,13 +16,13 @@ from indextables.search.queries import Exists, Prefix, Range, Term, Wildcard
 from indextables.split import SplitOptions, SplitReader, exact_index
 from indextables.split.exact_index import (
     DictionaryIndex,
-    ExactIndex,
     HashIndex,
     Kind,
     build,
     choose,
     is_hashable,
     kinds,
+    parse_index,
 )
 from tests.split.samples import EVERY_TYPE, query, reader, split_of, write
 
@@ -49,7 +49,7 @@ def test_a_dictionary_index_of_every_type(name: str) -> None:
     column = repeated(name)
     built = build(column, Kind.DICTIONARY)
     assert isinstance(built, DictionaryIndex)
-    for index in (built, ExactIndex.parse(built.to_bytes())):
+    for index in (built, parse_index(built.to_bytes())):
         assert isinstance(index, DictionaryIndex)
         assert index.rows_of(Exists(name)).tolist() == np.flatnonzero(column.is_valid()).tolist()
         for value in EVERY_TYPE[name].drop_null().unique():
@@ -66,7 +66,7 @@ def test_a_hash_index_of_every_type(name: str) -> None:
     column = repeated(name)
     built = build(column, Kind.HASH)
     assert isinstance(built, HashIndex)
-    for index in (built, ExactIndex.parse(built.to_bytes())):
+    for index in (built, parse_index(built.to_bytes())):
         assert isinstance(index, HashIndex)
         for value in EVERY_TYPE[name].drop_null():
             assert index.candidates(pa.array([value], column.type)).tolist() == rows_with(column, value)
@@ -106,7 +106,7 @@ def test_queries_on_a_dictionary() -> None:
 @pytest.mark.parametrize("data", [b"", b"no stream", b"\xff" * 40])
 def test_bytes_that_are_no_index(data: bytes) -> None:
     with pytest.raises((OSError, ValueError)):
-        ExactIndex.parse(pa.py_buffer(data))
+        parse_index(pa.py_buffer(data))
 
 
 def test_a_stream_of_another_kind() -> None:
@@ -115,7 +115,7 @@ def test_a_stream_of_another_kind() -> None:
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
     with pytest.raises(ValueError, match="an unknown kind 'tree'"):
-        ExactIndex.parse(sink.getvalue())
+        parse_index(sink.getvalue())
 
 
 MANY = 5000

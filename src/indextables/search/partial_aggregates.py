@@ -37,7 +37,7 @@ def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
             return _count_values(floor_divide(ordinals(values), bound.step), COUNTS)
         case Ranges():
             keys = _keys(values)
-            return ranges_partial([_within(keys, bound.type, ends) for ends in bound.ends()])
+            return _ranges_partial([_within(keys, bound.type, ends) for ends in bound.ends()])
         case Stats():
             return _row_stats(bound, values)
         case _:
@@ -89,7 +89,7 @@ def _within(keys: pa.Array, arrow: pa.DataType, ends: tuple[pa.Scalar | None, pa
     return pc.sum(pc.and_(after, before)).as_py() or 0
 
 
-def ranges_partial(counts: Sequence[int]) -> pa.Table:
+def _ranges_partial(counts: Sequence[int]) -> pa.Table:
     return pa.table([list(range(len(counts))), counts], schema=COUNTS)
 
 
@@ -97,28 +97,20 @@ def _row_stats(bound: Bound, values: pa.Array) -> pa.Table:
     summed = _sum_type(bound.type)
     total = pa.array([None], pa.int64()) if summed is None else pa.array([pc.sum(values.cast(summed))])
     ends = pc.min_max(_keys(values))
-    return stats_partial(bound, len(values), total, ends["min"].as_py(), ends["max"].as_py())
+    return _stats_partial(bound, len(values), total, ends["min"].as_py(), ends["max"].as_py())
 
 
-def stats_partial(bound: Bound, count: int, total: pa.Array, least: Any, greatest: Any) -> pa.Table:
+def _stats_partial(bound: Bound, count: int, total: pa.Array, least: Any, greatest: Any) -> pa.Table:
     key = _key_schema(bound).field("key").type
     summed = _sum_type(bound.type)
     return pa.table(
         {
             "count": [count],
-            "sum": pa.nulls(1, pa.int64()) if summed is None else _in_sum_type(total, bound.type, summed),
+            "sum": pa.nulls(1, pa.int64()) if summed is None else total.cast(summed),
             "min": pa.array([least], key),
             "max": pa.array([greatest], key),
         }
     )
-
-
-def _in_sum_type(total: pa.Array, arrow: pa.DataType, summed: pa.DataType) -> pa.Array:
-    """A sum that tantivy made of the index's integers, or that is what it should be already."""
-    unscaled = pa.types.is_decimal(arrow) and not pa.types.is_decimal(total.type)
-    if not unscaled:
-        return total.cast(summed)
-    return total.cast(pa.decimal128(38, 0)).view(pa.decimal128(38, arrow.scale)).cast(summed)
 
 
 def _sum_type(arrow: pa.DataType) -> pa.DataType | None:
@@ -165,7 +157,7 @@ def _merge_ranges(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
 
 
 def _merge_stats(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
-    empty = stats_partial(bound, 0, pa.nulls(1, pa.int64()), None, None)
+    empty = _stats_partial(bound, 0, pa.nulls(1, pa.int64()), None, None)
     every = pa.concat_tables([empty, *partials])
     count = pc.sum(every["count"])
     least, greatest = (

@@ -4,7 +4,7 @@
 >>> index = build(pa.chunked_array([["b", "a", None, "b"]]), Kind.DICTIONARY)
 >>> index.rows_of(Term("name", "b")).tolist()
 [0, 3]
->>> ExactIndex.parse(index.to_bytes()).rows_of(Prefix("name", "a")).tolist()
+>>> parse_index(index.to_bytes()).rows_of(Prefix("name", "a")).tolist()
 [1]
 
 | kind | contents | for |
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -129,18 +129,19 @@ class HashIndex:
         return cls(np.cumsum(gaps, dtype=np.int32), rows.astype(np.uint32))
 
 
-class ExactIndex:
-    """Either of the two."""
+ExactIndex: TypeAlias = DictionaryIndex | HashIndex
 
-    @staticmethod
-    def parse(data: pa.Buffer) -> DictionaryIndex | HashIndex:
-        """The index of these bytes; ValueError where they are none."""
-        batch = pa.ipc.open_stream(data).read_next_batch()
-        kind = (batch.schema.metadata or {}).get(_KIND, b"").decode()
-        indexes = {Kind.DICTIONARY.value: DictionaryIndex, Kind.HASH.value: HashIndex}
-        if kind not in indexes or not batch.num_rows:
-            raise ValueError(f"it is an exact index of an unknown kind {kind!r}")
-        return indexes[kind].of(batch)  # type: ignore[attr-defined, no-any-return]
+
+def parse_index(data: pa.Buffer) -> ExactIndex:
+    """The index of these bytes; ValueError where they are none."""
+    batch = pa.ipc.open_stream(data).read_next_batch()
+    match (batch.schema.metadata or {}).get(_KIND, b"").decode():
+        case Kind.DICTIONARY.value if batch.num_rows:
+            return DictionaryIndex.of(batch)
+        case Kind.HASH.value if batch.num_rows:
+            return HashIndex.of(batch)
+        case kind:
+            raise ValueError(f"it is no exact index, or of an unknown kind {kind!r}")
 
 
 def is_hashable(arrow: pa.DataType) -> bool:
@@ -182,7 +183,7 @@ def choose(column: pa.ChunkedArray) -> Kind:
     return Kind.DICTIONARY if 4 * distinct <= rows else Kind.HASH
 
 
-def build(column: pa.ChunkedArray, kind: Kind) -> DictionaryIndex | HashIndex | None:
+def build(column: pa.ChunkedArray, kind: Kind) -> ExactIndex | None:
     """The index of a column; None where its values need none."""
     kind = choose(column) if kind is Kind.AUTO else kind
     if kind is Kind.NONE or column.null_count == len(column):

@@ -18,7 +18,7 @@ from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leav
 from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
 from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.block_bounds import Blocks, block_bounds
-from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, equal_values
+from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, equal_values, parse_index
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 from indextables.split.format import TRAILER, Footer, PackedFile, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
@@ -86,7 +86,7 @@ class SplitReader:
         for column in self.footer.index.exact:
             self.exact_index(column)
 
-    def exact_index(self, column: str) -> DictionaryIndex | HashIndex | None:
+    def exact_index(self, column: str) -> ExactIndex | None:
         """The exact index of a column, if it has one."""
         file = self.footer.index.exact_file(column)
         if file is None:
@@ -294,14 +294,14 @@ class SplitReader:
         start, end = min(file.offset for file in files), max(file.offset + file.length for file in files)
         unpack_to(directory, files, self._fetch(section.offset + start, section.offset + end), name=self.name)
 
-    def _read_exact_index(self, file: PackedFile) -> DictionaryIndex | HashIndex:
+    def _read_exact_index(self, file: PackedFile) -> ExactIndex:
         def fetch() -> pa.Buffer:
             start = self.footer.index.offset + file.offset
             return unpack(file, self._fetch(start, start + file.length), name=self.name)
 
         data = self._cache.file(self._file_identity(file), fetch) if self._store.is_remote else fetch()
         try:
-            return ExactIndex.parse(data)
+            return parse_index(data)
         except (OSError, ValueError) as error:
             raise damaged(self.name, f"the file {file.name} of its index cannot be read: {error}") from error
 

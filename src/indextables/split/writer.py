@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from indextables.search.field_rules import FieldRule
 from indextables.search.text_fields import Shape, shape, text_columns
-from indextables.split.exact_index import DictionaryIndex, HashIndex, Kind, build
+from indextables.split.exact_index import ExactIndex, Kind, build
 from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
 from indextables.split.split_terms import SplitTerms
 from indextables.split.statistics import Statistics
@@ -98,7 +98,7 @@ class _Written:
 
     statistics: Statistics
     terms: SplitTerms
-    exact: Mapping[str, DictionaryIndex | HashIndex]
+    exact: Mapping[str, ExactIndex]
 
 
 def _write(
@@ -151,7 +151,7 @@ def _write_rows(
 
 def _exact_indexes(
     rows: pa.Table, rules: Mapping[str, FieldRule], options: SplitOptions
-) -> Iterator[tuple[str, DictionaryIndex | HashIndex]]:
+) -> Iterator[tuple[str, ExactIndex]]:
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         if shape(rules[name]) is Shape.EXACT:
             index = build(column, options.exact.get(name, Kind.AUTO))
@@ -166,7 +166,7 @@ def _index_words(rows: pa.Table, words: WordIndexBuilder) -> None:
 
 def _write_index(
     words: Sequence[Path],
-    exact: Mapping[str, DictionaryIndex | HashIndex],
+    exact: Mapping[str, ExactIndex],
     sink: pa.NativeFile,
     rules: Mapping[str, FieldRule],
 ) -> IndexSection:
