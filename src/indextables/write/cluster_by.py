@@ -1,4 +1,4 @@
-"""Rows of a split sorted by some columns (`clusterBy`), so that each row group has narrow bounds.
+"""Rows of a split sorted by some columns (`clusterBy`), so that each page has narrow bounds.
 
 >>> rows = [pa.record_batch({"n": [3, 1]}), pa.record_batch({"n": [2, None]})]
 >>> [batch["n"].to_pylist() for batch in clustered(rows, ("N",))]

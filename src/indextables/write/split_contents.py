@@ -1,7 +1,7 @@
 """What goes into each split of a task: rows of one partition, or of small partitions that share it.
 
 A partition fills splits of its own while its rows arrive. The rest of each is either its last split, or shares one with
-other partitions of its group. Those are sorted by partition value, so that the row groups of a shared split have narrow
+other partitions of its group. Those are sorted by partition value, so that the pages of a shared split have narrow
 bounds, and the rows of one partition are in one split as long as they fit.
 """
 
