@@ -2,8 +2,8 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from indextables.errors import (
@@ -22,7 +22,7 @@ from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, reso
 from indextables.log.log_files import UNLISTED, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import verify_table
-from indextables.log.transaction import Transaction
+from indextables.log.transaction import Operation, Transaction
 from indextables.log.version_file import Version, parse_version, read_versions
 from indextables.release import __version__
 from indextables.storage import Store
@@ -58,11 +58,10 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
     store.verify_put_if_absent()
     reason: IndexTablesError | None = None
     unclear = 0
-    for missed in _missed(store, transaction.snapshot):
-        caught_up = _against(store, transaction, missed, replan)
-        if caught_up is None:
-            return Committed(_after(store, transaction, missed), written=False, attempts=0)
-        transaction = caught_up
+    caught_up = _against(store, transaction, _missed(store, transaction.snapshot), replan)
+    if caught_up.transaction is None:
+        return Committed(caught_up.snapshot_after(store), written=False, attempts=0)
+    transaction = caught_up.transaction
     for attempt, pause in enumerate(_pauses(max_retries), 1):
         if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
             return Committed(transaction.snapshot, written=False, attempts=attempt)
@@ -74,13 +73,12 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
         if isinstance(reason, AccessDeniedError) or unclear > _UNCLEAR_ANSWERS:
             raise reason
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
-        for winner in _winners(store, mine.number, transaction.snapshot):
-            if winner.info.txn_id == transaction.txn_id:
-                return Committed(_after(store, transaction, winner), written=True, attempts=attempt)
-            rebased = _against(store, transaction, winner, replan)
-            if rebased is None:
-                return Committed(_after(store, transaction, winner), written=False, attempts=attempt)
-            transaction, reason = rebased, _exhausted(store, winner, attempt)
+        caught_up = _against(store, transaction, _winners(store, mine.number, transaction.snapshot), replan)
+        if caught_up.transaction is None:
+            return Committed(caught_up.snapshot_after(store), written=caught_up.is_mine, attempts=attempt)
+        transaction = caught_up.transaction
+        if caught_up.winner is not None:
+            reason = _exhausted(store, caught_up.winner, attempt)
     raise reason or AssertionError("there is at least one attempt")
 
 
@@ -183,20 +181,49 @@ def _after(store: Store, transaction: Transaction, version: Version) -> Snapshot
     return transaction.snapshot.advanced([version])
 
 
-def _against(store: Store, transaction: Transaction, winner: Version, replan: Plan | None) -> Transaction | None:
-    """The transaction to try after the winner; None where the winner has done its work."""
-    resolution = resolve(transaction, winner)
-    match resolution:
-        case Rebase():
-            return resolution.transaction
-        case AlreadyDone():
-            return None
-        case Replan() if replan is not None:
-            return replan(_after(store, transaction, winner))
-        case Replan() | Conflict():
-            raise _conflict(store, winner, resolution)
-        case _:
-            assert_never(resolution)
+@dataclass(frozen=True, slots=True)
+class _CaughtUp:
+    """A transaction after some winners: `transaction` is what to try next, None where its work is done.
+
+    `before` is the transaction before the last `winner`, which is the transaction itself if `is_mine`.
+    """
+
+    transaction: Transaction | None
+    before: Transaction
+    winner: Version | None = None
+    is_mine: bool = False
+
+    def snapshot_after(self, store: Store) -> Snapshot:
+        if self.winner is None:
+            raise AssertionError("nothing has been committed")
+        return _after(store, self.before, self.winner)
+
+
+def _against(store: Store, transaction: Transaction, winners: Iterable[Version], replan: Plan | None) -> _CaughtUp:
+    """The transaction after all winners. A drop, which every winner makes stale, is planned again once, on the newest state.
+
+    Planned again after each of them, it would never catch up with a writer that commits faster than it is planned.
+    """
+    winner, stale = None, False
+    for winner in winners:
+        if winner.info.txn_id == transaction.txn_id:
+            return _CaughtUp(None, transaction, winner, is_mine=True)
+        match resolution := resolve(transaction, winner):
+            case Rebase():
+                transaction = resolution.transaction
+            case AlreadyDone():
+                return _CaughtUp(None, transaction, winner)
+            case Replan() if replan is not None and transaction.operation is Operation.DROP:
+                transaction, stale = replace(transaction, snapshot=_after(store, transaction, winner)), True
+            case Replan() if replan is not None:
+                transaction = replan(_after(store, transaction, winner))
+            case Replan() | Conflict():
+                raise _conflict(store, winner, resolution)
+            case _:
+                assert_never(resolution)
+    if stale and replan is not None and transaction.snapshot is not None:
+        transaction = replan(transaction.snapshot)
+    return _CaughtUp(transaction, transaction, winner)
 
 
 def _conflict(store: Store, winner: Version, found: Replan | Conflict) -> ConflictError:
