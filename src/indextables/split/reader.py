@@ -285,7 +285,7 @@ class SplitReader:
 
     def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
         with read_safely(self.name):
-            compiled = compile_query(query, text_columns(self.rules, self.rules))
+            compiled = compile_query(query, text_columns(self.schema.names, self.rules))
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
             return self.word_index.searcher().search(request, limit=limit, count=count)
 
