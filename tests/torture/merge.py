@@ -31,7 +31,7 @@ def _work(table: Path, worker: int, appends: int, writers: int) -> None:
     if worker < writers:
         _append(table, worker, appends)
     else:
-        _merge(table, writers * appends)
+        _merge(table, writers * appends * len(DAYS))
 
 
 def _append(table: Path, worker: int, appends: int) -> None:
@@ -42,11 +42,11 @@ def _append(table: Path, worker: int, appends: int) -> None:
         handle.append(pa.table(rows, schema=SCHEMA))
 
 
-def _merge(table: Path, versions: int) -> None:
-    """Merges again and again until all is appended, and once more."""
+def _merge(table: Path, rows: int) -> None:
+    """Merges again and again, the last time the version that has all rows."""
     handle = IndexTable.open(table, options={"commit.maxRetries": "100"})
     appended = 0
-    while appended < versions:
-        appended = Counter(handle.refresh().history()["operation"].to_pylist())["APPEND"]
+    while appended < rows:
+        appended = handle.refresh().count()
         result = handle.merge_splits()
         assert result.conflicts == ()
