@@ -172,6 +172,31 @@ class TestDamage:
         assert caught.value.version == 2
         assert fresh(log).snapshot(1).version == 1
 
+    @pytest.mark.parametrize("number", [1_700_000_000, 10**30])
+    def test_a_file_that_only_looks_like_a_version(self, log: TransactionLog, number: int) -> None:
+        """No version in between is asked for: they would be billions."""
+        grown(log, 4)
+        file_of(log, f"_transaction_log/{number}.json").write_bytes(file_of(log, commit_key(3)).read_bytes())
+        stray = fresh(log)
+        with pytest.raises(CorruptLogError, match=f"version 4 of .* is missing, though version {number} is there"):
+            stray.snapshot()
+        assert stray.store.traffic.requests < 10
+        assert fresh(log).snapshot(3).version == 3
+
+    @pytest.mark.parametrize(
+        ("field", "value"), [("numRecords", -1), ("numRecords", 2**63 - 1), ("size", -5), ("footerStartOffset", -1)]
+    )
+    def test_a_count_that_cannot_be(self, log: TransactionLog, field: str, value: int) -> None:
+        grown(log, 2)
+        path = file_of(log, commit_key(1))
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if "add" in line:
+                line["add"][field] = value
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with pytest.raises(CorruptLogError, match=rf"version 1 of .* is damaged: line \d+ .*{field}"):
+            fresh(log).snapshot()
+
     @pytest.mark.parametrize("keep", [0, 1, 10, -2])
     def test_a_truncated_version_is_named(self, log: TransactionLog, keep: int) -> None:
         grown(log, 3)

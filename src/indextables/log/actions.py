@@ -8,7 +8,7 @@ that other readers of the log need no table of defaults. Other optional fields a
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -20,6 +20,8 @@ READER_VERSION = 1
 WRITER_VERSION = 1
 
 _Value = TypeVar("_Value")
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A number of bytes or rows, as JSON numbers are exact. msgspec refuses others when it reads a log."""
 
 
 def always(default: _Value) -> _Value:
@@ -118,7 +120,7 @@ class LogicalPartitions(Record, frozen=True, kw_only=True):
     complete: bool
     columns: Sequence[str]
     tuples: Sequence[Sequence[str | None]]
-    counts: Sequence[int] | None = None
+    counts: Sequence[Count] | None = None
 
 
 class Add(Record, frozen=True, kw_only=True):
@@ -127,25 +129,25 @@ class Add(Record, frozen=True, kw_only=True):
     path: str
     partition_values: Mapping[str, str | None] = always({})
     spec_id: int = always(0)
-    size: int
+    size: Count
     modification_time: int
     data_change: bool = always(True)
-    num_records: int | None = None
+    num_records: Count | None = None
     min_values: Mapping[str, Any] = {}
     max_values: Mapping[str, Any] = {}
-    null_counts: Mapping[str, int] = {}
-    footer_start_offset: int | None = None
-    footer_end_offset: int | None = None
+    null_counts: Mapping[str, Count] = {}
+    footer_start_offset: Count | None = None
+    footer_end_offset: Count | None = None
     has_footer_offsets: bool = always(False)
-    index_start_offset: int | None = None
-    index_end_offset: int | None = None
+    index_start_offset: Count | None = None
+    index_end_offset: Count | None = None
     time_range_start: int | None = None
     time_range_end: int | None = None
     split_tags: Sequence[str] = ()
     delete_opstamp: int | None = None
     num_merge_ops: int = 0
     doc_mapping_id: int | None = None
-    uncompressed_size_bytes: int | None = None
+    uncompressed_size_bytes: Count | None = None
     term_filter: bytes | None = None
     logical_partitions: LogicalPartitions | None = None
     physical_partition: Mapping[str, str | None] | None = None
@@ -160,7 +162,7 @@ class Remove(Record, frozen=True, kw_only=True):
     data_change: bool = always(True)
     partition_values: Mapping[str, str | None] | None = None
     spec_id: int | None = None
-    size: int | None = None
+    size: Count | None = None
     merge_group: int | None = None
 
 

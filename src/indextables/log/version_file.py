@@ -15,6 +15,7 @@ from indextables.storage import Entry, Store
 from indextables.storage.location import checked_key
 
 _FIRST_READ = 4096
+_MOST_UNLISTED = 1000  # versions that writers may add while the log is listed
 
 
 @dataclass(frozen=True)
@@ -59,20 +60,26 @@ class Version:
 
 def read_versions(store: Store, files: LogFiles, first: int, last: int) -> list[Version]:
     """Versions `first` to `last`, or a CorruptLogError that names the one that is missing or broken."""
-    numbers, keys = range(first, last + 1), files.commit_keys(first, last)
+    numbers = range(first, last + 1)
+    if last + 1 - first - sum(number in numbers for number in files.commits) > _MOST_UNLISTED:
+        raise _gap(store, files, numbers)
     try:
-        contents = store.read_all(keys)
+        contents = store.read_all(files.commit_keys(first, last))
     except NotFoundError as error:
-        gap = next((number for number in numbers if number not in files.commits), first)
-        raise CorruptLogError(
-            f"version {gap} of {store.location} is missing, though version {last} is there; "
-            "restore its file: without it the table cannot be known",
-            table=str(store.location),
-            version=gap,
-        ) from error
+        raise _gap(store, files, numbers) from error
     return [
         parse_version(store, number, content, files=files) for number, content in zip(numbers, contents, strict=True)
     ]
+
+
+def _gap(store: Store, files: LogFiles, numbers: range) -> CorruptLogError:
+    gap = next((number for number in numbers if number not in files.commits), numbers.start)
+    return CorruptLogError(
+        f"version {gap} of {store.location} is missing, though version {numbers[-1]} is there; restore its file: without "
+        "it the table cannot be known. If the later version is not of this table, move its file out of the log",
+        table=str(store.location),
+        version=gap,
+    )
 
 
 def read_info(store: Store, number: int, entry: Entry | None = None, *, files: LogFiles = UNLISTED) -> CommitInfo:
