@@ -23,6 +23,7 @@ IndexTablesError
 │   │   └── SplitNotFoundError      a split of a version that was deleted by a vacuum (PURGE)
 │   ├── AlreadyExistsError
 │   ├── AccessDeniedError
+│   ├── NotDurableError             a file that was written, and that a crash may take away
 │   ├── UnsafePathError             a path that would leave the table
 │   ├── UnsafeStoreError            an object store that would overwrite a commit
 │   ├── DamagedSplitError           a split whose bytes are not what was written
@@ -210,6 +211,10 @@ class AlreadyExistsError(StorageError):
 
 class AccessDeniedError(StorageError):
     pass
+
+
+class NotDurableError(StorageError):
+    """Others may have seen the file already, so it is neither taken back nor written again."""
 
 
 class UnsafePathError(StorageError):

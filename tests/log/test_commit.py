@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from indextables.config import Config, WriteConfig
-from indextables.errors import CommitRetriesExhaustedError, ConflictError, StorageError
+from indextables.errors import CommitRetriesExhaustedError, ConflictError, NotDurableError, StorageError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, CommitInfo, Metadata, Protocol, Txn
 from indextables.log.codec import decode
 from indextables.log.log_files import commit_key, list_log
-from indextables.storage import Location
+from indextables.storage import Location, local
 from indextables.storage.local import LocalStore
 from tests.log.samples import PROTOCOL, add, append, created, metadata, paths
 
@@ -176,3 +176,24 @@ def test_a_conflict_leaves_the_table_as_it_is(log: TransactionLog) -> None:
             Transaction(operation=Operation.CREATE, snapshot=None, protocol=PROTOCOL, metadata=metadata(), adds=[add()])
         )
     assert len(list(log.store.list())) == 1
+
+
+def test_a_commit_that_the_disk_did_not_confirm_is_no_success(
+    log: TransactionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be lost in a crash, or stay: others may have read it, so it is not taken back."""
+    before, flush = created(log), local._flush_directory
+
+    def failing(directory: Path) -> None:
+        if directory.name == "_transaction_log":
+            raise OSError(5, "Input/output error")
+        flush(directory)
+
+    monkeypatch.setattr(local, "_flush_directory", failing)
+    with pytest.raises(
+        NotDurableError, match=r"000001\.json was written, but the disk did not confirm it \(.*I"
+    ) as caught:
+        log.commit(Transaction(operation=Operation.APPEND, snapshot=before, adds=[add()]))
+    assert caught.value.path == log.store.name_of(commit_key(1))
+    monkeypatch.undo()
+    assert TransactionLog(log.store).snapshot().version == 1

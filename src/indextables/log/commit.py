@@ -12,6 +12,7 @@ from indextables.errors import (
     CommitRetriesExhaustedError,
     ConflictError,
     IndexTablesError,
+    NotDurableError,
     NotFoundError,
     StorageError,
 )
@@ -70,7 +71,7 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
         if reason is None:
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
         unclear += not isinstance(reason, AlreadyExistsError)
-        if isinstance(reason, AccessDeniedError) or unclear > _UNCLEAR_ANSWERS:
+        if isinstance(reason, AccessDeniedError | NotDurableError) or unclear > _UNCLEAR_ANSWERS:
             raise reason
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
         caught_up = _against(store, transaction, _winners(store, mine.number, transaction.snapshot), replan)

@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 from obstore.store import LocalStore as LocalBackend
 
+from indextables.errors import NotDurableError
 from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location
 from indextables.storage.store import Entry, Store
@@ -73,8 +74,19 @@ class LocalStore(Store):
                 os.fsync(file.fileno())
                 give_name(temporary, target)
                 written = file.tell()
-            _flush_directory(target.parent)
+            self._flush_name(key, target)
         self.meter.add(1, written=written)
+
+    def _flush_name(self, key: str, target: Path) -> None:
+        try:
+            _flush_directory(target.parent)
+        except OSError as error:
+            name = self.name_of(key)
+            raise NotDurableError(
+                f"{name} was written, but the disk did not confirm it ({error}): a crash may take it away; check the disk, "
+                "then read the table again to see whether it is there",
+                path=name,
+            ) from error
 
 
 def _list(top: Path, key: str) -> Iterator[Entry]:
