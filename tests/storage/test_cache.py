@@ -119,6 +119,27 @@ def test_a_directory_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: p
         DirectoryCache(tmp_path, max_bytes=1000).opened(("a",), filler(), content)
 
 
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_directory_that_others_may_write_to_is_not_used(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+    with pytest.raises(AccessDeniedError, match="may be written to by other users"):
+        DirectoryCache(tmp_path, max_bytes=1000).opened(("a",), filler(), content)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_to_a_directory_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(AccessDeniedError, match="is a symbolic link"):
+        DirectoryCache(tmp_path / "cache", max_bytes=1000).opened(("a",), filler(), content)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_new_directory_is_closed_to_others(tmp_path: Path) -> None:
+    DirectoryCache(tmp_path / "new", max_bytes=1000).opened(("a",), filler(), content)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
 def test_clear(tmp_path: Path) -> None:
     cache = DirectoryCache(tmp_path, max_bytes=1000)
     cache.opened(("a",), filler(), content)

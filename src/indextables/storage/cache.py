@@ -21,6 +21,7 @@ import os
 import random
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -109,11 +110,18 @@ class DirectoryCache:
         return self.directory / sha256(repr(identity).encode()).hexdigest()[:40]
 
     def _prepare(self) -> None:
+        """Makes the directory, and refuses one in which other users may have put files, or to which a link leads."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.directory.stat().st_uid != os.getuid():  # another user may have put files there
-            raise AccessDeniedError(
-                f"{self.directory} belongs to another user; choose another cache directory", path=str(self.directory)
-            )
+        facts = self.directory.lstat()
+        if not stat.S_ISDIR(facts.st_mode):
+            raise self._refused("is a symbolic link; name the directory that it leads to")
+        if facts.st_uid != os.getuid():
+            raise self._refused("belongs to another user; choose another cache directory")
+        if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise self._refused("may be written to by other users; delete it, or choose another cache directory")
+
+    def _refused(self, why: str) -> AccessDeniedError:
+        return AccessDeniedError(f"{self.directory} {why}", path=str(self.directory))
 
     def _count(self, *, hit: bool) -> None:
         with self._counting:
