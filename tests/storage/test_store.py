@@ -90,6 +90,14 @@ def test_ranges(store: Store) -> None:
     assert store.read_range("digits", 2, 5).to_pybytes() == b"234"
     assert store.read_range("digits", 8, 100).to_pybytes() == b"89"
     assert [part.to_pybytes() for part in store.read_ranges("digits", [(7, 9), (0, 1)])] == [b"78", b"0"]
+    assert store.read_joined("digits", [(7, 9), (0, 1), (2, 4)]).to_pybytes() == b"78023"
+
+
+def test_a_file_on_this_machine_is_opened(store: Store) -> None:
+    store.put("digits", b"0123456789")
+    file = store.open_file("digits", [(2, 5)])
+    assert (file is None) == (store.location.scheme != "file")
+    assert file is None or file.read_at(3, 2) == b"234"
 
 
 def test_many_files_are_read_in_the_order_asked(store: Store) -> None:
@@ -147,6 +155,11 @@ def test_a_range_of_what_is_not_there_is_not_found(store: Store) -> None:
         store.read_range("nope", 0, 1)
     with pytest.raises(NotFoundError):
         store.read_ranges("nope", [(0, 1)])
+    with pytest.raises(NotFoundError):
+        store.read_joined("nope", [(0, 1)])
+    if store.location.scheme == "file":
+        with pytest.raises(NotFoundError):
+            store.open_file("nope", [(0, 1)])
 
 
 def test_put_if_absent_refuses_what_is_there(store: Store) -> None:
@@ -186,6 +199,7 @@ def test_a_key_that_leaves_the_table_is_refused(store: Store, key: str, tmp_path
         lambda: store.read(key),
         lambda: store.read_range(key, 0, 1),
         lambda: store.read_ranges(key, [(0, 1)]),
+        lambda: store.read_joined(key, [(0, 1)]),
         lambda: store.put(key, b""),
         lambda: store.put_if_absent(key, b""),
         lambda: store.put_file(key, Path(__file__)),

@@ -95,6 +95,14 @@ class Store:
         self.meter.add(len(contents), read=sum(content.size for content in contents))
         return contents
 
+    def read_joined(self, key: str, ranges: Sequence[tuple[int, int]]) -> pa.Buffer:
+        """Several ranges of one file, one after the other; shorter if the file ends before."""
+        return pa.py_buffer(b"".join(self.read_ranges(key, ranges)))
+
+    def open_file(self, key: str, ranges: Sequence[tuple[int, int]]) -> pa.NativeFile | None:  # noqa: ARG002 - for stores that have files here
+        """The file, to read some ranges of it; None where it is not on this machine."""
+        return None
+
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         """Writes a file, in place of one that may be there."""
         with self._metered(key):
