@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 
-from indextables.predicate import Column, Comparison, Op, Predicate, Verdict, bind, evaluate, judge
+from indextables.predicate import Column, Comparison, Op, Predicate, Verdict, bind, evaluate, judge, parse_condition
 from indextables.predicate import columns as columns_of
 from indextables.predicate.literals import literal
 from indextables.read.scan_spec import ScanSpec
@@ -79,6 +79,41 @@ def test_blocks_are_left_out(tmp_path: Path) -> None:
     reader = split_of(rows, tmp_path, options=PAGES)
     blocks = reader.blocks(["n", "name"])
     verdicts = judge(bind(Comparison(Column("n"), Op.EQ, literal(177)), rows.schema), blocks.bounds).to_pylist()
-    (kept,) = [block for block, verdict in enumerate(verdicts) if verdict != Verdict.NEVER]
-    assert 177 in blocks.rows([kept])
-    assert len(blocks.rows([kept])) <= 8
+    kept = blocks.rows([block for block, verdict in enumerate(verdicts) if verdict != Verdict.NEVER])
+    assert 177 in kept
+    assert len(kept) <= 8
+
+
+@pytest.fixture(scope="module")
+def wide() -> Iterator[tuple[SplitReader, pa.Table]]:
+    """Rows whose conditions are cheap beside the column that is read, in several row groups."""
+    rows = pa.concat_tables([_rows("id")] * 40)
+    texts = pa.array([f"{number:0400}" for number in range(len(rows))])
+    rows = rows.append_column("wide", texts)
+    with TemporaryDirectory() as directory:
+        yield split_of(rows, Path(directory), options=SplitOptions(row_group_rows=4000)), rows
+
+
+@share(8)
+@given(condition=predicates)
+def test_reading_the_columns_of_a_condition_first_changes_no_row(
+    wide: tuple[SplitReader, pa.Table], condition: Predicate
+) -> None:
+    reader, rows = wide
+    predicate = bind(condition, rows.schema)
+    spec = ScanSpec(rows.schema, reader.rules, predicate, {}, ("wide",), {})
+    found = pa.Table.from_batches(matching_rows(reader, spec, all_rows_match=False), rows.select(["wide"]).schema)
+    assert found["wide"].to_pylist() == rows.filter(_matching(predicate, rows))["wide"].to_pylist()
+
+
+def test_other_columns_are_read_by_page_where_a_condition_keeps_few_rows(tmp_path: Path) -> None:
+    """The law would hold of a reader that reads all columns, too."""
+    kinds = ["rare" if number in {17, 7777} else ("a", "b", "c")[number % 3] for number in range(10_000)]
+    rows = pa.table({"kind": kinds, "wide": [random.Random(number).randbytes(200).hex() for number in range(10_000)]})
+    reader = split_of(rows, tmp_path)
+    spec = ScanSpec(rows.schema, reader.rules, parse_condition("kind = 'rare'", rows.schema), {}, ("wide",), {})
+    assert reader.num_rows == len(rows)  # the footer is read
+    before = reader._store.traffic.bytes_read
+    found = pa.Table.from_batches(matching_rows(reader, spec, all_rows_match=False))
+    assert found["wide"].to_pylist() == rows["wide"].take([17, 7777]).to_pylist()
+    assert reader._store.traffic.bytes_read - before < rows.nbytes / 20

@@ -1,7 +1,9 @@
 """Rows of every type that a table can have, and splits of them."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -86,13 +88,16 @@ def split_of(
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[int, int]]]:
     """The requests that a store answers from now on."""
     requests: list[list[tuple[int, int]]] = []
-    answer = store.read_ranges
 
-    def remember(key: str, ranges: list[tuple[int, int]]) -> list[pa.Buffer]:
-        requests.append(list(ranges))
-        return answer(key, ranges)
+    def remembering(answer: Callable[..., Any]) -> Callable[..., Any]:
+        def remember(key: str, ranges: list[tuple[int, int]]) -> Any:
+            requests.append(list(ranges))
+            return answer(key, ranges)
 
-    monkeypatch.setattr(store, "read_ranges", remember)
+        return remember
+
+    for name in ("read_ranges", "read_joined", "open_file"):
+        monkeypatch.setattr(store, name, remembering(getattr(store, name)))
     return requests
 
 

@@ -11,6 +11,7 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.predicate import Column, In, bind, evaluate, parse
 from indextables.predicate.literals import literal
 from indextables.read.index_lookup import look_up
+from indextables.read.point_conditions import point_conditions
 from indextables.search import resolve
 from indextables.search.queries import Exists, Prefix, Range, Term, Wildcard
 from indextables.split import SplitOptions, SplitReader, exact_index
@@ -219,7 +220,7 @@ def test_values_with_the_same_hash_are_told_apart(collisions: SplitReader) -> No
 
 def test_a_lookup_has_all_rows_with_the_hash(collisions: SplitReader) -> None:
     text = f"id IN ({SHUFFLED[3]}, {SHUFFLED[40]}) AND name = 'name {SHUFFLED[3]}'"
-    found = look_up(collisions, bind(parse(text), collisions.schema))
+    found = look_up(collisions, point_conditions(bind(parse(text), collisions.schema)))
     assert found is not None
     assert 3 in found
     assert found.tolist() == sorted(set(found.tolist()))
@@ -230,7 +231,7 @@ def test_a_lookup_of_floats_leaves_no_row_out(tmp_path: Path, wanted: list[float
     rows = pa.table({"ratio": [0.0, -0.0, 1.5, float("nan"), None, 3.0, float("inf")] * 10})
     split = split_of(rows, tmp_path, options=SplitOptions(exact={"ratio": Kind.DICTIONARY}))
     predicate = bind(In(Column("ratio"), tuple(map(literal, wanted))), rows.schema)
-    found = look_up(split, predicate)
+    found = look_up(split, point_conditions(predicate))
     assert found is not None
     matching = pc.fill_null(evaluate(predicate, rows), fill_value=False)
     assert found.tolist() == np.flatnonzero(matching).tolist()

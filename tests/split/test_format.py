@@ -18,7 +18,7 @@ from tests.split.samples import numbered, private_cache, query, reader, write
 
 ROWS = numbered(40)
 LAYOUT = SplitOptions(row_group_rows=20, page_rows=8, exact={"level": Kind.DICTIONARY, "n": Kind.HASH})
-GOLDEN = Path(__file__).parent / "golden" / "version-2.split"  # of ROWS, in this layout
+GOLDEN = Path(__file__).parent / "golden" / "version-3.split"  # of ROWS, in this layout
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_split_says_where_its_index_is(written: tuple[bytes, SplitSummary]) ->
     data, facts = written
     metadata = pq.read_metadata(pa.BufferReader(data)).metadata
     section = json.loads(metadata[b"indextables.index"])
-    assert (section["version"], section["offset"], section["offset"] + section["length"]) == (2, *facts.index)
+    assert (section["version"], section["offset"], section["offset"] + section["length"]) == (3, *facts.index)
     assert section["fields"] == {
         "n": {"type": "long", "tokenizer": None},
         "level": {"type": "string", "tokenizer": None},
@@ -133,7 +133,7 @@ def test_the_index_is_not_needed_to_read_rows(written: tuple[bytes, SplitSummary
 @pytest.mark.parametrize(
     "text",
     [
-        '{"version":2,"offset":4,"length":3,"files":[]}',
+        '{"version":3,"offset":4,"length":3,"files":[]}',
         '"footerCrc32":"00000000"',
         '"footerCrc32":"',
         "indextables.index",
@@ -181,7 +181,8 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a file before the section": (lambda s: s["files"][0].update(offset=-1), "outside of the index section"),
     "a file after the section": (lambda s: s["files"][0].update(length=2**40), "outside of the index section"),
     "a negative length": (lambda s: s["files"][0].update(length=-1), "outside of the index section"),
-    "a negative size": (lambda s: s["files"][0].update(size=-1), "outside of the index section"),
+    "a negative size": (lambda s: s["files"][0].update(size=-1), "a file of an impossible size"),
+    "more bytes than there is memory": (lambda s: s["files"][0].update(size=2**62), "a file of an impossible size"),
     "another size": (lambda s: [file.update(size=file["size"] + 1) for file in s["files"]], "cannot be unpacked"),
     "an unknown codec": (lambda s: s["files"][0].update(codec="lzw"), "packed by 'lzw'"),
     "another checksum": (lambda s: s["files"][0].update(crc32=1), "does not have the checksum"),
@@ -212,8 +213,8 @@ def test_a_footer_that_lies(written: tuple[bytes, SplitSummary], tmp_path: Path,
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        (3, "was written by a newer release: its format is 3, this release reads 2; upgrade"),
-        (1, "was written by an older release: its format is 1, this release reads 2; write its rows again"),
+        (4, "was written by a newer release: its format is 4, this release reads 3; upgrade"),
+        (2, "was written by an older release: its format is 2, this release reads 3; write its rows again"),
     ],
 )
 def test_a_split_of_another_version(
@@ -222,7 +223,7 @@ def test_a_split_of_another_version(
     other = with_section(written[0], lambda section: section.update(version=version, fields="of another kind"))
     with pytest.raises(UnsupportedSplitError, match=words) as caught:
         everything(other, None, tmp_path)
-    assert (caught.value.required, caught.value.supported) == (version, 2)
+    assert (caught.value.required, caught.value.supported) == (version, 3)
 
 
 def with_section(data: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
@@ -250,5 +251,5 @@ def varint(number: int) -> bytes:
     return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
 
 
-def test_splits_of_version_2_stay_readable(tmp_path: Path) -> None:
+def test_splits_of_version_3_stay_readable(tmp_path: Path) -> None:
     assert everything(GOLDEN.read_bytes(), None, tmp_path) == EVERYTHING

@@ -13,7 +13,7 @@ from indextables.split import pages as pages_module
 from indextables.split.fetched_rows import decode_rows
 from tests.split.samples import EVERY_TYPE, counted, numbered, reader, split_of, write
 
-TINY = SplitOptions(row_group_rows=150, page_bytes=64, page_rows=16)
+TINY = SplitOptions(row_group_rows=150, page_bytes=1024, page_rows=16)
 ROWS = numbered(400)
 ENCODINGS = {"n": "DELTA_BINARY_PACKED", "level": "RLE_DICTIONARY", "message": "DELTA_LENGTH_BYTE_ARRAY"}
 

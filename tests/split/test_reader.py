@@ -10,7 +10,8 @@ from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.search.queries import Term
 from indextables.split import SplitOptions, SplitReader
 from indextables.split.sparse_file import SparseFile
-from indextables.storage import open_store
+from indextables.storage import Store, open_store
+from indextables.storage.local import LocalStore
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write
 
 
@@ -37,6 +38,7 @@ def test_a_split_is_decoded_by_the_thread_that_reads_it(tmp_path: Path, monkeypa
         return read(file, size)
 
     monkeypatch.setattr(SparseFile, "read_buffer", watched)
+    monkeypatch.setattr(LocalStore, "open_file", Store.open_file)  # as if the split were in an object store
     rows = numbered(1000)
     assert pa.Table.from_batches(split_of(rows, tmp_path, rows_per_group=64).read()).equals(rows)
     assert threads == {get_ident()}

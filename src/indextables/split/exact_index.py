@@ -40,10 +40,12 @@ from indextables.values import in_table_type
 
 _HASHES = 2**24
 _POSITIVE = 2**31 - 1
+_LOW_BITS = 16  # of row numbers, which have no order in a hash index: the bits above them are compressed on their own
 _FEW_ROWS = 4096  # as many as a page: the column is read as fast as an index
 _FEW_VALUES = 256  # Parquet's own dictionary is then small, and a scan compares bytes
 _SAMPLE = 8192
 _KIND = b"kind"
+_NO_ROWS: Numbers = np.array([], np.int64)
 
 
 class Kind(StrEnum):
@@ -114,19 +116,19 @@ class HashIndex:
 
     def candidates(self, values: pa.Array) -> Numbers:
         """The rows that may have one of these values, which are of the column's type; ascending."""
-        wanted = _hash(values)
-        starts, ends = (np.searchsorted(self.hashes, wanted, side=side) for side in ("left", "right"))
-        parts = [self.rows[start:end] for start, end in zip(starts, ends, strict=True)]
-        return np.unique(np.concatenate(parts)).astype(np.int64) if parts else np.array([], np.int64)
+        found = np.searchsorted(self.hashes, _hash_bounds(values))
+        parts = [self.rows[start:end] for start, end in found.tolist() if start < end]
+        return np.unique(np.concatenate(parts)).astype(np.int64) if parts else _NO_ROWS
 
     def to_bytes(self) -> pa.Buffer:
         gaps = np.diff(self.hashes, prepend=np.int32(0))
-        return _serialized({"hash": _smallest(gaps), "row": _smallest(self.rows)}, self.kind)
+        high, low = _smallest(self.rows >> _LOW_BITS), pa.array(self.rows.astype(np.uint16))
+        return _serialized({"hash": _smallest(gaps), "high": high, "low": low}, self.kind)
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "HashIndex":
-        gaps, rows = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-        return cls(np.cumsum(gaps, dtype=np.int32), rows.astype(np.uint32))
+        gaps, high, low = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+        return cls(np.cumsum(gaps, dtype=np.int32), high.astype(np.uint32) << _LOW_BITS | low)
 
 
 ExactIndex: TypeAlias = DictionaryIndex | HashIndex
@@ -217,17 +219,19 @@ def _valid(values: pa.Array, numbers: pa.Array) -> tuple[Any, Any]:
     return rows, numbers.drop_null().to_numpy()
 
 
-def _hash(values: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
-    return _hashed(tuple(values.drop_null()), values.type, _HASHES)
+def _hash_bounds(values: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """The hash of each value that is not null, and the one above it."""
+    return _bounds_of(tuple(values.drop_null() if values.null_count else values), values.type, _HASHES)
 
 
 @lru_cache(maxsize=64)
-def _hashed(values: tuple[pa.Scalar, ...], arrow: pa.DataType, hashes: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+def _bounds_of(values: tuple[pa.Scalar, ...], arrow: pa.DataType, hashes: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     """A lookup hashes its values once, not once for each split; texts without pyiceberg-core, which takes 10 ms to load."""
     if pa.types.is_string(arrow):
-        return np.array([(murmur3(value.as_buffer().to_pybytes()) & _POSITIVE) % hashes for value in values], np.int32)
-    result: np.ndarray[Any, np.dtype[np.int32]] = bucket(_widened(pa.array(values, arrow)), hashes).to_numpy()
-    return result
+        found = np.array([(murmur3(value.as_buffer().to_pybytes()) & _POSITIVE) % hashes for value in values], np.int32)
+    else:
+        found = bucket(_widened(pa.array(values, arrow)), hashes).to_numpy()
+    return np.stack([found, found + 1], axis=-1)
 
 
 def _widened(values: pa.Array) -> pa.Array:

@@ -5,7 +5,7 @@ object in the footer's key-value metadata, so that to every Parquet reader a spl
 
 >>> section = IndexSection(offset=4, length=3, files=(PackedFile("meta.json", 0, 3, 0x352441C2, size=3),), fields={})
 >>> section.to_json()[:60]
-'{"version":2,"offset":4,"length":3,"files":[{"name":"meta.js'
+'{"version":3,"offset":4,"length":3,"files":[{"name":"meta.js'
 
 The *tail* of a split is all that follows the index section. It has a checksum of itself, in that JSON object, which is
 computed with eight zeros in its place.
@@ -24,13 +24,14 @@ import pyarrow.parquet as pq
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
 from indextables.search.field_rules import FieldRule
-from indextables.search.text_fields import Shape, shape
+from indextables.search.text_fields import Shape, TextColumns, shape, text_columns
 from indextables.split.pages import ColumnPages, PageIndex
 
 MAGIC = b"PAR1"
 TRAILER = 8  # bytes after the footer: its length, and the magic
 INDEX_KEY = "indextables.index"
-VERSION = 2
+VERSION = 3
+_MAX_SIZE = 2**34  # bytes of a file of the index; tantivy builds none as large
 _UNSEALED = "00000000"
 _SEAL = b'"footerCrc32":"'
 _PLACE = re.compile(rb'\{"version":[0-9]+,"offset":([0-9]{1,18}),"length":([0-9]{1,18}),"files":')
@@ -105,9 +106,23 @@ class Footer:
         return self.metadata.schema.to_arrow_schema().remove_metadata()
 
     @cached_property
+    def num_rows(self) -> int:
+        return int(self.metadata.num_rows)
+
+    @cached_property
     def group_rows(self) -> list[int]:
         """The number of rows of each row group."""
         return [self.metadata.row_group(group).num_rows for group in range(self.metadata.num_row_groups)]
+
+    @cached_property
+    def index_json(self) -> str:
+        """The description of the search index, as it is in the footer."""
+        return self.index.to_json()
+
+    @cached_property
+    def text_columns(self) -> TextColumns:
+        """The columns in the word index, with their tokenizers."""
+        return text_columns(self.schema.names, self.index.fields)
 
     def has_dictionary(self, column: str) -> bool:
         """Whether a column consists of texts that are encoded by dictionaries."""
@@ -222,8 +237,10 @@ def _check_files(section: IndexSection, name: str) -> None:
         raise damaged(name, "its index lacks the file of a column")
     if not section.word_files and any(shape(rule) is Shape.WORDS for rule in section.fields.values()):
         raise damaged(name, "its index lacks the files of the words")
-    if any(not _inside(file.offset, file.length, 0, section.length) or file.size < 0 for file in section.files):
+    if any(not _inside(file.offset, file.length, 0, section.length) for file in section.files):
         raise damaged(name, "its index has a file outside of the index section")
+    if any(not 0 <= file.size <= _MAX_SIZE for file in section.files):
+        raise damaged(name, "its index has a file of an impossible size")
 
 
 def _check_extent(footer: Footer, *, start: int, name: str) -> None:

@@ -87,6 +87,7 @@ class ChunkPages:
 
     chunk: Chunk
     ranges: list[Range]
+    nbytes: int
     values: int
 
 
@@ -102,6 +103,11 @@ class PageSelection:
     def ranges(self) -> list[Range]:
         """The bytes to fetch, in the order in which `decode` needs them."""
         return [part for chunk in self.chunks for part in chunk.ranges]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of these bytes."""
+        return sum(chunk.nbytes for chunk in self.chunks)
 
     @property
     def values(self) -> int:
@@ -123,10 +129,12 @@ class ColumnPages:
     def holding(self, rows: Numbers) -> PageSelection:
         """The pages that hold some rows, whose numbers ascend."""
         numbers = np.searchsorted(self.first_rows, rows, side="right") - 1
-        pages, place = np.unique(numbers, return_inverse=True)
+        is_next = np.ones(len(numbers), np.bool_)
+        np.not_equal(numbers[1:], numbers[:-1], out=is_next[1:])
+        pages = numbers[is_next]
         counts = self.num_rows[pages]
-        positions = rows - self.first_rows[numbers] + (np.cumsum(counts) - counts)[place]
-        return PageSelection(self.leaf, self._by_chunk(pages), positions)
+        skipped = self.first_rows[pages] - (np.cumsum(counts) - counts)  # rows of other pages before each
+        return PageSelection(self.leaf, self._by_chunk(pages), rows - skipped[np.cumsum(is_next) - 1])
 
     def _by_chunk(self, pages: Numbers) -> list[ChunkPages]:
         if len(self.chunks) == 1:
@@ -138,7 +146,8 @@ class ColumnPages:
         starts, sizes = self.offsets[pages], self.sizes[pages]
         runs = _runs(starts.tolist(), sizes.tolist())
         ranges = runs if chunk.dictionary is None else [chunk.dictionary, *runs]
-        return ChunkPages(chunk, ranges, int(self.num_rows[pages].sum()))
+        nbytes = sum(end - start for start, end in ranges)
+        return ChunkPages(chunk, ranges, nbytes, int(self.num_rows[pages].sum()))
 
 
 def _runs(starts: list[int], sizes: list[int]) -> list[Range]:
@@ -158,27 +167,25 @@ def _runs(starts: list[int], sizes: list[int]) -> list[Range]:
 
 def decode(
     selections: Sequence[Sequence[PageSelection]],
-    buffers: Sequence[Sequence[pa.Buffer]],
+    buffers: Sequence[pa.Buffer],
     *,
     dictionaries: Sequence[str] = (),
 ) -> list[pa.ChunkedArray]:
     """The columns of all selected rows.
 
-    `selections` has the columns of one file after the other, the same columns of each; `buffers` has the bytes of all
-    ranges of each file. Files must describe their columns in the same way. Columns named in `dictionaries` come as
+    `selections` has the columns of one file after the other, the same columns of each; `buffers` together are the bytes of
+    all their ranges. Files must describe their columns in the same way. Columns named in `dictionaries` come as
     dictionary arrays.
     """
-    parts: list[Any] = [_MAGIC]
     groups, position = list[bytes](), len(_MAGIC)
-    for columns, fetched in zip(selections, buffers, strict=True):
-        parts += fetched
+    for columns in selections:
         described = []
         for selection in columns:
             chunks, position = _chunks(selection, position)
             described.append(chunks)
         groups += _row_groups(described)
     footer = _footer([selection.leaf for selection in selections[0]], groups)
-    data = b"".join([*parts, footer, len(footer).to_bytes(4, "little"), _MAGIC])
+    data = b"".join([_MAGIC, *buffers, footer, len(footer).to_bytes(4, "little"), _MAGIC])
     options: dict[str, Any] = {"page_checksum_verification": True, "read_dictionary": list(dictionaries)}
     reader = pq.ParquetFile(pa.BufferReader(data), **options).reader
     return [_taken(reader, number, [columns[number] for columns in selections]) for number in range(len(selections[0]))]
@@ -188,23 +195,23 @@ def _taken(reader: Any, number: int, selections: Sequence[PageSelection]) -> pa.
     column = reader.read_column(number)
     if len(column) != sum(one.values for one in selections):  # page checksums do not cover headers
         raise ValueError("a page has another number of rows than the page index says")
-    return column.take(_positions(selections))
+    positions = _positions(selections)
+    return column.slice(positions[0], 1) if len(positions) == 1 else column.take(pa.array(positions))
 
 
-def _positions(selections: Sequence[PageSelection]) -> pa.Array:
+def _positions(selections: Sequence[PageSelection]) -> Numbers:
     if len(selections) == 1:
-        return pa.array(selections[0].positions)
+        return selections[0].positions
     starts = np.cumsum([0, *(one.values for one in selections[:-1])])
-    return pa.array(np.concatenate([one.positions + at for one, at in zip(selections, starts, strict=True)]))
+    return np.concatenate([one.positions + at for one, at in zip(selections, starts, strict=True)])
 
 
 def _chunks(selection: PageSelection, position: int) -> tuple[list[tuple[bytes, int]], int]:
     """The description of each chunk and how many values it has, and the position after the last."""
     described = []
     for one in selection.chunks:
-        length = sum(end - start for start, end in one.ranges)
-        described.append((one.chunk.metadata(start=position, length=length, values=one.values), one.values))
-        position += length
+        described.append((one.chunk.metadata(start=position, length=one.nbytes, values=one.values), one.values))
+        position += one.nbytes
     return described, position
 
 

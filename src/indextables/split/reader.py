@@ -10,25 +10,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tantivy
 
-from indextables.errors import DamagedSplitError, SchemaError, StorageError
+from indextables.errors import DamagedSplitError, SchemaError
 from indextables.kernels import flat
 from indextables.search import FieldRule, Query, compile_query
 from indextables.search.exact_values import matches
 from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leaves
 from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
-from indextables.search.text_fields import Shape, shape, text_columns
+from indextables.search.text_fields import Shape, shape
 from indextables.split.block_bounds import Blocks, block_bounds
 from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, equal_values, parse_index
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 from indextables.split.format import TRAILER, Footer, PackedFile, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
-from indextables.split.sparse_file import SparseFile
+from indextables.split.split_file import SplitFile
 from indextables.split.word_index import read_safely, unpack, unpack_to
 from indextables.storage import Store
 
 _TAIL = 64 * 1024  # bytes to read where the place of the tail is unknown
 _WINDOW = 32 * 1024 * 1024  # bytes of row groups that are fetched at a time
 _SMALL_COLUMN = 1024 * 1024  # bytes that are read from a local disk as fast as an index
+_WORTH_A_REQUEST = 1024 * 1024  # bytes that take longer than another request
+_FEW_HITS = 128  # are returned along with their number
 _MANY = 8  # a column is read as a whole for more than one row in so many
 
 
@@ -54,37 +56,45 @@ class SplitReader:
     ) -> None:
         self.name = store.name_of(key)
         self._store = store
-        self._key = key
-        self._size = size
+        self._file = SplitFile(store, key, size=size)
         self._tail_range = footer
         self._cache = cache
 
     @cached_property
     def footer(self) -> Footer:
-        return self._cache.footer(self._identity, self._read_footer)
+        return self._cache.footer(self._file.identity, self._read_footer)
 
     def _read_footer(self) -> Footer:
         """Read in one request where the place of the tail is known, else with the end of the file."""
-        start, end = self._tail_range or (max(0, self._size - _TAIL), self._size)
-        data = self._fetch(start, end)
-        footer = footer_start(data[-TRAILER:].to_pybytes(), size=self._size, name=self.name)
+        size = self._file.size
+        start, end = self._tail_range or (max(0, size - _TAIL), size)
+        data = self._file.fetch(start, end)
+        footer = footer_start(data[-TRAILER:].to_pybytes(), size=size, name=self.name)
         if footer < start:
-            start, data = footer, self._fetch(footer, self._size)
+            start, data = footer, self._file.fetch(footer, size)
         tail = tail_start(data.slice(footer - start).to_pybytes(), start=footer, name=self.name)
-        data = data.slice(tail - start) if tail >= start else self._fetch(tail, self._size)
-        return parse_tail(data.to_pybytes(), size=self._size, name=self.name)
+        data = data.slice(tail - start) if tail >= start else self._file.fetch(tail, size)
+        return parse_tail(data.to_pybytes(), size=size, name=self.name)
 
     @cached_property
     def word_index(self) -> tantivy.Index:
         """The index of words, from the cache, or unpacked to it."""
         return self._cache.index(self._index_identity, self._unpack_words, name=self.name)
 
-    def prewarm(self) -> None:
-        """Brings the index to the cache of this machine: words to disk, exact indexes to disk or memory."""
-        if self.footer.index.word_files:
+    def prewarm(self) -> bool:
+        """Brings the index to the cache of this machine: words to disk, exact indexes to disk or memory.
+
+        What an object store has is fetched in one request. Gives whether any of it was missing.
+        """
+        section = self.footer.index
+        is_missing = not (self.has_word_index() and all(map(self.has_exact_index, section.exact)))
+        if is_missing and self._file.is_remote:
+            self._file.keep(section.offset, section.end)
+        if section.word_files:
             _ = self.word_index
-        for column in self.footer.index.exact:
+        for column in section.exact:
             self.exact_index(column)
+        return is_missing
 
     def exact_index(self, column: str) -> ExactIndex | None:
         """The exact index of a column, if it has one."""
@@ -100,7 +110,7 @@ class SplitReader:
     def has_exact_index(self, column: str) -> bool:
         """Whether a column has an exact index that is on this machine."""
         file = self.footer.index.exact_file(column)
-        return file is not None and (not self._store.is_remote or self._cache.has_column(self._file_identity(file)))
+        return file is not None and (not self._file.is_remote or self._cache.has_column(self._file_identity(file)))
 
     def answers_locally(self, query: Query) -> bool:
         """Whether this machine can evaluate a query at once: by indexes that it has, or by scans of small local columns."""
@@ -114,7 +124,7 @@ class SplitReader:
             return self.has_word_index()
         if not self.has_column(column) or self.has_exact_index(column):
             return True
-        return not self._store.is_remote and self._bytes([column]) <= _SMALL_COLUMN
+        return not self._file.is_remote and self._bytes([column]) <= _SMALL_COLUMN
 
     def _bytes(self, columns: Sequence[str]) -> int:
         stored = self._stored(columns)
@@ -127,20 +137,21 @@ class SplitReader:
             return False
         return self.has_exact_index(column) or file.length * self.num_rows <= rows * self._bytes(columns)
 
+    def is_cheap(self, columns: Sequence[str], *, among: Sequence[str]) -> bool:
+        """Whether some columns are a small part of others, so that they are better read first."""
+        cost, total = self._bytes(columns), self._bytes(among)
+        return 2 * cost <= total and (not self._file.is_remote or total - cost >= _WORTH_A_REQUEST)
+
     @property
     def _index_identity(self) -> tuple[object, ...]:
-        return *self._identity, self.footer.index.to_json()
+        return *self._file.identity, self.footer.index_json
 
     def _file_identity(self, file: PackedFile) -> tuple[object, ...]:
-        return *self._identity, file.name, file.crc32
-
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return str(self._store.location), self._key, self._size
+        return *self._file.identity, file.name, file.crc32
 
     @property
     def num_rows(self) -> int:
-        return int(self.footer.metadata.num_rows)
+        return self.footer.num_rows
 
     @property
     def schema(self) -> pa.Schema:
@@ -165,9 +176,9 @@ class SplitReader:
     def take(self, rows: pa.Array | Numbers, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of some numbers, which ascend; only the pages that hold them are read."""
         wanted, numbers = self._wanted(columns), np.asarray(rows, np.int64)
-        group_of = np.searchsorted(self._first_rows, numbers, side="right") - 1
+        group_of = np.searchsorted(self.first_rows, numbers, side="right") - 1
         windows = self._windows(wanted, np.unique(group_of).tolist())
-        parts = [numbers] if len(self._first_rows) == 1 else [numbers[np.isin(group_of, groups)] for groups in windows]
+        parts = [numbers] if len(self.first_rows) == 1 else [numbers[np.isin(group_of, groups)] for groups in windows]
         found = [rows for part in parts if len(part) for rows in decode_rows([self.fetch(part, wanted)])]
         return pa.concat_tables(found) if found else self._empty(wanted)
 
@@ -177,9 +188,9 @@ class SplitReader:
             selections = [self.footer.pages(name).holding(rows) for name in columns]
         except (KeyError, IndexError, ValueError) as error:
             raise damaged(self.name, f"its page index cannot be read: {error}") from error
-        buffers = self._fetch_all([part for selection in selections for part in selection.ranges])
+        data = self._file.fetch_joined([part for selection in selections for part in selection.ranges])
         encoded = [name for name in columns if self.footer.has_dictionary(name)]
-        return FetchedRows(self.name, self._schema_of(columns), len(rows), selections, buffers, encoded)
+        return FetchedRows(self.name, self._schema_of(columns), len(rows), selections, data, encoded)
 
     def search(self, query: Query) -> Numbers:
         """The numbers of all rows that a query finds, ascending."""
@@ -213,7 +224,10 @@ class SplitReader:
         tantivy hands hits over one Python object at a time (measured: 0.35 us each), so it returns the hits or the
         other rows, whichever are fewer.
         """
-        hits = self.word_count(query)
+        found = self._searched(query, limit=min(_FEW_HITS, self.num_rows), count=True, scored=False)
+        hits = int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
+        if hits <= _FEW_HITS:
+            return _row_numbers(found)
         if 2 * hits <= self.num_rows:
             return self._word_rows(query, hits)
         others = np.ones(self.num_rows, np.bool_)
@@ -232,7 +246,7 @@ class SplitReader:
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""
         if rows is None or _MANY * len(rows) > self.num_rows:
-            whole = self._cache.column((*self._identity, "values", column), lambda: self._whole_column(column))
+            whole = self._cache.column((*self._file.identity, "values", column), lambda: self._whole_column(column))
             return whole if rows is None else whole.take(pa.array(rows))
         return self.take(rows, [column])[column]
 
@@ -285,21 +299,21 @@ class SplitReader:
 
     def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
         with read_safely(self.name):
-            compiled = compile_query(query, text_columns(self.schema.names, self.rules))
+            compiled = compile_query(query, self.footer.text_columns)
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
             return self.word_index.searcher().search(request, limit=limit, count=count)
 
     def _unpack_words(self, directory: Path) -> None:
         section, files = self.footer.index, self.footer.index.word_files
         start, end = min(file.offset for file in files), max(file.offset + file.length for file in files)
-        unpack_to(directory, files, self._fetch(section.offset + start, section.offset + end), name=self.name)
+        unpack_to(directory, files, self._file.fetch(section.offset + start, section.offset + end), name=self.name)
 
     def _read_exact_index(self, file: PackedFile) -> ExactIndex:
         def fetch() -> pa.Buffer:
             start = self.footer.index.offset + file.offset
-            return unpack(file, self._fetch(start, start + file.length), name=self.name)
+            return unpack(file, self._file.fetch(start, start + file.length), name=self.name)
 
-        data = self._cache.file(self._file_identity(file), fetch) if self._store.is_remote else fetch()
+        data = self._cache.file(self._file_identity(file), fetch) if self._file.is_remote else fetch()
         try:
             return parse_index(data)
         except (OSError, ValueError) as error:
@@ -308,8 +322,7 @@ class SplitReader:
     def _word_rows(self, query: Query, hits: int) -> Numbers:
         if not hits:
             return np.array([], np.int64)
-        found = self._searched(query, limit=hits, scored=False).hits
-        return np.sort(np.fromiter((address.doc for _, address in found), np.int64, len(found)))
+        return _row_numbers(self._searched(query, limit=hits, scored=False))
 
     def _wanted(self, columns: Sequence[str] | None) -> Sequence[str]:
         if columns is None:
@@ -336,11 +349,10 @@ class SplitReader:
     def _load(self, groups: Sequence[int], columns: Sequence[str], dictionaries: Sequence[str] = ()) -> pa.Table:
         stored = self._stored(columns)
         ranges = [chunk for group in groups for chunk in self._chunks(group, stored)]
-        buffers = self._fetch_all(ranges)
-        file = SparseFile([(start, data) for (start, _), data in zip(ranges, buffers, strict=True)], size=self._size)
+        file = self._file.open(ranges)
         try:
             parquet = pq.ParquetFile(
-                pa.PythonFile(file, mode="r"),
+                file,
                 metadata=self.footer.metadata,
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -362,7 +374,8 @@ class SplitReader:
         return pa.schema([self.schema.field(name) for name in columns])
 
     @cached_property
-    def _first_rows(self) -> list[int]:
+    def first_rows(self) -> list[int]:
+        """The first row of each row group."""
         return list(accumulate(self.footer.group_rows, initial=0))[:-1]
 
     @property
@@ -381,18 +394,7 @@ class SplitReader:
             if any(name == column or name.startswith(f"{column}.") for column in columns)
         ]
 
-    def _fetch(self, start: int, end: int) -> pa.Buffer:
-        return self._fetch_all([(start, end)])[0]
 
-    def _fetch_all(self, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
-        if not ranges:
-            return []
-        try:
-            buffers = self._store.read_ranges(self._key, ranges)
-        except StorageError:
-            if self._store.head(self._key).size == self._size:
-                raise
-            buffers = []
-        if [buffer.size for buffer in buffers] != [end - start for start, end in ranges]:
-            raise damaged(self.name, f"it is not {self._size} bytes long; it has been cut or replaced")
-        return buffers
+def _row_numbers(found: tantivy.SearchResult) -> Numbers:
+    """The numbers of the rows that were found, ascending."""
+    return np.sort(np.fromiter((address.doc for _, address in found.hits), np.int64, len(found.hits)))

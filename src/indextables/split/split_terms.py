@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import cast_to
 from indextables.search.field_rules import NONE, STRING, TEXT, FieldRule
 from indextables.search.term_filter import build, capacity
 from indextables.values import table_type
@@ -71,5 +72,5 @@ def _strings_and_small_columns_first(column: tuple[str, pa.Array]) -> tuple[bool
 
 
 def _distinct(known: pa.Array, more: pa.Array) -> pa.Array:
-    values = pc.unique(more if more.type == known.type else more.cast(known.type)).drop_null()
+    values = pc.unique(cast_to(more, known.type)).drop_null()
     return pc.unique(pa.concat_arrays([known, values])) if len(known) else values

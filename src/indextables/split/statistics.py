@@ -13,6 +13,7 @@ Bounds hold for every value that is not null and not NaN. Those of binary column
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ class ColumnStatistics:
         return type(self)(_extremes(pa.concat_arrays([self.extremes, other.extremes])), self.nulls + other.nulls)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statistics:
     rows: int
     columns: Mapping[str, ColumnStatistics]
@@ -60,13 +61,15 @@ class Statistics:
 
     def min_values(self) -> dict[str, Any]:
         """Lower bounds as JSON values; a column without one is left out."""
-        bounds = {name: _lower(column.extremes) for name, column in self.columns.items()}
-        return {name: bound for name, bound in bounds.items() if bound is not None}
+        return {name: bounds[0] for name, bounds in self._bounds.items()}
 
     def max_values(self) -> dict[str, Any]:
         """Upper bounds as JSON values; a column without one is left out."""
-        bounds = {name: _upper(column.extremes) for name, column in self.columns.items()}
-        return {name: bound for name, bound in bounds.items() if bound is not None}
+        return {name: bounds[1] for name, bounds in self._bounds.items() if bounds[1] is not None}
+
+    @cached_property
+    def _bounds(self) -> dict[str, tuple[Any, Any]]:
+        return {name: _bounds(column.extremes) for name, column in self.columns.items() if len(column.extremes)}
 
     def null_counts(self) -> dict[str, int]:
         return {name: column.nulls for name, column in self.columns.items()}
@@ -99,27 +102,20 @@ def _extremes(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.array([bound for bound in (found["min"], found["max"]) if bound.is_valid], kind)
 
 
-def _lower(extremes: pa.Array) -> Any:
-    lower = _json_value(extremes[:1])
-    return lower[:MAX_CHARACTERS] if _is_text(extremes) and lower is not None else lower
+def _bounds(extremes: pa.Array) -> tuple[Any, Any]:
+    """The bounds as JSON values. A text that is cut may have no upper bound."""
+    lower, upper = _json_values(extremes)
+    if not pa.types.is_string(extremes.type):
+        return lower, upper
+    return lower[:MAX_CHARACTERS], upper if len(upper) <= MAX_CHARACTERS else after_prefix(upper[:MAX_CHARACTERS])
 
 
-def _upper(extremes: pa.Array) -> Any:
-    upper = _json_value(extremes[1:])
-    if _is_text(extremes) and upper is not None and len(upper) > MAX_CHARACTERS:
-        return after_prefix(upper[:MAX_CHARACTERS])
-    return upper
-
-
-def _is_text(extremes: pa.Array) -> bool:
-    return bool(pa.types.is_string(extremes.type))
-
-
-def _json_value(bound: pa.Array) -> Any:
-    if not len(bound):
-        return None
-    if pa.types.is_boolean(bound.type) or pa.types.is_integer(bound.type) or pa.types.is_string(bound.type):
-        return bound[0].as_py()
-    if pa.types.is_floating(bound.type) and math.isfinite(bound[0].as_py()):
-        return bound[0].as_py()
-    return values.encode(bound)[0].as_py()
+def _json_values(bounds: pa.Array) -> list[Any]:
+    kind = bounds.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
+        return list(bounds.to_pylist())
+    numbers = bounds.to_pylist() if pa.types.is_floating(kind) else []
+    if numbers and all(map(math.isfinite, numbers)):
+        return list(numbers)
+    encoded = values.encode(bounds).to_pylist()
+    return [n if math.isfinite(n) else text for n, text in zip(numbers, encoded, strict=True)] if numbers else encoded

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -20,6 +21,9 @@ from indextables.split.word_index import WordIndexBuilder, pack
 from indextables.split.word_index_builders import WordIndexBuilders
 
 _SAMPLE = 8192
+_MAX_BATCH = 128
+_FEW_ROWS = 1024
+_TEXT_LEVEL = 3  # of LZ4: a tenth smaller than the default, and a quarter of its speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class SplitOptions:
     row_group_rows: int = 131_072
     page_bytes: int = 24 * 1024
     page_rows: int = 4096
-    compression: str = "zstd"
+    compression: str | None = None  # a codec for all columns; else LZ4 or zstd, by column
     exact: Mapping[str, Kind] = field(default_factory=dict)
     term_filter_bytes: int = 4096
 
@@ -108,25 +112,21 @@ def _write(
     options: SplitOptions,
     builders: WordIndexBuilders,
 ) -> SplitSummary:
-    """Writes Parquet and exact indexes in one thread, and the word index in this one."""
+    """Writes Parquet and exact indexes in one thread, and the word index in this one; few rows without a thread."""
     texts = [name for name, _ in text_columns(rows.schema.names, rules)]
     with (
-        ThreadPoolExecutor(1) as pool,
         pa.OSFile(str(path), "wb") as sink,
         pq.ParquetWriter(sink, rows.schema, **_parquet_options(rows, rules, options)) as parquet,
+        builders.lease(rows.select(texts).nbytes) if texts else nullcontext() as words,
     ):
-        written = pool.submit(_write_rows, rows, parquet, rules, options)
-        if not texts:
-            facts = written.result()
-            section = _write_index([], facts.exact, sink, rules)
-            term_filter = facts.terms.term_filter(_no_words)
+        if rows.num_rows <= _FEW_ROWS:
+            facts, files = _write_rows(rows, parquet, rules, options), _index_words(rows, words, name=str(path))
         else:
-            with builders.lease(rows.select(texts).nbytes) as words:
-                _index_words(rows, words)
-                files = words.finish(name=str(path))
-                facts = written.result()
-                section = _write_index(files, facts.exact, sink, rules)
-                term_filter = facts.terms.term_filter(words.terms)
+            with ThreadPoolExecutor(1) as pool:
+                written = pool.submit(_write_rows, rows, parquet, rules, options)
+                files, facts = _index_words(rows, words, name=str(path)), written.result()
+        section = _write_index(files, facts.exact, sink, rules)
+        term_filter = facts.terms.term_filter(_no_words if words is None else words.terms)
         parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
     _write_checksum(path, section.end)
     return _summary(path, section, facts.statistics, term_filter, uncompressed=rows.nbytes)
@@ -159,9 +159,13 @@ def _exact_indexes(
                 yield name, index
 
 
-def _index_words(rows: pa.Table, words: WordIndexBuilder) -> None:
+def _index_words(rows: pa.Table, words: WordIndexBuilder | None, *, name: str) -> list[Path]:
+    """The files of the word index; none without a builder."""
+    if words is None:
+        return []
     for batch in rows.to_batches(max_chunksize=_SAMPLE):
         words.add(batch)
+    return words.finish(name=name)
 
 
 def _write_index(
@@ -193,19 +197,39 @@ def _parquet_options(rows: pa.Table, rules: Mapping[str, FieldRule], options: Sp
     unique = {name for name in rows.schema.names if _is_mostly_unique(first[name])} - instants
     numbers = {name for name in unique if pa.types.is_integer(rows.schema.field(name).type)}
     strings = {name for name in unique if pa.types.is_string(rows.schema.field(name).type)}
+    texts = {name for name in rows.schema.names if shape(rules[name]) is Shape.WORDS}
     return {
-        "compression": options.compression,
+        **_compression(rows.schema.names, texts=texts, plain=unique - numbers, codec=options.compression),
         "use_dictionary": [name for name in rows.schema.names if name not in instants | unique],
         "column_encoding": dict.fromkeys(instants | numbers, "DELTA_BINARY_PACKED")
         | dict.fromkeys(strings, "DELTA_LENGTH_BYTE_ARRAY")
         or None,
-        "write_statistics": [name for name in rows.schema.names if shape(rules[name]) is not Shape.WORDS],
+        "write_statistics": [name for name in rows.schema.names if name not in texts],
         "write_page_checksum": True,
         "write_page_index": True,
         "data_page_size": options.page_bytes,
         "max_rows_per_page": options.page_rows,
-        "write_batch_size": 128,  # rows after which a page may end
+        "write_batch_size": _rows_per_batch(first, options.page_bytes),
     }
+
+
+def _compression(names: Sequence[str], *, texts: set[str], plain: set[str], codec: str | None) -> dict[str, object]:
+    """LZ4 for columns whose pages are fetched most, and for those that an encoding has made small; zstd for the others.
+
+    See docs/decisions/0023-lz4-for-text.md.
+    """
+    if codec is not None:
+        return {"compression": codec}
+    return {
+        "compression": {name: "zstd" if name in plain - texts else "lz4" for name in names},
+        "compression_level": dict.fromkeys(texts, _TEXT_LEVEL) or None,
+    }
+
+
+def _rows_per_batch(first: pa.Table, page_bytes: int) -> int:
+    """The number of rows after which a page may end: a quarter of a page, or less, in the widest column."""
+    widest = max(column.nbytes for column in first.columns) / len(first)
+    return int(min(_MAX_BATCH, max(1, page_bytes / 4 // widest)))
 
 
 def _is_mostly_unique(column: pa.ChunkedArray) -> bool:

@@ -1,0 +1,78 @@
+"""The bytes of one split in its store. There must be as many as the log says: a file that was cut or replaced is damaged."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import pyarrow as pa
+
+from indextables.errors import DamagedSplitError, StorageError
+from indextables.split.format import damaged
+from indextables.split.sparse_file import SparseFile
+from indextables.storage import Store
+
+Range = tuple[int, int]
+T = TypeVar("T")
+
+
+class SplitFile:
+    def __init__(self, store: Store, key: str, *, size: int) -> None:
+        self.name = store.name_of(key)
+        self.size = size
+        self.is_remote = store.is_remote
+        self._store = store
+        self._key = key
+        self._kept: tuple[int, pa.Buffer] | None = None
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        """What tells this file from others, for caches."""
+        return str(self._store.location), self._key, self.size
+
+    def keep(self, start: int, end: int) -> None:
+        """Fetches a range, of which `fetch` then gives parts without a request."""
+        self._kept = start, self.fetch(start, end)
+
+    def fetch(self, start: int, end: int) -> pa.Buffer:
+        if self._kept is not None:
+            first, data = self._kept
+            if first <= start and end <= first + data.size:
+                return data.slice(start - first, end - start)
+        return self.fetch_all([(start, end)])[0]
+
+    def fetch_all(self, ranges: Sequence[Range]) -> list[pa.Buffer]:
+        if not ranges:
+            return []
+        buffers = self._requested(ranges, self._store.read_ranges)
+        if buffers is None or [buffer.size for buffer in buffers] != [end - start for start, end in ranges]:
+            raise self._cut()
+        return buffers
+
+    def fetch_joined(self, ranges: Sequence[Range]) -> pa.Buffer:
+        """Ranges one after the other, in one buffer."""
+        data = self._requested(ranges, self._store.read_joined)
+        if data is None or data.size != sum(end - start for start, end in ranges):
+            raise self._cut()
+        return data
+
+    def open(self, ranges: Sequence[Range]) -> pa.NativeFile:
+        """A file of which these ranges can be read."""
+        file = self._store.open_file(self._key, ranges)
+        if file is None:
+            parts = zip((start for start, _ in ranges), self.fetch_all(ranges), strict=True)
+            return pa.PythonFile(SparseFile(list(parts), size=self.size), mode="r")
+        if file.size() != self.size:
+            raise self._cut()
+        return file
+
+    def _requested(self, ranges: Sequence[Range], read: Callable[[str, Sequence[Range]], T]) -> T | None:
+        """What the store has; None if the file has not the size that the log says."""
+        try:
+            return read(self._key, ranges)
+        except StorageError:
+            if self._store.head(self._key).size == self.size:
+                raise
+            return None
+
+    def _cut(self) -> DamagedSplitError:
+        return damaged(self.name, f"it is not {self.size} bytes long; it has been cut or replaced")
