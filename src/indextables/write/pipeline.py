@@ -25,27 +25,29 @@ from indextables.write.split_contents import Contents, full_split, last_splits
 from indextables.write.write_plan import WritePlan
 
 _UNGROUPED_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
-_SPLITS_AT_ONCE = 2  # the index of one is finished while the rows of the next are written
+_LARGE_SPLITS = 2  # that are built at a time: the index of one is finished while the rows of the other are written
+_SMALL_SPLITS = 3  # likewise; tantivy's commit of few rows is mostly a wait
+_SMALL = 4096  # rows
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
 
     Rows are buffered by partition until a split is full (`targetRecordsPerSplit`) or the data ends; then `Contents` becomes
-    a split. Two splits are built at a time.
+    a split. Two splits are built at a time, or three small ones.
     """
     keys: list[str] = []
     try:
         with _scratch(plan) as scratch, _split_writer(plan, store, scratch) as writer:
             running: deque[Future[Add]] = deque()
             adds: list[Add] = []
-            with ThreadPoolExecutor(_SPLITS_AT_ONCE) as pool:
+            with ThreadPoolExecutor(_SMALL_SPLITS) as pool:
                 for contents in _contents(plan, batches, scratch):
+                    while len(running) >= (_SMALL_SPLITS if contents.num_rows <= _SMALL else _LARGE_SPLITS):
+                        adds.append(running.popleft().result())
                     name = split_name(plan.table_id, task=task, job=plan.job)
                     keys.append(f"{contents.directory}/{name}" if contents.directory else name)
                     running.append(pool.submit(writer.write, contents, keys[-1], scratch / name))
-                    if len(running) > _SPLITS_AT_ONCE:
-                        adds.append(running.popleft().result())
                 adds.extend(future.result() for future in running)
     except BaseException:
         store.discard(keys)

@@ -31,6 +31,10 @@ class Contents:
     logical: LogicalPartitions | None = None
 
     @property
+    def num_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.rows)
+
+    @property
     def directory(self) -> str:
         return directory(self.physical.keys(), self.physical.values())
 
