@@ -19,6 +19,7 @@ from indextables.errors import (
     ConflictError,
     InvalidPredicateError,
     LayoutError,
+    NotDurableError,
     NotFoundError,
     SchemaError,
     SearchQueryError,
@@ -29,6 +30,7 @@ from indextables.errors import (
 )
 from indextables.predicate import col
 from indextables.search import date_histogram, stats, terms
+from indextables.storage import local
 
 SCHEMA = pa.schema(
     {
@@ -872,3 +874,18 @@ class TestEdges:
     def test_a_version_or_a_moment(self, table: IndexTable) -> None:
         with pytest.raises(IndexTablesError, match="not both"):
             table.at(version=0, timestamp="2024-01-01")
+
+
+def test_rows_stay_where_the_disk_did_not_confirm_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, flush = IndexTable.create(tmp_path / "t", pa.schema({"n": pa.int64()})), local._flush_directory
+
+    def failing(directory: Path) -> None:
+        if directory.name == "_transaction_log":
+            raise OSError(5, "Input/output error")
+        flush(directory)
+
+    monkeypatch.setattr(local, "_flush_directory", failing)
+    with pytest.raises(NotDurableError):
+        table.append(pa.table({"n": [1, 2, 3]}))
+    monkeypatch.undo()
+    assert IndexTable.open(tmp_path / "t").scan().to_arrow()["n"].to_pylist() == [1, 2, 3]

@@ -27,6 +27,7 @@ malformed where it is valid and its value is not:
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,6 +91,7 @@ def canonical(array: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(array), nan, pc.add(array, pa.scalar(0.0, array.type)))
 
 
+@lru_cache(maxsize=256)
 def table_type(arrow: pa.DataType) -> pa.DataType:
     """The table type that holds the values of an Arrow type, or a SchemaError."""
     return normalize(pa.schema({"value": arrow})).types[0]

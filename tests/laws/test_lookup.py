@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from indextables.predicate import Column, Comparison, In, Op, Predicate, bind, conjunction, evaluate
 from indextables.predicate.literals import literal
 from indextables.read.index_lookup import look_up
+from indextables.read.point_conditions import point_conditions
 from indextables.split import SplitOptions, SplitReader
 from indextables.split.exact_index import Kind, is_hashable
 from tests.laws.conditions import LITERALS, SCHEMA, VALUES, columns, predicates
@@ -43,7 +44,7 @@ def wanted_values(draw: st.DrawFn) -> Predicate:
 @given(wanted=wanted_values(), others=st.lists(predicates, max_size=1))
 def test_no_row_is_left_out(split: SplitReader, wanted: Predicate, others: list[Predicate]) -> None:
     bound = bind(conjunction(wanted, *others), SCHEMA)
-    found = look_up(split, bound)
+    found = look_up(split, point_conditions(bound))
     if found is None:  # then all rows are looked at
         return
     satisfied = pc.indices_nonzero(pc.fill_null(evaluate(bound, ROWS), fill_value=False)).to_pylist()

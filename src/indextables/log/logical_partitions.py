@@ -35,6 +35,8 @@ class PartitionSlices:
 def explode_logical_partitions(splits: pa.Table, metadata: Metadata) -> PartitionSlices:
     """The parts of all splits, at least one of each."""
     numbers = _row_numbers(len(splits))
+    if splits["logical_partitions"].null_count == len(splits):
+        return PartitionSlices(splits, numbers)
     listing = _lists_its_tuples(splits)
     if not pc.any(listing).as_py():
         return PartitionSlices(splits, numbers)

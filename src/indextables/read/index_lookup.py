@@ -4,65 +4,59 @@ The whole condition is evaluated on the candidates, so the index may find too ma
 is not used.
 """
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import lru_cache, reduce
 
 import numpy as np
 import pyarrow as pa
 
-from indextables.predicate import Column, Comparison, In, Op, Predicate, terms_of
+from indextables.read.point_conditions import PointCondition
 from indextables.search.row_matching import Numbers
 from indextables.split import SplitReader
 
-_MAX_VALUES = 100
 _SELECTIVITY = 64  # a lookup is cheaper than a read if it finds at most one row in 64
 
 
-def look_up(reader: SplitReader, predicate: Predicate, columns: Sequence[str] = (), rows: int = 0) -> Numbers | None:
-    """The candidates of a condition, ascending; None if no exact index of this split can be used.
+def look_up(
+    reader: SplitReader, conditions: Sequence[PointCondition], *, usable: Callable[[str], bool] | None = None
+) -> Numbers | None:
+    """The candidates of some conditions, ascending; None if no exact index of this split can be used.
 
-    With `columns` and `rows`, only an index is used that is on this machine or costs less than reading so many rows.
+    `usable` tells of a column whether its index is worth using.
     """
     found = [
         candidates
-        for term in terms_of(predicate)
-        if (wanted := _wanted(term, reader)) is not None
-        and (not columns or reader.index_costs_less(wanted[0], columns, rows))
-        and (candidates := reader.candidates(*wanted)) is not None
+        for condition in conditions
+        if (wanted := _wanted(condition, reader)) is not None
+        and (usable is None or usable(condition.column))
+        and (candidates := reader.candidates(condition.column, wanted)) is not None
     ]
-    return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), found) if found else None
+    if len(found) <= 1:
+        return found[0] if found else None
+    return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), found)
 
 
-def look_up_few(reader: SplitReader, predicate: Predicate, columns: Sequence[str], rows: int) -> Numbers | None:
+def look_up_few(
+    reader: SplitReader, conditions: Sequence[PointCondition], *, usable: Callable[[str], bool]
+) -> Numbers | None:
     """The same, where the candidates are few."""
-    found = look_up(reader, predicate, columns, rows)
+    found = look_up(reader, conditions, usable=usable)
     return found if found is not None and _SELECTIVITY * len(found) <= reader.num_rows else None
 
 
-def is_local(reader: SplitReader, predicate: Predicate) -> bool:
-    """Whether an exact index on this machine finds the candidates of a condition."""
-    wanted = [_wanted(term, reader) for term in terms_of(predicate)]
-    return any(one is not None and reader.has_exact_index(one[0]) for one in wanted)
-
-
-def _wanted(term: Predicate, reader: SplitReader) -> tuple[str, pa.Array] | None:
-    """The column of a term and the values that it asks for, in the type that the column has in the split."""
-    match term:
-        case Comparison(Column(name), Op.EQ, value):
-            return _values(name, [value], reader)
-        case In(Column(name), values):
-            return _values(name, [value for value in values if value.is_valid], reader)
-    return None
-
-
-def _values(name: str, values: list[pa.Scalar], reader: SplitReader) -> tuple[str, pa.Array] | None:
-    if name not in reader.footer.index.exact or not 0 < len(values) <= _MAX_VALUES:
+def _wanted(condition: PointCondition, reader: SplitReader) -> pa.Array | None:
+    """The values that a condition asks for, if the split has an index of them."""
+    if condition.column not in reader.footer.index.exact:
         return None
-    kind = reader.schema.field(name).type
-    if not all(value.is_valid and _is_comparable(value.type, kind) for value in values):
+    return _values(condition.values, reader.schema.field(condition.column).type)
+
+
+@lru_cache(maxsize=256)
+def _values(values: tuple[pa.Scalar, ...], stored: pa.DataType) -> pa.Array | None:
+    """Values in the type that the column has in a split; None where they cannot be compared in it."""
+    if not all(_is_comparable(value.type, stored) for value in values):
         return None
-    fitting = [cast for value in values if (cast := _cast(value, kind)) is not None]
-    return name, pa.array(fitting, kind)
+    return pa.array([cast for value in values if (cast := _cast(value, stored)) is not None], stored)
 
 
 def _is_comparable(given: pa.DataType, stored: pa.DataType) -> bool:

@@ -17,7 +17,7 @@ from indextables.log.split_bounds import only_nulls, partition_value
 from indextables.log.splits import partition_terms
 from indextables.predicate import Verdict
 from indextables.read.prune import SplitVerdicts
-from indextables.read.scan_plan import ScanPlan, SplitTask, tasks_for
+from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
 from indextables.values import canonical
 
 ROWS = "rows"
@@ -95,7 +95,7 @@ def _metadata_count(
     to_open = split_verdicts.parts.split.filter(undecided).unique()
     is_counted = pc.and_(inside, pc.invert(pc.is_in(split_verdicts.parts.split, to_open)))
     in_order = to_open.take(pc.array_sort_indices(to_open))
-    tasks = tasks_for(split_verdicts.splits.take(in_order), split_verdicts.verdicts.take(in_order))
+    tasks = tasks_for(split_verdicts.splits.select(TASK_COLUMNS).take(in_order), split_verdicts.verdicts.take(in_order))
     return MetadataCount(parts.filter(is_counted), list(tasks))
 
 

@@ -1,5 +1,6 @@
 """Minimum and maximum of a column from metadata."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from indextables.errors import IndexTablesError
 from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls
 from indextables.predicate import Verdict
-from indextables.read.scan_plan import ScanPlan, SplitTask, tasks_for
+from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
 from indextables.values import encode
 
 
@@ -25,10 +26,10 @@ def extremes_from_metadata(plan: ScanPlan, column: str, metadata: Metadata) -> t
     known = only_nulls(splits, column) if inexact else _have_ends(splits, ends, column)
     exact = pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known)
     left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(exact))
-    return ends.filter(exact), list(tasks_for(splits.filter(left), verdicts.filter(left)))
+    return ends.filter(exact), list(tasks_for(splits.select(TASK_COLUMNS).filter(left), verdicts.filter(left)))
 
 
-def extremes_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def extremes_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """The minimum and maximum of one column in some rows; NaN is the greatest value."""
     values = pa.Table.from_batches(batches, schema).column(0)
     nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False

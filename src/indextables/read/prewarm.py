@@ -18,11 +18,10 @@ class PrewarmResult:
 
 def prewarm(scan: Scan) -> PrewarmResult:
     """Brings the indexes of all splits that the scan would open to the local cache."""
-    opener = scan.opener
-    misses, before = opener.cache.misses, opener.store.traffic
+    before = scan.opener.store.traffic
 
-    def load(task: SplitTask) -> None:
-        scan.open(task).prewarm()
+    def load(task: SplitTask) -> bool:
+        return scan.open(task).prewarm()
 
-    splits = sum(1 for _ in scan.over(scan.plan.tasks, load))
-    return PrewarmResult(splits, opener.cache.misses - misses, opener.store.traffic - before)
+    missing = list(scan.over(scan.plan.tasks, load))
+    return PrewarmResult(len(missing), sum(missing), scan.opener.store.traffic - before)

@@ -1,18 +1,18 @@
 """What a Spark task runs of a scan that the driver planned. Few imports: Spark starts Python processes often."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
 
 from indextables.config import Config
+from indextables.read.found_rows import FoundRows, MatchingRows, decode_found, find_matching
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
 from indextables.read.scan_plan import SplitTask
 from indextables.read.scan_spec import ScanSpec
-from indextables.read.split_scan import matching_rows
 from indextables.storage import open_store
 
 
@@ -31,11 +31,21 @@ class ScanContext:
 
     def rows(self, tasks: Sequence[SplitTask]) -> Iterator[pa.RecordBatch]:
         opener = SplitOpener.of(open_store(self.location, self.config), self.config)
-        for task in tasks:
-            with missing_split_errors(task.split, opener.store, self.version):
-                for batch in matching_rows(opener.open(task.split), self.scan_spec, all_rows_match=task.all_rows_match):
-                    if batch.num_rows:
-                        yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+        for batches in decode_found(self._found(opener, task) for task in tasks):
+            for batch in batches:
+                if batch.num_rows:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+    def _found(self, opener: SplitOpener, task: SplitTask) -> MatchingRows:
+        with missing_split_errors(task.split, opener.store, self.version):
+            found = find_matching(opener.open(task.split), self.scan_spec, all_rows_match=task.all_rows_match)
+        return found if isinstance(found, FoundRows) else self._read(found, opener, task)
+
+    def _read(
+        self, batches: Iterable[pa.RecordBatch], opener: SplitOpener, task: SplitTask
+    ) -> Iterator[pa.RecordBatch]:
+        with missing_split_errors(task.split, opener.store, self.version):
+            yield from batches
 
 
 @dataclass(frozen=True, slots=True)

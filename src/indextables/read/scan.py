@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +15,7 @@ import pyarrow as pa
 from indextables.engine import engine
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
+from indextables.read.found_rows import FoundRows, MatchingRows, decode_found, find_matching
 from indextables.read.metadata_counts import ROWS, count_from_metadata, group_counts_from_metadata, key_names, summed
 from indextables.read.metadata_extremes import extremes_from_metadata, extremes_of, merged_extreme, python_value
 from indextables.read.missing_split import missing_split_errors
@@ -89,7 +90,7 @@ class Scan:
         left = self._limit
         if left == 0:
             return
-        for batches in self.over(self.plan.tasks, self.rows_of):
+        for batches in self.rows_of(self.plan.tasks):
             for batch in batches:
                 if left is not None:
                     batch = batch.slice(0, left)  # noqa: PLW2901 - the limit is reached
@@ -153,7 +154,7 @@ class Scan:
         name = self._column(column)
         from_log, unknown = extremes_from_metadata(self.plan, name, self.snapshot.metadata)
         scan = self.with_columns((name,))
-        read = [extremes_of(batches, scan.schema) for batches in scan.over(unknown, scan.rows_of)]
+        read = [extremes_of(batches, scan.schema) for batches in scan.rows_of(unknown)]
         return pa.concat_tables([from_log, *read])
 
     def with_columns(self, columns: tuple[str, ...]) -> "Scan":
@@ -168,10 +169,25 @@ class Scan:
     def open(self, task: SplitTask) -> SplitReader:
         return self.opener.open(task.split)
 
-    def rows_of(self, task: SplitTask) -> list[pa.RecordBatch]:
+    def rows_of(self, tasks: Sequence[SplitTask]) -> Iterator[Iterable[pa.RecordBatch]]:
+        """The rows of each split, in the order of the tasks."""
+        if self._limit is not None:
+            return self.over(tasks, self._first_rows)
+        return decode_found(self.over(tasks, self._find), threads=self.threads)
+
+    def _find(self, task: SplitTask) -> MatchingRows:
+        found = find_matching(self.open(task), self.scan_spec, all_rows_match=task.all_rows_match)
+        return found if isinstance(found, FoundRows) else list(found)
+
+    def _first_rows(self, task: SplitTask) -> list[pa.RecordBatch]:
         return list(
             matching_rows(self.open(task), self.scan_spec, all_rows_match=task.all_rows_match, limit=self._limit)
         )
+
+    @property
+    def threads(self) -> int:
+        """How many threads compute at a time."""
+        return min(self._parallelism, os.cpu_count() or 1)
 
     def over(self, tasks: Sequence[SplitTask], work: Callable[[SplitTask], T]) -> Iterator[T]:
         """The results in the order of the tasks, `parallelism` of which run at once."""
@@ -187,7 +203,7 @@ class Scan:
 
     def _in_parallel(self, work: Callable[[SplitTask], T], tasks: Iterator[SplitTask], count: int) -> Iterator[T]:
         """The results in the order of the tasks. Requests wait, and many do at once; local tasks compute."""
-        most = self._parallelism if self.opener.store.is_remote else min(self._parallelism, os.cpu_count() or 1)
+        most = self._parallelism if self.opener.store.is_remote else self.threads
         first = list(islice(tasks, most if self._limit is None else 1))
         if not first:
             return
@@ -235,11 +251,11 @@ class GroupedScan:
         scan = self._scan
         from_log, metadata_count = group_counts_from_metadata(scan.plan, self._keys, scan.snapshot.metadata)
         keys = scan.with_columns(self._keys)
-        counts = [_row_counts(batches, keys.schema) for batches in keys.over(metadata_count.unknown, keys.rows_of)]
+        counts = [_row_counts(batches, keys.schema) for batches in keys.rows_of(metadata_count.unknown)]
         return summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema)
 
 
-def _row_counts(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def _row_counts(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     rows = pa.Table.from_batches(batches, schema)
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
     return pa.table([*rows.columns, ones], names=[*key_names(schema.names), ROWS])

@@ -15,6 +15,8 @@ from indextables.read.scan_spec import ScanSpec
 from indextables.read.term_pruning import prune_by_terms
 from indextables.storage import Traffic
 
+TASK_COLUMNS = ("path", "size", "num_records", "footer_start_offset", "footer_end_offset")
+
 
 @dataclass(frozen=True, slots=True)
 class SplitTask:
@@ -34,7 +36,8 @@ class ScanPlan:
     def tasks(self) -> list[SplitTask]:
         """The splits that may hold a matching row."""
         kept = pc.not_equal(self.split_verdicts.verdicts, int(Verdict.NEVER))
-        return list(tasks_for(self.split_verdicts.splits.filter(kept), self.split_verdicts.verdicts.filter(kept)))
+        splits = self.split_verdicts.splits.select(TASK_COLUMNS)
+        return list(tasks_for(splits.filter(kept), self.split_verdicts.verdicts.filter(kept)))
 
 
 def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
@@ -43,8 +46,8 @@ def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
 
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
-    named = ("path", "size", "num_records", "footer_start_offset", "footer_end_offset")
-    columns = [splits[name].to_pylist() for name in named]
+    """The tasks of splits, of which TASK_COLUMNS are needed: to filter all columns of many splits takes longer."""
+    columns = [splits[name].to_pylist() for name in TASK_COLUMNS]
     for path, size, rows, start, end, verdict in zip(*columns, verdicts.to_pylist(), strict=True):
         footer = None if start is None or end is None else (start, end)
         yield SplitTask(SplitRef(path, size, rows, footer), verdict == Verdict.ALWAYS)

@@ -2,18 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
 from indextables.log.snapshot import Snapshot
-from indextables.predicate import IndexQuery, Predicate, columns, conjunction, index_queries, parse_condition
+from indextables.predicate import (
+    IndexQuery,
+    Literal,
+    Predicate,
+    columns,
+    conjunction,
+    index_queries,
+    parse_condition,
+    terms_of,
+)
+from indextables.read.point_conditions import PointCondition, point_conditions
 from indextables.schema import column_named
 from indextables.search.field_rules import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query
 from indextables.search.queries import Query, fields
+from indextables.search.queries import conjunction as all_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScanSpec:
     """Bound to the table's schema and field mapping; it is pickled to executors.
 
@@ -28,10 +40,40 @@ class ScanSpec:
     columns: tuple[str, ...]
     search_flags: Mapping[str, IndexQuery]
 
-    @property
+    @cached_property
     def required_columns(self) -> tuple[str, ...]:
         """The columns to read: those of the output, and those of the predicate."""
         return tuple(dict.fromkeys([*self.columns, *sorted(columns(self.predicate))]))
+
+    @cached_property
+    def required_searches(self) -> frozenset[IndexQuery]:
+        """The searches that every row must satisfy."""
+        return frozenset(term for term in terms_of(self.predicate) if isinstance(term, IndexQuery))
+
+    @cached_property
+    def search(self) -> Query | None:
+        """The required searches as one query."""
+        terms = [term for term in terms_of(self.predicate) if term in self.required_searches]
+        return all_of([self.queries[term] for term in dict.fromkeys(terms)]) if terms else None
+
+    @cached_property
+    def residual(self) -> Predicate:
+        """The predicate without the required searches."""
+        return conjunction(*(term for term in terms_of(self.predicate) if term not in self.required_searches))
+
+    @cached_property
+    def residual_columns(self) -> frozenset[str]:
+        return frozenset(columns(self.residual))
+
+    @cached_property
+    def point_conditions(self) -> tuple[PointCondition, ...]:
+        """The conditions of the residual that an exact index can look up."""
+        return point_conditions(self.residual)
+
+    @cached_property
+    def without_predicate(self) -> "ScanSpec":
+        """The same output of all rows."""
+        return replace(self, predicate=Literal(value=True))
 
     @property
     def search_columns(self) -> dict[str, str]:

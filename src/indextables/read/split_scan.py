@@ -5,33 +5,30 @@ Searches elsewhere in the predicate (under OR or NOT), and search flags, become 
 exact indexes look up the values that a row must have, or blocks of rows are pruned by the bounds of their pages.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import cast_to, flat
 from indextables.predicate import (
     IndexQuery,
     Literal,
-    Predicate,
     Verdict,
-    columns,
     conjunction,
     evaluate,
     index_queries,
     judge,
-    terms_of,
 )
-from indextables.read.index_lookup import is_local, look_up, look_up_few
+from indextables.read.index_lookup import look_up, look_up_few
 from indextables.read.scan_spec import ScanSpec
 from indextables.search import over_rows
 from indextables.search.aggregations import Bound
 from indextables.search.exact_values import Mask
 from indextables.search.queries import Query
-from indextables.search.queries import conjunction as all_of
 from indextables.search.row_matching import Numbers, Scores
 from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows
@@ -41,6 +38,7 @@ _TRUE = Literal(value=True)
 _MORE = 8
 _FEW_ROWS = 8192  # as few are read as fast as an index
 _MOST = 2  # a part of a split is read by pages if it has at most one row in so many
+_FEW_KEPT = 16  # a condition keeps few rows if it keeps at most one in so many
 _FIRST_ROWS = 4096  # with a limit, the rows that are read first
 
 
@@ -51,10 +49,10 @@ def matching_rows(
 
     With a limit, at most that many rows, and little more is read than they need.
     """
-    split_scan = _SplitScan.of(reader, replace(scan_spec, predicate=_TRUE) if all_rows_match else scan_spec)
+    split_scan = SplitScan.of(reader, scan_spec, all_rows_match=all_rows_match)
     left = limit
     for rows in split_scan.rows(limit):
-        output = rows.select([*scan_spec.columns, *scan_spec.search_flags]).slice(0, left)
+        output = split_scan.output(rows).slice(0, left)
         yield from output.to_batches()
         if left is not None:
             left -= len(output)
@@ -63,45 +61,40 @@ def matching_rows(
 
 
 def count_matching(reader: SplitReader, scan_spec: ScanSpec) -> int:
-    split_scan = _SplitScan.of(reader, replace(scan_spec, columns=()))
-    if split_scan.query is not None and split_scan.rest == _TRUE:
-        return reader.count(split_scan.query)
+    split_scan = SplitScan(reader, replace(scan_spec, columns=()))
+    if scan_spec.search is not None and scan_spec.residual == _TRUE:
+        return reader.count(scan_spec.search)
     return sum(len(rows) for rows in split_scan.rows())
 
 
 def aggregate_rows(reader: SplitReader, scan_spec: ScanSpec, bound: Bound, *, all_rows_match: bool) -> pa.Table:
     """The partial aggregate of one split, from the values of the matching rows."""
-    predicate = _TRUE if all_rows_match else scan_spec.predicate
-    split_scan = _SplitScan.of(reader, replace(scan_spec, columns=(bound.field,), predicate=predicate))
+    split_scan = SplitScan.of(reader, replace(scan_spec, columns=(bound.field,)), all_rows_match=all_rows_match)
     columns_of = [rows[bound.field] for rows in split_scan.rows()]
     return over_rows(bound, pa.chunked_array([chunk for c in columns_of for chunk in c.chunks], type=bound.type))
 
 
 def is_search_only(scan_spec: ScanSpec) -> bool:
     """Whether the predicate consists of searches, so that the index alone finds the rows."""
-    return all(isinstance(term, IndexQuery) for term in terms_of(scan_spec.predicate))
+    return scan_spec.residual == _TRUE
 
 
 def count_by_index(reader: SplitReader, scan_spec: ScanSpec) -> int | None:
     """How many rows are left after the indexes on this machine were used; None where they cannot be used."""
-    split_scan = _SplitScan.of(reader, scan_spec)
-    if split_scan.query is not None:
-        return reader.count(split_scan.query) if reader.answers_locally(split_scan.query) else None
-    found = look_up(reader, split_scan.rest) if is_local(reader, split_scan.rest) else None
+    if scan_spec.search is not None:
+        return reader.count(scan_spec.search) if reader.answers_locally(scan_spec.search) else None
+    found = look_up(reader, scan_spec.point_conditions, usable=reader.has_exact_index)
     return None if found is None else len(found)
 
 
 def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[Numbers, Scores]:
     """The row numbers of the best matches of a scan that only searches, and their scores."""
-    split_scan = _SplitScan.of(reader, scan_spec)
-    if split_scan.query is None:
-        raise AssertionError("ranking needs a search")
-    return reader.top(split_scan.query, limit)
+    return reader.top(_search_of(scan_spec), limit)
 
 
 def fetch_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.ChunkedArray) -> FetchedRows:
     """The pages with the output columns of some rows, whose numbers ascend."""
-    return reader.fetch(np.asarray(numbers), _SplitScan.of(reader, scan_spec).stored)
+    return reader.fetch(np.asarray(numbers), SplitScan(reader, scan_spec).stored)
 
 
 def conform(rows: pa.Table, scan_spec: ScanSpec) -> pa.Table:
@@ -110,7 +103,7 @@ def conform(rows: pa.Table, scan_spec: ScanSpec) -> pa.Table:
     fields = [scan_spec.schema.field(name) for name in scan_spec.required_columns]
     if not fields:
         return rows.select([])
-    arrays = [rows[f.name].cast(f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in fields]
+    arrays = [cast_to(rows[f.name], f.type) if f.name in have else pa.nulls(len(rows), f.type) for f in fields]
     return pa.table(arrays, schema=pa.schema(fields))
 
 
@@ -119,12 +112,9 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
 
     The index ranks by the searches alone, so more and more candidates are read until enough satisfy the residual.
     """
-    split_scan = _SplitScan.of(reader, scan_spec)
-    if split_scan.query is None:
-        raise AssertionError("ranking needs a search")
-    candidates = limit
+    split_scan, candidates = SplitScan(reader, scan_spec), limit
     while True:
-        numbers, scores = reader.top(split_scan.query, candidates)
+        numbers, scores = reader.top(_search_of(scan_spec), candidates)
         order = np.argsort(numbers)
         ascending = numbers[order]
         ranked_rows = split_scan.rows_at(ascending).append_column(SCORE, pa.array(scores[order], pa.float32()))
@@ -135,30 +125,36 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
         candidates *= _MORE
 
 
+def _search_of(scan_spec: ScanSpec) -> Query:
+    if scan_spec.search is None:
+        raise AssertionError("ranking needs a search")
+    return scan_spec.search
+
+
 @dataclass(frozen=True)
-class _SplitScan:
-    """A scan of one split: the searches that every row must satisfy as one query, and the residual predicate."""
+class SplitScan:
+    """A scan of one split."""
 
     reader: SplitReader
     scan_spec: ScanSpec
-    certain: frozenset[IndexQuery]
-    query: Query | None
-    rest: Predicate
 
     @classmethod
-    def of(cls, reader: SplitReader, scan_spec: ScanSpec) -> "_SplitScan":
-        terms = terms_of(scan_spec.predicate)
-        certain = dict.fromkeys(term for term in terms if isinstance(term, IndexQuery))
-        query = all_of([scan_spec.queries[term] for term in certain]) if certain else None
-        rest = conjunction(*(term for term in terms if not isinstance(term, IndexQuery)))
-        return cls(reader, scan_spec, frozenset(certain), query, rest)
+    def of(cls, reader: SplitReader, scan_spec: ScanSpec, *, all_rows_match: bool) -> "SplitScan":
+        """With `all_rows_match`, the predicate is not evaluated."""
+        return cls(reader, scan_spec.without_predicate if all_rows_match else scan_spec)
 
     def rows(self, limit: int | None = None) -> Iterator[pa.Table]:
         """The matching rows in parts; with a limit, the first parts are small."""
-        if self.query is not None:
-            return self.fetch(self.reader.search(self.query), limit)
-        candidates = self._candidates()
-        return self.scan_all(limit) if candidates is None else self.fetch(candidates, limit)
+        numbers = self.numbers()
+        return self.scan_all(limit) if numbers is None else self.fetch(numbers, limit)
+
+    def numbers(self) -> Numbers | None:
+        """The rows that the searches or the indexes find (ascending), of which the residual selects; None for all."""
+        search = self.scan_spec.search
+        return self._candidates() if search is None else self.reader.search(search)
+
+    def output(self, rows: pa.Table) -> pa.Table:
+        return rows.select([*self.scan_spec.columns, *self.scan_spec.search_flags])
 
     def fetch(self, numbers: Numbers, limit: int | None) -> Iterator[pa.Table]:
         """The rows with these numbers (ascending) that satisfy the residual."""
@@ -167,35 +163,54 @@ class _SplitScan:
 
     def scan_all(self, limit: int | None) -> Iterator[pa.Table]:
         """All rows that satisfy the residual; row groups are read as a whole, but for the first rows with a limit."""
-        if limit is not None and self.reader.num_rows > _FIRST_ROWS:
-            yield from self.fetch(np.arange(self.reader.num_rows), max(limit, _FIRST_ROWS))
-            return
-        seen = 0
-        for batch in self.reader.read(self.stored):
-            rows = conform(pa.Table.from_batches([batch]), self.scan_spec)
-            yield self.kept(rows, np.arange(seen, seen + len(rows)))
-            seen += len(rows)
+        rows, filtered = self.reader.num_rows, [c for c in self.stored if c in self.scan_spec.residual_columns]
+        if limit is not None and rows > _FIRST_ROWS:
+            return self.fetch(np.arange(rows), max(limit, _FIRST_ROWS))
+        if filtered and rows > _FEW_ROWS and self.reader.is_cheap(filtered, among=self.stored):
+            return self._filter_first()
+        return (self.kept(*part) for part in self._parts(None))
+
+    def _parts(self, row_groups: Sequence[int] | None) -> Iterator[tuple[pa.Table, Numbers]]:
+        """The required columns of some row groups, or of all, and the row numbers."""
+        seen = self.reader.first_rows[row_groups[0]] if row_groups else 0
+        for batch in self.reader.read(self.stored, row_groups=row_groups):
+            yield conform(pa.Table.from_batches([batch]), self.scan_spec), np.arange(seen, seen + len(batch))
+            seen += len(batch)
+
+    def _filter_first(self) -> Iterator[pa.Table]:
+        """All rows that satisfy the residual. Its columns are read first, the others by page where it keeps few rows."""
+        filters = SplitScan(self.reader, replace(self.scan_spec, columns=(), search_flags={}))
+        for group, rows in enumerate(self.reader.footer.group_rows):
+            found = [numbers[filters.mask(part, numbers)] for part, numbers in filters._parts([group])]
+            if _FEW_KEPT * sum(map(len, found)) <= rows:
+                yield from self.fetch(np.concatenate(found), None)
+            else:
+                yield from (self.kept(*part) for part in self._parts([group]))
 
     def _candidates(self) -> Numbers | None:
         """The rows that may satisfy the residual, by an exact index or by the bounds of pages; None where most may."""
-        if self.rest == _TRUE:
+        if self.scan_spec.residual == _TRUE:
             return None
-        if is_local(self.reader, self.rest) and (found := self._look_up(self.reader.num_rows)) is not None:
+        conditions, rows = self.scan_spec.point_conditions, self.reader.num_rows
+        found = look_up_few(self.reader, conditions, usable=self.reader.has_exact_index)
+        if found is not None:
             return found
         blocks = self._blocks_left()
-        left = self.reader.num_rows if blocks is None else len(blocks)
-        if left > _FEW_ROWS and (found := self._look_up(left)) is not None:
+        left = rows if blocks is None else len(blocks)
+        if left > _FEW_ROWS and conditions:
+            found = look_up_few(self.reader, conditions, usable=partial(self._index_costs_less, rows=left))
+        if found is not None:
             return found
-        return blocks if _MOST * left <= self.reader.num_rows else None
+        return blocks if _MOST * left <= rows else None
 
-    def _look_up(self, rows: int) -> Numbers | None:
-        return look_up_few(self.reader, self.rest, self.stored, rows)
+    def _index_costs_less(self, column: str, *, rows: int) -> bool:
+        return self.reader.index_costs_less(column, self.stored, rows)
 
     def _blocks_left(self) -> Numbers | None:
         """The rows of the blocks that may hold a row that satisfies the residual; None for all rows."""
-        have = [name for name in columns(self.rest) if name in self.reader.schema.names]
+        have = [name for name in self.scan_spec.residual_columns if name in self.reader.schema.names]
         blocks = self.reader.blocks(have)
-        verdicts = judge(self.rest, blocks.bounds).to_pylist()
+        verdicts = judge(self.scan_spec.residual, blocks.bounds).to_pylist()
         kept = [block for block, verdict in enumerate(verdicts) if verdict != Verdict.NEVER]
         return None if len(kept) == len(verdicts) else blocks.rows(kept)
 
@@ -204,23 +219,28 @@ class _SplitScan:
 
     def kept(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
         """The rows, which have these numbers, filtered by the residual."""
-        hits = self._hits(numbers)
-        for name, node in self.scan_spec.search_flags.items():
-            rows = rows.append_column(pa.field(name, pa.bool_(), nullable=False), hits[node])
-        if self.rest == _TRUE:
-            return rows
-        return rows.filter(pc.fill_null(evaluate(self.rest, rows, index_hits=hits), fill_value=False))
+        if self.scan_spec.search_flags:
+            hits = self._hits(numbers)
+            for name, node in self.scan_spec.search_flags.items():
+                rows = rows.append_column(pa.field(name, pa.bool_(), nullable=False), hits[node])
+        return rows if self.scan_spec.residual == _TRUE else rows.filter(pa.array(self.mask(rows, numbers)))
+
+    def mask(self, rows: pa.Table, numbers: Numbers) -> Mask:
+        """Whether each row, which have these numbers, satisfies the residual."""
+        satisfied = evaluate(self.scan_spec.residual, rows, index_hits=self._hits(numbers))
+        return np.asarray(flat(pc.fill_null(satisfied, fill_value=False)))
 
     def _hits(self, numbers: Numbers) -> dict[IndexQuery, pa.Array]:
-        """Whether each search finds the rows with these numbers, which satisfy all searches in `certain`."""
+        """Whether each search finds the rows with these numbers, which satisfy the required searches."""
         others = {node: pa.array(found[numbers]) for node, found in self._other_hits.items()}
-        return others | dict.fromkeys(self.certain, pa.repeat(pa.scalar(value=True), len(numbers)))
+        return others | dict.fromkeys(self.scan_spec.required_searches, pa.repeat(pa.scalar(value=True), len(numbers)))
 
     @cached_property
     def _other_hits(self) -> dict[IndexQuery, Mask]:
         """Whether the other searches find each row; each search runs once."""
-        nodes = index_queries(conjunction(self.rest, *self.scan_spec.search_flags.values()))
-        return {node: self._found(self.scan_spec.queries[node]) for node in nodes if node not in self.certain}
+        spec = self.scan_spec
+        nodes = index_queries(conjunction(spec.residual, *spec.search_flags.values()))
+        return {node: self._found(spec.queries[node]) for node in nodes if node not in spec.required_searches}
 
     def _found(self, query: Query) -> Mask:
         found = np.zeros(self.reader.num_rows, np.bool_)

@@ -92,7 +92,11 @@ class _TermFold:
 
     def may_contain(self, column: str, *texts: str) -> Flag:
         """False where a split has none of some terms of a column."""
-        covered, is_null = self._coverage(column)
+        kind = _kind(self.scan_spec.rules[column])
+        numbers = [_number(column, kind, mapping) for mapping in self.metadata.doc_mappings]
+        if self._filters is None and _NULL not in numbers:
+            return True
+        covered, is_null = self._coverage(numbers)
         found = ~is_null
         if self._filters is not None and covered.any():
             found &= self._filters.may_contain(term_hashes(column, texts), among=covered)
@@ -103,12 +107,13 @@ class _TermFold:
         column = self.splits["term_filter"]
         return None if column.null_count == len(column) else TermFilters.of(column)
 
-    def _coverage(self, column: str) -> tuple[Flags, Flags]:
-        """Where the filter of a split has the terms of a column, and where the split does not have the column."""
-        kind = _kind(self.scan_spec.rules[column])
-        mappings = self.metadata.doc_mappings
-        number = _per_split([_number(column, kind, mapping) for mapping in mappings], self._mapping, _UNKNOWN)
-        columns = _per_split([len(mapping.fields) for mapping in mappings], self._mapping, 0)
+    def _coverage(self, numbers: Sequence[int]) -> tuple[Flags, Flags]:
+        """Where the filter of a split has the terms of a column, and where the split does not have the column.
+
+        `numbers` are those of the column in each of the doc mappings.
+        """
+        number = _per_split(numbers, self._mapping, _UNKNOWN)
+        columns = _per_split([len(mapping.fields) for mapping in self.metadata.doc_mappings], self._mapping, 0)
         none = np.zeros(len(self.splits), np.bool_)
         return none if self._filters is None else self._filters.covers(number, columns=columns), number == _NULL
 

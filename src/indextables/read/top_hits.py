@@ -64,5 +64,5 @@ def _rank_then_read(scan: Scan, tasks: list[SplitTask], limit: int) -> pa.Table 
         return fetch_numbered(scan.open(task), scan.scan_spec, chosen[task.split]["row"])
 
     fetched = list(scan.over([tasks[number] for number in numbers], fetch))
-    rows = [conform(rows, scan.scan_spec) for rows in decode_rows(fetched)]
+    rows = [conform(rows, scan.scan_spec) for rows in decode_rows(fetched, threads=scan.threads)]
     return pa.concat_tables(rows).append_column(SCORE, by_task[SCORE]) if rows else None

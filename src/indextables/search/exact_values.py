@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import tantivy
 
 from indextables.errors import SearchQueryError
-from indextables.kernels import flat
+from indextables.kernels import cast_to, flat
 from indextables.search import wildcards
 from indextables.search.ordinals import is_ordinal, ordinals, term_texts
 from indextables.search.queries import (
@@ -85,7 +85,7 @@ def _compare(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:  # noqa: PLR0911 
 
 def _between(range_: Range, values: pa.Array) -> pa.BooleanArray:
     kind = next(end.type for end in (range_.lower, range_.upper) if end is not None)
-    keys = _keys(values if values.type == kind else values.cast(kind))
+    keys = _keys(cast_to(values, kind))
     result = values.is_valid()
     if range_.lower is not None:
         above = pc.greater_equal if range_.includes_lower else pc.greater

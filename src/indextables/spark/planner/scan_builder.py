@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -177,6 +177,7 @@ def _is_lookup(relation: TableRelation, plan: ScanPlan) -> bool:
     reader = scan_of(relation.options, plan).open(largest)
     try:
         have = [name for name in spec.required_columns if name in reader.schema.names]
-        return look_up_few(reader, spec.predicate, have, reader.num_rows) is not None
+        cheap = partial(reader.index_costs_less, columns=have, rows=reader.num_rows)
+        return look_up_few(reader, spec.point_conditions, usable=cheap) is not None
     except IndexTablesError:
         return True  # our own reader says best what is wrong with a split
