@@ -30,7 +30,9 @@ def planned_read(scan: PlannedScan) -> PlannedRead:
     config = options.config(plan.snapshot.metadata.properties)
     schema = to_arrow_utc(spark_schema(plan.scan_spec.output_schema))
     work = ScanContext(options.path, config, plan.scan_spec, schema, plan.snapshot.version)
-    groups = [scan.tasks] if scan.is_one_task else packed(scan.tasks, config)
+    groups = (
+        [scan.tasks] if scan.is_one_task else packed(scan.tasks, config, searched=plan.scan_spec.search is not None)
+    )
     return PlannedRead(work, tuple(tuple(group) for group in groups if group), scan.limit)
 
 

@@ -6,6 +6,8 @@ from itertools import accumulate
 from indextables.config import Config
 from indextables.read.scan_plan import SplitTask
 
+_SEARCHED = 8
+
 
 def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
     """Splits of which all rows match, until they have `rows` of them; all splits where they have fewer.
@@ -24,8 +26,10 @@ def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
     return chosen if sum(task.split.num_records or 0 for task in chosen) >= rows else list(tasks)
 
 
-def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTask]]:
+def packed(tasks: Iterable[SplitTask], config: Config, *, searched: bool = False) -> Iterator[list[SplitTask]]:
     """The splits in groups of about equal size, the largest first; opening one counts as `openCost` bytes.
+
+    Of a split that is searched, the index reads a part: so many more go into a group, if there are as many groups as cores.
 
     >>> from indextables.config import ReadConfig
     >>> from indextables.read.opener import SplitRef
@@ -38,7 +42,8 @@ def packed(tasks: Iterable[SplitTask], config: Config) -> Iterator[list[SplitTas
     largest_first = sorted(tasks, key=lambda task: (-task.split.size, task.split.path))
     cost = config.read.open_cost
     total = sum(task.split.size + cost for task in largest_first)
-    room = min(config.read.max_partition_bytes, max(cost, total // config.read.min_partitions))
+    most = config.read.max_partition_bytes * (_SEARCHED if searched else 1)
+    room = min(most, max(cost, total // config.read.min_partitions))
     group: list[SplitTask] = []
     filled = 0
     for task in largest_first:
