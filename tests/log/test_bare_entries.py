@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
+from tests.log.hand_written import edit_adds
 
 SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64(), "message": pa.string()})
 REQUIRED = {"path", "size", "modificationTime"}
@@ -37,12 +37,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bare(whole: Path, tmp_path: Path, request: pytest.FixtureRequest) -> IndexTable:
     """The same table with less in its log."""
     path = shutil.copytree(whole, tmp_path / "bare")
-    for file in path.glob("_transaction_log/*.json"):
-        lines = [msgspec.json.decode(line) for line in file.read_bytes().splitlines()]
-        for line in lines:
-            if "add" in line:
-                line["add"] = {key: value for key, value in line["add"].items() if key in request.param}
-        file.write_bytes(msgspec.json.Encoder().encode_lines(lines))
+    for number in range(4):
+        edit_adds(path, number, lambda add: [add.pop(key) for key in list(add) if key not in request.param])
     return IndexTable.open(path)
 
 

@@ -1,6 +1,7 @@
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +19,7 @@ from indextables.errors import (
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.log_files import HINT_KEY, checkpoint_key, commit_key
 from indextables.storage.local import LocalStore
+from tests.log.hand_written import Lines, edit_adds, edit_version
 from tests.log.samples import add, append, created, overwriting, paths
 
 
@@ -126,13 +128,17 @@ def set_times(log: TransactionLog, times: dict[int, int | None]) -> None:
     """A table with one version for each time, as somebody else might have written it."""
     grown(log, len(times))
     for version, epoch_millis in times.items():
-        path = file_of(log, commit_key(version))
-        first, *rest = path.read_text().splitlines(keepends=True)
-        info = json.loads(first)
-        info["commitInfo"] |= {"timestamp": epoch_millis}
-        path.write_text("".join([json.dumps(info) + "\n", *rest] if epoch_millis is not None else rest))
+        edit_version(log.table, version, partial(_with_time, epoch_millis=epoch_millis))
+    for version, epoch_millis in times.items():
         if epoch_millis is not None:
-            os.utime(path, (0, epoch_millis / 1000))
+            os.utime(file_of(log, commit_key(version)), (0, epoch_millis / 1000))
+
+
+def _with_time(lines: Lines, *, epoch_millis: int | None) -> Lines:
+    if epoch_millis is None:
+        return lines[1:]
+    lines[0]["commitInfo"]["timestamp"] = epoch_millis
+    return lines
 
 
 class TestRefresh:
@@ -188,12 +194,7 @@ class TestDamage:
     )
     def test_a_count_that_cannot_be(self, log: TransactionLog, field: str, value: int) -> None:
         grown(log, 2)
-        path = file_of(log, commit_key(1))
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        for line in lines:
-            if "add" in line:
-                line["add"][field] = value
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        edit_adds(log.table, 1, lambda found: found.update({field: value}))
         with pytest.raises(CorruptLogError, match=rf"version 1 of .* is damaged: line \d+ .*{field}"):
             fresh(log).snapshot()
 
@@ -208,8 +209,7 @@ class TestDamage:
 
     def test_a_first_version_without_metadata(self, log: TransactionLog) -> None:
         created(log)
-        path = file_of(log, commit_key(0))
-        path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "metaData" not in line))
+        edit_version(log.table, 0, lambda lines: [line for line in lines if "metaData" not in line])
         with pytest.raises(CorruptLogError, match="has no metaData"):
             fresh(log).snapshot()
 
@@ -223,10 +223,11 @@ class TestDamage:
     )
     def test_metadata_that_cannot_be_is_named(self, log: TransactionLog, key: str, value: object, reason: str) -> None:
         created(log)
-        file = file_of(log, commit_key(0))
-        lines = [json.loads(line) for line in file.read_text().splitlines()]
-        lines = [{"metaData": {**line["metaData"], key: value}} if "metaData" in line else line for line in lines]
-        file.write_text("\n".join(map(json.dumps, lines)))
+        edit_version(
+            log.table,
+            0,
+            lambda lines: [{k: {**v, key: value} if k == "metaData" else v for k, v in line.items()} for line in lines],
+        )
         with pytest.raises(CorruptLogError, match=f"version 0 of .* is damaged: line .* {reason}"):
             fresh(log).snapshot()
 
@@ -234,8 +235,7 @@ class TestDamage:
     def test_a_split_outside_the_table_is_refused(self, log: TransactionLog, path: str) -> None:
         created(log)
         append(log, add("inside"))
-        file = file_of(log, commit_key(1))
-        file.write_text(file.read_text().replace('"inside"', json.dumps(path)))
+        edit_adds(log.table, 1, lambda found: found.update(path=path))
         with pytest.raises(CorruptLogError, match="version 1 .* would leave"):
             fresh(log).snapshot()
 
@@ -302,10 +302,10 @@ class TestWidths:
 class TestProtocol:
     def with_protocol(self, log: TransactionLog, reader: int, writer: int) -> None:
         created(log)
-        path = file_of(log, commit_key(0))
-        ours = '{"minReaderVersion":1,"minWriterVersion":1}'
-        assert ours in path.read_text()
-        path.write_text(path.read_text().replace(ours, f'{{"minReaderVersion":{reader},"minWriterVersion":{writer}}}'))
+        newer = {"minReaderVersion": reader, "minWriterVersion": writer}
+        edit_version(
+            log.table, 0, lambda lines: [{"protocol": newer} if "protocol" in line else line for line in lines]
+        )
 
     def test_a_newer_table_is_not_read(self, log: TransactionLog) -> None:
         self.with_protocol(log, 99, 99)

@@ -1,12 +1,12 @@
 """Rows taken out of splits that partitions share: the other partitions are copied out, exactly."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
+from tests.log.hand_written import edit_adds
 
 SCHEMA = pa.schema({"day": pa.string(), "app": pa.string(), "n": pa.int64()})
 ON = {"coalesce.enabled": "true", "coalesce.minRows": "3"}
@@ -63,11 +63,7 @@ def test_a_dynamic_overwrite_replaces_only_the_partitions_of_its_rows(table: Ind
 def test_a_shared_split_of_which_the_log_lists_nothing_is_opened(tmp_path: Path) -> None:
     table = IndexTable.create(tmp_path, SCHEMA, partition_by="day, app", options=ON)
     table.append(rows("ABBC"))
-    version = tmp_path / "_transaction_log" / f"{1:018}.json"
-    lines = [json.loads(line) for line in version.read_text().splitlines()]
-    for line in lines:
-        line.get("add", {}).pop("logicalPartitions", None)
-    version.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    edit_adds(tmp_path, 1, lambda add: add.pop("logicalPartitions", None))
     table = IndexTable.open(tmp_path)
     assert shared(table) == [None]
     table.replace_where(rows("AA", n=1), "app = 'A'")

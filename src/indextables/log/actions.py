@@ -38,7 +38,10 @@ class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class CommitInfo(Record, frozen=True, kw_only=True):
-    """Provenance of a commit: the first line of every version file. Times are milliseconds since 1970, UTC."""
+    """Provenance of a commit: the first line of every version file. Times are milliseconds since 1970, UTC.
+
+    For the checksums see `indextables.log.version_checksum`.
+    """
 
     timestamp: int | None = None
     operation: str = always("UNKNOWN")
@@ -48,6 +51,11 @@ class CommitInfo(Record, frozen=True, kw_only=True):
     txn_id: str | None = None
     table_id: str | None = None
     engine: str | None = None
+    version: int | None = None
+    previous_checksum: str | None = None
+    num_actions: int | None = None
+    actions_checksum: str | None = None
+    checksum: str | None = None  # the last field, where readers look for it
 
 
 class Protocol(Record, frozen=True, kw_only=True):

@@ -2,11 +2,14 @@
 
 Rows are the live splits, in the columns of `indextables.log.splits`, and after them the tombstones: rows with a
 `deletion_timestamp`, in row groups of their own. What is not a row (version, protocol, metadata, application progress) is
-JSON in the file's key-value metadata, under `indextables.snapshot`.
+JSON in the file's key-value metadata, under `indextables.snapshot`. It ends with the checksum of the whole file, computed
+with zeros in its place.
 """
 
 import io
+import re
 from collections.abc import Sequence
+from hashlib import sha256
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +26,9 @@ from indextables.storage import Store
 _STATE_KEY = b"indextables.snapshot"
 _DELETED = "deletion_timestamp"
 _ROW_GROUP = 131_072
+_TRAILER = 8  # bytes of a Parquet file after its footer
+_ZEROS = "0" * 64
+_SEAL = re.compile(rb'"checksum":"([0-9a-f]{64})"\}')
 
 
 class _State(Record, frozen=True, kw_only=True):
@@ -35,6 +41,8 @@ class _State(Record, frozen=True, kw_only=True):
     num_splits: int
     num_tombstones: int = always(0)
     split_row_groups: int
+    version_checksum: str | None = None
+    checksum: str | None = None  # the last field
 
 
 class _Hint(Record, frozen=True, kw_only=True):
@@ -80,6 +88,8 @@ def _encode(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
         num_splits=len(snapshot.splits),
         num_tombstones=len(tombstones),
         split_row_groups=-(-len(snapshot.splits) // _ROW_GROUP),
+        version_checksum=snapshot.checksum,
+        checksum=_ZEROS,
     )
     sink = io.BytesIO()
     with pq.ParquetWriter(
@@ -93,7 +103,39 @@ def _encode(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
         for rows in (snapshot.splits, tombstones):
             if len(rows):
                 writer.write_table(_pad(rows, schema), row_group_size=_ROW_GROUP)
-    return pa.py_buffer(sink.getbuffer())
+    return pa.py_buffer(_sealed(sink.getbuffer()))
+
+
+def _sealed(data: memoryview) -> memoryview:
+    """The file with its checksum in the place of the zeros."""
+    start, end = _checksum_place(data) or (0, 0)
+    data[start:end] = _checksum(data, start, end).encode()
+    return data
+
+
+def _verify(data: memoryview, state: _State) -> None:
+    """Raises a ValueError where a file does not have the checksum that it says; one that says none is not verified."""
+    place = _checksum_place(data)
+    if place is None or state.checksum is None:
+        if state.version_checksum is not None:
+            raise ValueError("it has lost its checksum")
+    elif _checksum(data, *place) != state.checksum:
+        raise ValueError("it does not have the checksum that was written")
+
+
+def _checksum(data: memoryview, start: int, end: int) -> str:
+    """The checksum of a file, with zeros in a range."""
+    digest = sha256(data[:start])
+    digest.update(_ZEROS.encode())
+    digest.update(data[end:])
+    return digest.hexdigest()
+
+
+def _checksum_place(data: memoryview) -> tuple[int, int] | None:
+    """Where the checksum is: in the footer, after all that may look like it."""
+    footer = len(data) - _TRAILER - int.from_bytes(data[-_TRAILER:-4], "little")
+    places = list(_SEAL.finditer(data, max(0, footer)))
+    return places[-1].span(1) if places else None
 
 
 def _pad(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -106,6 +148,7 @@ def _pad(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def _decode(data: pa.Buffer, version: int) -> Snapshot:
     file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     state = msgspec.json.decode(file.metadata.metadata[_STATE_KEY], type=_State)
+    _verify(memoryview(data).cast("B"), state)
     if state.version != version:
         raise ValueError(f"it is of version {state.version}")
     schema = splits_schema(state.meta_data)
@@ -117,4 +160,14 @@ def _decode(data: pa.Buffer, version: int) -> Snapshot:
     if (len(rows.splits), len(rows.tombstones)) != (state.num_splits, state.num_tombstones):
         raise ValueError(f"it holds {len(rows.splits)} splits where {state.num_splits} were written")
     txns = {txn.app_id: txn for txn in state.txns}
-    return Snapshot(version, state.timestamp, state.protocol, state.meta_data, txns, rows, {}, state.txn_id)
+    return Snapshot(
+        version,
+        state.timestamp,
+        state.protocol,
+        state.meta_data,
+        txns,
+        rows,
+        {},
+        state.txn_id,
+        state.version_checksum,
+    )

@@ -18,13 +18,13 @@ from indextables.errors import (
 )
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
-from indextables.log.codec import encode
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
 from indextables.log.log_files import UNLISTED, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import verify_table
 from indextables.log.transaction import Operation, Transaction
-from indextables.log.version_file import Version, parse_version, read_versions
+from indextables.log.version_checksum import seal
+from indextables.log.version_file import Version, parse_version, read_versions, verify_order
 from indextables.release import __version__
 from indextables.storage import Store
 
@@ -66,8 +66,8 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
     for attempt, pause in enumerate(_pauses(max_retries), 1):
         if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
             return Committed(transaction.snapshot, written=False, attempts=attempt)
-        mine = _as_version(transaction)
-        reason = _put(store, mine)
+        mine, content = _as_version(transaction)
+        reason = _put(store, mine.number, content)
         if reason is None:
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
         unclear += not isinstance(reason, AlreadyExistsError)
@@ -132,7 +132,8 @@ def _nothing_to_do(transaction: Transaction, snapshot: Snapshot) -> bool:
     return not transaction.changes_anything
 
 
-def _as_version(transaction: Transaction) -> Version:
+def _as_version(transaction: Transaction) -> tuple[Version, bytes]:
+    """The version that a transaction makes, and its file."""
     snapshot = transaction.snapshot
     read_version, last = (snapshot.version, snapshot.timestamp) if snapshot else (-1, -1)
     info = CommitInfo(
@@ -144,8 +145,12 @@ def _as_version(transaction: Transaction) -> Version:
         txn_id=transaction.txn_id,
         table_id=_table_id(transaction),
         engine=ENGINE,
+        version=read_version + 1,
+        previous_checksum=None if snapshot is None else snapshot.checksum,
     )
-    return Version(read_version + 1, [info, *transaction.actions], info.timestamp or 0)
+    actions = transaction.actions
+    sealed = seal(info, actions)
+    return Version(read_version + 1, [sealed.info, *actions], info.timestamp or 0), sealed.content
 
 
 def _table_id(transaction: Transaction) -> str | None:
@@ -154,13 +159,13 @@ def _table_id(transaction: Transaction) -> str | None:
     return None if metadata is None else metadata.id
 
 
-def _put(store: Store, mine: Version) -> StorageError | None:
+def _put(store: Store, number: int, content: bytes) -> StorageError | None:
     """Puts a version file, or gives the reason why that is not known to have happened.
 
     A failure other than "already exists" may have come after the file was stored, so what is there then decides.
     """
     try:
-        store.put_if_absent(commit_key(mine.number), encode(mine.actions))
+        store.put_if_absent(commit_key(number), content)
     except StorageError as error:
         return error
     return None
@@ -207,6 +212,9 @@ def _against(store: Store, transaction: Transaction, winners: Iterable[Version],
     """
     winner, stale = None, False
     for winner in winners:
+        if transaction.snapshot is not None:
+            before = transaction.snapshot
+            verify_order(store, before.checksum, [winner], table_id=before.metadata.id)
         if winner.info.txn_id == transaction.txn_id:
             return _CaughtUp(None, transaction, winner, is_mine=True)
         match resolution := resolve(transaction, winner):

@@ -13,6 +13,7 @@ from indextables.config import Config
 from indextables.errors import (
     CorruptLogError,
     TableNotFoundError,
+    TableReplacedError,
     UnsupportedProtocolError,
     VersionNotFoundError,
 )
@@ -26,7 +27,7 @@ from indextables.log.log_files import LogFiles, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import refuse_other_table, verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version_file import Version, read_info, read_versions
+from indextables.log.version_file import Version, read_info, read_versions, verify_order
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -151,6 +152,7 @@ class TransactionLog:
 
     def _latest(self, files: LogFiles) -> Snapshot:
         seen = self._still_valid(files)
+        self._refuse_vanished(files)
         if (
             seen is None
             or max(files.checkpoints, default=-1) > seen.version + self.config.maintenance.checkpoint_interval
@@ -169,6 +171,22 @@ class TransactionLog:
         entry, snapshot = self._seen
         return snapshot if files.commits.get(snapshot.version) == entry else None
 
+    def _refuse_vanished(self, files: LogFiles) -> None:
+        """Raises a TableReplacedError, once, where the newest version that was read is gone and no newer one is there."""
+        if self._seen is None or files.latest >= self._seen[1].version:
+            return
+        _, before = self._seen
+        self._seen = None
+        if self._build(files, files.latest).metadata.id == before.metadata.id:
+            raise TableReplacedError(
+                f"version {before.version} of {self.table}, which was read before, is gone, and the newest one is version "
+                f"{files.latest}: its file was deleted, or an older state restored; restore the file, or open the table "
+                "again to go on with the older state",
+                table=self.table,
+                table_id=before.metadata.id,
+                found_id=before.metadata.id,
+            )
+
     def _build(self, files: LogFiles, version: int) -> Snapshot:
         """The snapshot at a version, from the newest checkpoint that can be read and the versions after it."""
         for number in sorted((n for n in files.checkpoints if n <= version), reverse=True):
@@ -180,11 +198,11 @@ class TransactionLog:
                 logger.warning("%s; an older state is used instead", damage)
                 continue
             versions = read_versions(self.store, files, number + 1, version)
-            if not self._is_of_other_table(start, versions, files):
+            stranger = self._is_of_other_table(start, versions, files)
+            if not stranger and (number == files.earliest or _follows(start, versions)):
                 return self._advance(start, versions)
-            logger.warning(
-                "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
-            )
+            whose = "of another table" if stranger else "not the state before the version after it"
+            logger.warning("checkpoint %d of %s is %s; an older state is used instead", number, self.table, whose)
         first, *later = read_versions(self.store, files, 0, version)
         return self._advance(initial(self.table, [first]), later)
 
@@ -193,6 +211,7 @@ class TransactionLog:
         strays = [version.number for version in versions if not version.belongs_to(start.metadata.id)]
         if strays:
             logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
+        verify_order(self.store, start.checksum, versions, table_id=start.metadata.id)
         return start.advanced(versions)
 
     def _is_of_other_table(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
@@ -268,3 +287,9 @@ class TransactionLog:
         except Exception:
             committed = (snapshot.version, self.table)
             logger.warning("version %d of %s is committed, but its checkpoint is not", *committed, exc_info=True)
+
+
+def _follows(start: Snapshot, versions: Sequence[Version]) -> bool:
+    """Whether the first of some versions was written after the state of a checkpoint; unknown counts as yes."""
+    before = versions[0].info.previous_checksum if versions else None
+    return None in (before, start.checksum) or before == start.checksum

@@ -28,7 +28,8 @@ class Rows:
 class Snapshot:
     """The table after version `version`.
 
-    `txn_id` is that of the version, to distinguish it from another version with the same number.
+    `txn_id` is that of the version, to distinguish it from another version with the same number. `checksum` is that of its
+    file, None where it has none.
 
     `rows` are built lazily: a writer that only appends never needs them, so its commits cost the same
     whatever the size of the table.
@@ -42,6 +43,7 @@ class Snapshot:
     base: Rows
     pending: Mapping[str, Add | Remove]
     txn_id: str | None = None
+    checksum: str | None = None
 
     @cached_property
     def rows(self) -> Rows:
@@ -71,6 +73,7 @@ class Snapshot:
             base=self.rows if built else self.base,
             pending={**({} if built else self.pending), **_changes(versions)},
             txn_id=last.info.txn_id,
+            checksum=last.info.checksum,
         )
 
 

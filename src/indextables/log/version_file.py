@@ -11,6 +11,7 @@ from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol,
 from indextables.log.clock import epoch_millis
 from indextables.log.codec import BrokenLineError, decode
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key
+from indextables.log.version_checksum import ChecksumError, verify_chain, verify_content, verify_first_line
 from indextables.storage import Entry, Store
 from indextables.storage.location import checked_key
 
@@ -91,24 +92,49 @@ def read_info(store: Store, number: int, entry: Entry | None = None, *, files: L
             try:
                 match decode(first):
                     case [CommitInfo() as info]:
+                        verify_first_line(first, info, number)
                         return info
             except BrokenLineError:
                 pass
+            except ChecksumError as error:
+                raise _damaged(store, number, error) from error
     return parse_version(store, number, store.read(key), files=files).info
 
 
 def parse_version(store: Store, number: int, content: pa.Buffer, *, files: LogFiles) -> Version:
     try:
         actions = decode(content)
+        info = next((action for action in actions if isinstance(action, CommitInfo)), CommitInfo())
+        verify_content(content, info, number)
         for action in actions:
             if isinstance(action, Add | Remove):
                 checked_key(action.path, root=store.location)
-    except (BrokenLineError, UnsafePathError) as error:
-        raise CorruptLogError(
-            f"version {number} of {store.location} is damaged: {error}", table=str(store.location), version=number
-        ) from error
-    info = next((action for action in actions if isinstance(action, CommitInfo)), CommitInfo())
+    except (BrokenLineError, ChecksumError, UnsafePathError) as error:
+        raise _damaged(store, number, error) from error
     return Version(number, actions, info.timestamp if info.timestamp is not None else _file_time(files, number))
+
+
+def verify_order(store: Store, previous: str | None, versions: Sequence[Version], *, table_id: str) -> None:
+    """Raises a CorruptLogError where one of some versions does not follow the one before it.
+
+    `previous` is the checksum of the version before all of them, None where it is unknown. Versions of other tables were put
+    after versions of theirs.
+    """
+    for position, version in enumerate(versions):
+        if version.belongs_to(table_id) and (position or previous is not None):
+            try:
+                verify_chain(previous, version.info, version.number)
+            except ChecksumError as error:
+                raise _damaged(store, version.number, error) from error
+        previous = version.info.checksum
+
+
+def _damaged(store: Store, number: int, error: Exception) -> CorruptLogError:
+    return CorruptLogError(
+        f"version {number} of {store.location} is damaged: {error}; restore {commit_key(number)} from a copy",
+        table=str(store.location),
+        version=number,
+    )
 
 
 def _file_time(files: LogFiles, number: int) -> int:
