@@ -29,7 +29,14 @@ class SplitOpener:
 
     def open(self, split: SplitRef) -> SplitReader:
         """The reader of a split; nothing is read yet."""
-        return SplitReader(self.store, split.path, size=split.size, footer=split.footer, cache=self.cache)
+        return SplitReader(
+            self.store,
+            split.path,
+            size=split.size,
+            num_records=split.num_records,
+            footer=split.footer,
+            cache=self.cache,
+        )
 
 
 @lru_cache(maxsize=8)

@@ -63,6 +63,7 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The description of the search index in the footer.
 
     `fields` is how the columns were indexed, `exact` the exact indexes of columns; the other files are the word index.
+    `name` is the unique name under which the split was written: a file in the place of another is known by it.
     """
 
     version: int = VERSION
@@ -71,6 +72,7 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     files: tuple[PackedFile, ...]
     fields: Mapping[str, FieldRule]
     exact: Mapping[str, ExactColumn] = {}
+    name: str | None = None
     footer_crc32: str = _UNSEALED  # last, so that nothing else in the footer looks like it
 
     def to_json(self) -> str:

@@ -52,9 +52,19 @@ class SplitReader:
     """
 
     def __init__(
-        self, store: Store, key: str, *, size: int, footer: tuple[int, int] | None = None, cache: SplitCache
+        self,
+        store: Store,
+        key: str,
+        *,
+        size: int,
+        num_records: int | None = None,
+        footer: tuple[int, int] | None = None,
+        cache: SplitCache,
     ) -> None:
+        """What the log says of a split: its size, the number of its rows, and where its tail is; None for unknown."""
         self.name = store.name_of(key)
+        self._key = key
+        self._num_records = num_records
         self._store = store
         self._file = SplitFile(store, key, size=size)
         self._tail_range = footer
@@ -62,7 +72,17 @@ class SplitReader:
 
     @cached_property
     def footer(self) -> Footer:
-        return self._cache.footer(self._file.identity, self._read_footer)
+        footer = self._cache.footer(self._file.identity, self._read_footer)
+        self._verify_identity(footer)
+        return footer
+
+    def _verify_identity(self, footer: Footer) -> None:
+        """Refuses a file that is not the one of the log: another one of the same size may be in its place."""
+        written_as = footer.index.name
+        if written_as not in (None, self._key.rpartition("/")[2]):
+            raise damaged(self.name, f"another split, {written_as}, is in its place")
+        if self._num_records not in (None, footer.num_rows):
+            raise damaged(self.name, f"it has {footer.num_rows} rows where the log says {self._num_records}")
 
     def _read_footer(self) -> Footer:
         """Read in one request where the place of the tail is known, else with the end of the file."""

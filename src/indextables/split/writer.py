@@ -67,7 +67,7 @@ def write_split(
     options: SplitOptions | None = None,
     builders: WordIndexBuilders | None = None,
 ) -> SplitSummary:
-    """Writes rows, at least one, to a local file; nothing is left of it if it fails.
+    """Writes rows, at least one, to a local file, which has the name of the split; nothing is left of it if it fails.
 
     Whoever writes many splits passes the `builders` of their word indexes.
 
@@ -125,7 +125,7 @@ def _write(
             with ThreadPoolExecutor(1) as pool:
                 written = pool.submit(_write_rows, rows, parquet, rules, options)
                 files, facts = _index_words(rows, words, name=str(path)), written.result()
-        section = _write_index(files, facts.exact, sink, rules)
+        section = _write_index(files, facts.exact, sink, rules, name=path.name)
         term_filter = facts.terms.term_filter(_no_words if words is None else words.terms)
         parquet.add_key_value_metadata({INDEX_KEY: section.to_json()})
     _write_checksum(path, section.end)
@@ -173,17 +173,19 @@ def _write_index(
     exact: Mapping[str, ExactIndex],
     sink: pa.NativeFile,
     rules: Mapping[str, FieldRule],
+    *,
+    name: str,
 ) -> IndexSection:
     """Appends the files of the index to the sink; returns their positions."""
     start = sink.tell()
     files: list[PackedFile] = [pack(path.name, pa.py_buffer(path.read_bytes()), sink, start) for path in words]
     columns = {}
-    for number, (name, index) in enumerate(exact.items()):
+    for number, (column, index) in enumerate(exact.items()):
         file = f"exact-{number}.arrow"
         files.append(pack(file, index.to_bytes(), sink, start))
-        columns[name] = ExactColumn(index.kind, file)
+        columns[column] = ExactColumn(index.kind, file)
     length = sink.tell() - start
-    return IndexSection(offset=start, length=length, files=tuple(files), fields=dict(rules), exact=columns)
+    return IndexSection(offset=start, length=length, files=tuple(files), fields=dict(rules), exact=columns, name=name)
 
 
 def _parquet_options(rows: pa.Table, rules: Mapping[str, FieldRule], options: SplitOptions) -> dict[str, object]:
