@@ -153,7 +153,23 @@ def test_a_checkpoint_of_another_history_is_passed_over(
     other.checkpoint()
     shutil.copy(Path(other.table, checkpoint_key(5)), Path(log.table, checkpoint_key(5)))
     assert paths(fresh(log).snapshot()) >= {"ours.split", "next.split"}
-    assert "is not the state before the version after it" in caplog.text
+    assert "checkpoint 5 of" in caplog.text
+
+
+def test_a_checkpoint_of_another_history_is_passed_over_as_the_newest_one(log: TransactionLog, tmp_path: Path) -> None:
+    other = TransactionLog.open(shutil.copytree(log.table, tmp_path / "copy"))
+    append(log, add("ours.split"))
+    append(other, add("theirs.split"))
+    other.checkpoint()
+    shutil.copy(Path(other.table, checkpoint_key(5)), Path(log.table, checkpoint_key(5)))
+    assert paths(fresh(log).snapshot()) >= {"ours.split"}
+
+
+def test_a_damaged_version_does_not_matter_where_its_checkpoint_is_there(log: TransactionLog) -> None:
+    expected = paths(log.snapshot())
+    log.checkpoint()
+    damage(version_file(log, 4), lambda content: content[: len(content) // 2])
+    assert paths(fresh(log).snapshot()) == expected
 
 
 def test_a_newest_version_that_was_deleted_is_missed_by_who_has_read_it(log: TransactionLog) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -199,9 +200,9 @@ class TransactionLog:
                 continue
             versions = read_versions(self.store, files, number + 1, version)
             stranger = self._is_of_other_table(start, versions, files)
-            if not stranger and (number == files.earliest or _follows(start, versions)):
+            if not stranger and (number == files.earliest or self._is_of_this_history(start, versions, files)):
                 return self._advance(start, versions)
-            whose = "of another table" if stranger else "not the state before the version after it"
+            whose = "of another table" if stranger else "not a state of its versions"
             logger.warning("checkpoint %d of %s is %s; an older state is used instead", number, self.table, whose)
         first, *later = read_versions(self.store, files, 0, version)
         return self._advance(initial(self.table, [first]), later)
@@ -220,6 +221,19 @@ class TransactionLog:
             return False
         info = read_info(self.store, start.version, files.commits[start.version])
         return info.table_id not in (None, start.metadata.id)
+
+    def _is_of_this_history(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
+        """Whether a checkpoint is the state before some versions, or else of the version of its number; unknown means yes.
+
+        Another table at the same path, or another copy of this one, may have had versions of the same numbers.
+        """
+        expected = None
+        if versions:
+            expected = versions[0].info.previous_checksum
+        elif start.checksum is not None and start.version in files.commits:
+            with suppress(CorruptLogError):  # the checkpoint has all that it had
+                expected = read_info(self.store, start.version, files.commits[start.version]).checksum
+        return None in (expected, start.checksum) or expected == start.checksum
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
         millis = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
@@ -287,9 +301,3 @@ class TransactionLog:
         except Exception:
             committed = (snapshot.version, self.table)
             logger.warning("version %d of %s is committed, but its checkpoint is not", *committed, exc_info=True)
-
-
-def _follows(start: Snapshot, versions: Sequence[Version]) -> bool:
-    """Whether the first of some versions was written after the state of a checkpoint; unknown counts as yes."""
-    before = versions[0].info.previous_checksum if versions else None
-    return None in (before, start.checksum) or before == start.checksum
