@@ -118,6 +118,30 @@ def test_an_index_that_makes_no_sense_is_unpacked_again(tmp_path: Path, kind: st
     assert search(path, SplitCache(cache.directories)) == expected(100)
 
 
+def test_no_bit_of_an_unpacked_index_can_change_the_rows(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.split", private_cache(tmp_path)
+    write(numbered(100), path)
+    search(path, cache)
+    [entry] = cache.directories.directory.iterdir()
+    for name in sorted(file.name for file in entry.iterdir()):
+        content = (entry / name).read_bytes()
+        for position in {0, len(content) // 3, len(content) // 2, len(content) - 1} if content else set[int]():
+            flipped = bytes([content[position] ^ 1 << position % 8])
+            (entry / name).write_bytes(content[:position] + flipped + content[position + 1 :])
+            other_process = SplitCache(DirectoryCache(cache.directories.directory, max_bytes=10**9))
+            assert search(path, other_process) == expected(100), (name, position)
+            assert other_process.misses == 1, (name, position)
+
+
+def test_an_exact_index_on_disk_is_verified(tmp_path: Path) -> None:
+    cache = private_cache(tmp_path)
+    cache.file(("a",), lambda: pa.py_buffer(b"values"))
+    [file] = cache.directories.directory.glob("*/file")
+    file.write_bytes(b"valves")
+    other_process = SplitCache(DirectoryCache(cache.directories.directory, max_bytes=10**9))
+    assert other_process.file(("a",), lambda: pa.py_buffer(b"values")).to_pybytes() == b"values"
+
+
 def test_few_indexes_are_held_open(tmp_path: Path) -> None:
     cache = private_cache(tmp_path)
     for number in range(140):

@@ -1,3 +1,4 @@
+import logging
 import os
 import subprocess
 import sys
@@ -92,6 +93,108 @@ def test_an_entry_that_the_disk_has_damaged_is_made_again(tmp_path: Path) -> Non
     assert cache.opened(("a",), filler(b"good"), content) == b"good"
     assert cache.opened(("a",), refuse, content) == b"good"
     assert (cache.hits, cache.misses) == (1, 2)
+
+
+def entry_of(directory: Path) -> Path:
+    """The only entry, with the file `file`."""
+    [file] = directory.glob("*/file")
+    return file.parent
+
+
+def replace_by_link(path: Path) -> None:
+    path.rename(path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+def replace_entry_by_link(entry: Path) -> None:
+    entry.rename(entry.parent / "elsewhere")
+    entry.symlink_to(entry.parent / "elsewhere")
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "another byte": lambda entry: (entry / "file").write_bytes(b"gopd"),
+    "too long": lambda entry: (entry / "file").write_bytes(b"goodgood"),
+    "too short": lambda entry: (entry / "file").write_bytes(b"goo"),
+    "missing": lambda entry: (entry / "file").unlink(),
+    "a link": lambda entry: replace_by_link(entry / "file"),
+    "a pipe": lambda entry: replace_by_pipe(entry / "file"),
+    "one more": lambda entry: (entry / "more").write_bytes(b"x"),
+    "no checksums": lambda entry: (entry / "checksums.json").unlink(),
+    "damaged checksums": lambda entry: (entry / "checksums.json").write_bytes(b"\xff{"),
+    "linked checksums": lambda entry: replace_by_link(entry / "checksums.json"),
+    "a linked entry": replace_entry_by_link,
+    "open to others": lambda entry: entry.chmod(0o770),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_entry_that_is_not_what_was_written_is_made_again(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    directory = tmp_path / "cache"
+    DirectoryCache(directory, max_bytes=1000).opened(("a",), filler(b"good"), content)
+    entry = entry_of(directory)
+    DAMAGES[damage](entry)
+    other_process = DirectoryCache(directory, max_bytes=1000)
+    assert other_process.opened(("a",), filler(b"good"), content) == b"good"
+    assert (other_process.hits, other_process.misses) == (0, 1)
+    assert [record.getMessage().startswith(f"the cache entry {entry} is made anew: ") for record in caplog.records] == [
+        True
+    ]
+    assert DirectoryCache(directory, max_bytes=1000).opened(("a",), refuse, content) == b"good"
+    assert not list(directory.glob(f"{TEMPORARY}*"))
+
+
+def test_a_file_in_the_place_of_an_entry_is_replaced(tmp_path: Path) -> None:
+    cache = DirectoryCache(tmp_path, max_bytes=1000)
+    cache.opened(("a",), filler(b"good"), content)
+    entry = entry_of(tmp_path)
+    cache.clear()
+    entry.write_bytes(b"no directory")
+    assert cache.opened(("a",), filler(b"good"), content) == b"good"
+    assert cache.opened(("a",), refuse, content) == b"good"
+
+
+def test_an_entry_of_somebody_else_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DirectoryCache(tmp_path, max_bytes=1000).opened(("a",), filler(b"good"), content)
+    entry, facts = entry_of(tmp_path), Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        mine = facts(path)
+        return os.stat_result((*mine[:4], mine.st_uid + 1, *mine[5:])) if path == entry else mine
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    other_process = DirectoryCache(tmp_path, max_bytes=1000)
+    assert other_process.opened(("a",), filler(b"good"), content) == b"good"
+    assert other_process.misses == 1
+
+
+def test_locks_that_appear_later_are_no_damage(tmp_path: Path) -> None:
+    DirectoryCache(tmp_path, max_bytes=1000).opened(("a",), filler(b"good"), content)
+    (entry_of(tmp_path) / ".tantivy-meta.lock").touch()
+    assert DirectoryCache(tmp_path, max_bytes=1000).opened(("a",), refuse, content) == b"good"
+
+
+def test_links_and_leftovers_of_links_do_not_stop_the_removal_of_old_entries(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    filler()(outside)
+    directory = tmp_path / "cache"
+    cache = DirectoryCache(directory, max_bytes=10)
+    cache.opened(("a",), filler(), content)
+    (directory / ("0" * 40)).symlink_to(outside)
+    (directory / f"{TEMPORARY}old").symlink_to(outside)
+    os.utime(directory / f"{TEMPORARY}old", (0, 0), follow_symlinks=False)
+    cache.opened(("b",), filler(), content)
+    assert cache.size() == 100
+    assert not (directory / f"{TEMPORARY}old").is_symlink()
+    assert (outside / "file").exists()
 
 
 def test_an_entry_that_cannot_be_opened_is_not_kept(tmp_path: Path) -> None:

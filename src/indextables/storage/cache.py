@@ -14,9 +14,11 @@
 There are no locks. An entry is a directory that is filled and opened under a temporary name, and then renamed, so that
 others see it whole or not at all. An entry is removed by renaming it first. Whoever has opened or mapped its files
 keeps them (POSIX); a process that was about to open them finds nothing, and makes the entry
-anew.
+anew. So does one that finds an entry whose files are not those that were written: each process verifies the checksums
+of an entry before it opens it for the first time.
 """
 
+import logging
 import os
 import random
 import re
@@ -33,14 +35,20 @@ from time import time
 from typing import TypeVar
 from uuid import uuid4
 
+from cachetools import LRUCache
+
 from indextables.errors import AccessDeniedError, IndexTablesError
+from indextables.storage.entry_checksums import CHECKSUMS, damage_of, write_checksums
 from indextables.storage.error_translation import translate_errors
 from indextables.storage.local import TEMPORARY
 
 T = TypeVar("T")
+_Version = tuple[int, int]
 _ABANDONED_AFTER = 24 * 3600  # seconds; no unpacking takes that long
 _LOOK_AFTER = 0.02
+_VERIFIED_ENTRIES = 65_536  # that a process remembers
 _ENTRY = re.compile("[0-9a-f]{40}")  # whatever else is there is not ours
+logger = logging.getLogger(__name__)
 
 
 def default_directory() -> Path:
@@ -67,10 +75,11 @@ class DirectoryCache:
         self.misses = 0
         self.directory = directory
         self.max_bytes = max_bytes
-        self._counting = Lock()
+        self._verified: LRUCache[str, _Version | None] = LRUCache(_VERIFIED_ENTRIES)
+        self._lock = Lock()
 
     def opened(self, identity: tuple[object, ...], fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
-        """The result of `open_` on the entry's directory, which `fill` creates if it does not exist or cannot be opened.
+        """The result of `open_` on the entry's directory, which `fill` creates if it does not exist or is damaged.
 
         Both may raise OSError or an error of ours. `open_` must open all the files that it will ever need: another
         process may remove the entry at any time.
@@ -78,8 +87,8 @@ class DirectoryCache:
         entry = self._entry(identity)
         with translate_errors(str(self.directory)):
             self._prepare()
-            if _touch(entry):
-                with suppress(OSError, IndexTablesError):  # removed concurrently, or damaged on disk
+            if self._is_intact(entry):
+                with suppress(OSError, IndexTablesError):  # removed concurrently, or not what it should be
                     found = open_(entry)
                     self._count(hit=True)
                     return found
@@ -124,21 +133,49 @@ class DirectoryCache:
         return AccessDeniedError(f"{self.directory} {why}", path=str(self.directory))
 
     def _count(self, *, hit: bool) -> None:
-        with self._counting:
+        with self._lock:
             self.hits += hit
             self.misses += not hit
 
     def _create(self, entry: Path, fill: Callable[[Path], object], open_: Callable[[Path], T]) -> T:
         temporary = self.directory / f"{TEMPORARY}{uuid4().hex}"
         try:
-            temporary.mkdir()
+            temporary.mkdir(mode=0o700)
             fill(temporary)
+            write_checksums(temporary)
+            version = _version_of(temporary)
             made = open_(temporary)
             with suppress(OSError):  # another process was first; its entry is as good
                 temporary.rename(entry)
+                self._remember(entry, version)
             return made
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+    def _is_intact(self, entry: Path) -> bool:
+        """Whether there is an entry with the files that were written; removes one with others. Sets its time of last use."""
+        try:
+            version = _version_of(entry)
+            damage = None if self._is_verified(entry, version) else damage_of(entry)
+            if damage is None:
+                os.utime(entry, follow_symlinks=False)
+                self._remember(entry, version)
+                return True
+        except OSError as error:
+            if not os.path.lexists(entry):
+                return False
+            damage = str(error)
+        logger.warning("the cache entry %s is made anew: %s", entry, damage)
+        _remove(entry)
+        return False
+
+    def _is_verified(self, entry: Path, version: _Version | None) -> bool:
+        with self._lock:
+            return version is not None and bool(self._verified.get(entry.name) == version)
+
+    def _remember(self, entry: Path, version: _Version | None) -> None:
+        with self._lock:
+            self._verified[entry.name] = version
 
     def _is_time_to_look(self, entry: Path) -> bool:
         """Whether all entries are to be counted: by chance, and the likelier the larger the one just made.
@@ -163,15 +200,15 @@ class DirectoryCache:
 
     def _entries(self) -> Iterator[_Entry]:
         for path in self._paths():
-            if _ENTRY.fullmatch(path.name) and path.is_dir():
-                with suppress(FileNotFoundError):
+            if _ENTRY.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+                with suppress(OSError):  # removed concurrently, or not ours
                     yield _Entry(path, _bytes_in(path), path.stat().st_mtime)
 
     def _remove_abandoned(self) -> None:
         for path in self._paths():
             with suppress(FileNotFoundError):
-                if path.name.startswith(TEMPORARY) and time() - path.stat().st_mtime > _ABANDONED_AFTER:
-                    shutil.rmtree(path, ignore_errors=True)
+                if path.name.startswith(TEMPORARY) and time() - path.lstat().st_mtime > _ABANDONED_AFTER:
+                    _dispose(path)
 
     def _paths(self) -> list[Path]:
         with suppress(FileNotFoundError):
@@ -179,13 +216,12 @@ class DirectoryCache:
         return []
 
 
-def _touch(entry: Path) -> bool:
-    """Whether the entry exists; updates its time of last use."""
-    try:
-        os.utime(entry)
-    except FileNotFoundError:
-        return False
-    return True
+def _version_of(entry: Path) -> _Version | None:
+    """What distinguishes an entry from another one that takes its name: the inode and the time of its checksums."""
+    with suppress(OSError):
+        facts = (entry / CHECKSUMS).lstat()
+        return facts.st_ino, facts.st_ctime_ns
+    return None
 
 
 def _remove(entry: Path) -> None:
@@ -193,9 +229,18 @@ def _remove(entry: Path) -> None:
     condemned = entry.with_name(f"{TEMPORARY}{uuid4().hex}")
     with suppress(FileNotFoundError):
         entry.rename(condemned)
-        shutil.rmtree(condemned, ignore_errors=True)
+        _dispose(condemned)
+
+
+def _dispose(path: Path) -> None:
+    """Deletes a directory, or a link or file in its place, as far as that is possible."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
 
 
 def _bytes_in(directory: Path) -> int:
     with os.scandir(directory) as files:
-        return sum(file.stat().st_size for file in files)
+        return sum(file.stat(follow_symlinks=False).st_size for file in files if file.name != CHECKSUMS)
