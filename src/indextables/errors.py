@@ -20,7 +20,8 @@ IndexTablesError
 ├── SearchQueryError                a search that cannot be parsed, or that the index cannot evaluate
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
-│   │   └── SplitNotFoundError      a split of a version that was deleted by a vacuum (PURGE)
+│   │   ├── SplitNotFoundError      a split of a version that was deleted by a vacuum (PURGE)
+│   │   └── UncommittedSplitsLostError  new splits that were deleted before they could be committed
 │   ├── AlreadyExistsError
 │   ├── AccessDeniedError
 │   ├── NotDurableError             a file that was written, and that a crash may take away
@@ -203,6 +204,14 @@ class SplitNotFoundError(NotFoundError):
     """`version` is the version of the table that needs it, if it is known."""
 
     version: int | None
+
+
+@_error
+class UncommittedSplitsLostError(NotFoundError):
+    """`paths` are the splits that are gone, `path` is the first of them."""
+
+    table: str
+    paths: Sequence[str]
 
 
 class AlreadyExistsError(StorageError):

@@ -1,8 +1,13 @@
-"""Log cleanup: which files of a transaction log have expired. A pure function."""
+"""Log cleanup: which files of a transaction log have expired. Pure functions.
 
-from collections.abc import Sequence
+The clock of a writer may be wrong by days. A version is as young as its commit timestamp says, or the time of its file in
+the store, whichever is later.
+"""
+
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from indextables.log.clock import epoch_millis
 from indextables.log.history import CommitRecord
 from indextables.log.log_files import DIRECTORY, LogFiles
 from indextables.log.ownership import is_temporary
@@ -20,14 +25,32 @@ def expired_files(
     that is not younger; older files expire. Without such a checkpoint nothing expires. Temporary files of killed
     writers expire after a day.
     """
-    limit = (now - retention).timestamp() * 1000
-    oldest_kept = max((m.version for m in commit_records if m.timestamp <= limit), default=-1)
+    oldest_kept = state_at(files, {m.version: m.timestamp for m in commit_records}, now - retention)
     checkpoint = max((number for number in files.checkpoints if number <= oldest_kept), default=-1)
     before = sorted(
         (n, e.key) for known in (files.commits, files.checkpoints) for n, e in known.items() if n < checkpoint
     )
     abandoned = [entry.key for entry in files.others if _is_leftover(entry) and entry.modified < now - _ABANDONED_AFTER]
     return [key for _, key in before] + abandoned
+
+
+def state_at(files: LogFiles, timestamps: Mapping[int, int], limit: datetime) -> int:
+    """The last of some versions before all those that are younger than `limit`; -1 where there is none.
+
+    `timestamps` has the commit timestamp of each version.
+    """
+    millis = epoch_millis(limit)
+    young = (
+        version for version, timestamp in timestamps.items() if max(timestamp, _file_time(files, version)) > millis
+    )
+    first_young = min(young, default=files.latest + 1)
+    return max((version for version in timestamps if version < first_young), default=-1)
+
+
+def _file_time(files: LogFiles, version: int) -> int:
+    """When the store wrote the file of a version; where only its checkpoint is left, when it wrote that."""
+    entry = files.commits.get(version) or files.checkpoints.get(version)
+    return epoch_millis(entry.modified) if entry else 0
 
 
 def _is_leftover(entry: Entry) -> bool:

@@ -31,6 +31,9 @@ from indextables.storage import Store
 Plan = Callable[[Snapshot], Transaction]
 """Decides again, on a newer snapshot, what to commit."""
 
+Check = Callable[[Transaction], object]
+"""Raises an error where a transaction may not be committed any more."""
+
 ENGINE = f"indextables/{__version__}"
 _FIRST_WAIT = 0.01
 _GROWTH = 1.5
@@ -54,7 +57,14 @@ class Committed:
         return self.snapshot.version
 
 
-def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: Plan | None = None) -> Committed:
+def commit(
+    store: Store,
+    transaction: Transaction,
+    *,
+    max_retries: int,
+    replan: Plan | None = None,
+    check: Check | None = None,
+) -> Committed:
     """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
     store.verify_put_if_absent()
     reason: IndexTablesError | None = None
@@ -66,6 +76,8 @@ def commit(store: Store, transaction: Transaction, *, max_retries: int, replan: 
     for attempt, pause in enumerate(_pauses(max_retries), 1):
         if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
             return Committed(transaction.snapshot, written=False, attempts=attempt)
+        if check is not None:
+            check(transaction)
         mine, content = _as_version(transaction)
         reason = _put(store, mine.number, content)
         if reason is None:

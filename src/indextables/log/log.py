@@ -20,12 +20,13 @@ from indextables.errors import (
 )
 from indextables.log.actions import READER_VERSION, WRITER_VERSION
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
-from indextables.log.cleanup import expired_files
-from indextables.log.clock import epoch_millis
-from indextables.log.commit import Committed, Plan, commit
+from indextables.log.cleanup import expired_files, state_at
+from indextables.log.clock import epoch_millis, now
+from indextables.log.commit import Check, Committed, Plan, commit
 from indextables.log.history import CommitRecord, history_table, read_commit_records
 from indextables.log.log_files import LogFiles, list_log
 from indextables.log.snapshot import Snapshot, initial
+from indextables.log.store_clock import store_now, store_now_or_local
 from indextables.log.table_identity import refuse_other_table, verify_table
 from indextables.log.transaction import Transaction
 from indextables.log.version_file import Version, read_info, read_versions, verify_order
@@ -90,18 +91,30 @@ class TransactionLog:
         self._refuse_unreadable(files, version)
         return self._readable(self._build(files, version))
 
+    def version_at(self, limit: datetime) -> int | None:
+        """The version that was current at a time, by the clock that makes it the older one; None where all are younger.
+
+        Commit timestamps come from the clocks of writers, the times of their files from that of the store.
+        """
+        files = self._files()
+        version = state_at(files, self._times(files), limit)
+        return None if version < 0 else version
+
     def history(self) -> pa.Table:
         """Every version that the log still describes, the newest first."""
         return history_table(self._commit_records(self._files()))
 
-    def commit(self, transaction: Transaction, *, replan: Plan | None = None) -> Committed:
+    def commit(self, transaction: Transaction, *, replan: Plan | None = None, check: Check | None = None) -> Committed:
         """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
 
+        `check` may raise an error immediately before each attempt.
         A checkpoint that is due is written afterwards. If that fails, the commit stands and the failure is logged.
         """
         if transaction.snapshot is not None:
             self._refuse_writing(transaction.snapshot)
-        done = commit(self.store, transaction, max_retries=self.config.write.commit_max_retries, replan=replan)
+        done = commit(
+            self.store, transaction, max_retries=self.config.write.commit_max_retries, replan=replan, check=check
+        )
         if done.written and done.version > 0 and done.version % self.config.maintenance.checkpoint_interval == 0:
             self._maintain(done.snapshot)
         return done
@@ -114,20 +127,34 @@ class TransactionLog:
         """Writes a checkpoint of the newest version, or of the given snapshot."""
         snapshot = snapshot or self.snapshot()
         verify_table(self.store, snapshot)
-        forgotten = epoch_millis(datetime.now(UTC) - self.config.maintenance.tombstone_retention)
+        retention = self.config.maintenance.tombstone_retention // timedelta(milliseconds=1)
+        forgotten = min(now(), snapshot.timestamp) - retention  # whichever clock is behind
         size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
         return CheckpointResult(snapshot.version, len(snapshot.splits), size)
 
-    def clean_up(self, *, retention: timedelta | None = None, dry_run: bool = False) -> list[str]:
-        """Deletes log files that no version younger than `retention` needs; gives their names."""
+    def clean_up(
+        self, *, retention: timedelta | None = None, dry_run: bool = False, store_time: datetime | None = None
+    ) -> list[str]:
+        """Deletes log files that no version younger than `retention` needs; gives their names.
+
+        Where the time by the store's clock is not given, the store is asked for it if anything may have expired.
+        """
         retention = self.config.maintenance.log_retention if retention is None else retention
-        files, now = self._files(), datetime.now(UTC)
-        old_enough = any(entry.modified <= now - retention for entry in files.commits.values())
+        files = self._files()
+        latest = store_time or max(datetime.now(UTC), *(entry.modified for entry in files.entries))
+        old_enough = any(entry.modified <= latest - retention for entry in files.commits.values())
         commit_records = self._commit_records(files) if old_enough else []
-        expired = expired_files(files, commit_records, now=now, retention=retention)
+        expired = expired_files(files, commit_records, now=latest, retention=retention)
+        if expired and store_time is None:
+            store_time = self.store_now(dry_run=dry_run)
+            expired = expired_files(files, commit_records, now=store_time, retention=retention)
         if expired and not dry_run:
             self._delete(expired, files)
         return expired
+
+    def store_now(self, *, dry_run: bool = False) -> datetime:
+        """The time by the store's clock; in a dry run, which may lack the right to write, else by this machine's."""
+        return store_now_or_local(self.store) if dry_run else store_now(self.store)
 
     def _delete(self, keys: Sequence[str], files: LogFiles) -> None:
         """Deletes files of the log, if they are still what a listing showed: another table may have files of these names."""

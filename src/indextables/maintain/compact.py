@@ -27,7 +27,7 @@ from indextables.log.splits import removes_for
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.commit_metrics import split_metrics
-from indextables.write.uncommitted_files import sweep
+from indextables.write.uncommitted_files import refuse_lost, sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class _Compaction:
         outrun = 0
         while bundle:
             try:
-                after = self.log.commit(_transaction(bundle, self.snapshot)).snapshot
+                after = self._committed(bundle)
             except CommitRetriesExhaustedError as error:
                 outrun += 1
                 if outrun >= len(bundle):
@@ -187,6 +187,10 @@ class _Compaction:
                 self._count(bundle, after)
                 break
         self.committed_at = time.monotonic()
+
+    def _committed(self, bundle: Sequence[WrittenGroup]) -> Snapshot:
+        transaction = _transaction(bundle, self.snapshot)
+        return self.log.commit(transaction, check=lambda attempt: refuse_lost(self.log, attempt.adds)).snapshot
 
     def _still_there(self, bundle: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The bundle without groups whose splits are no longer in the table that the last commit left."""

@@ -9,13 +9,13 @@ other tables below its root, those that no writer of this table can have made, a
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
-from indextables.errors import ConfigError, CorruptLogError, VersionNotFoundError
+from indextables.errors import ConfigError, CorruptLogError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import epoch_millis
 from indextables.log.log_files import list_log
@@ -64,9 +64,10 @@ def purge(
     """Deletes what has not been needed for `older_than`, at least `purge.minRetention` unless forced."""
     retention = config.maintenance.purge_min_retention if older_than is None else older_than
     _refuse_short(retention, config.maintenance.purge_min_retention, force=force)
-    before = datetime.now(UTC) - retention
     entries = files_of_table(log.store)
     snapshot = log.snapshot()  # after the listing: what is committed in between is in no danger
+    now = log.store_now(dry_run=dry_run)
+    before = now - retention
     needed, past = _needed(log, snapshot, before), set(snapshot.tombstones["path"].to_pylist())
     _refuse_missing(snapshot, entries, log.store, before)
     own = Ownership.of(snapshot.metadata)
@@ -85,7 +86,7 @@ def purge(
         past=of_the_past,
         orphans=len(going) - of_the_past - temporary,
         temporary=temporary,
-        log_files=len(log.clean_up(dry_run=dry_run)),
+        log_files=len(log.clean_up(dry_run=dry_run, store_time=now)),
         paths=tuple(sorted(entry.key for entry in going)),
     )
 
@@ -105,15 +106,15 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
 
 
 def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[str]:
-    """The splits of every readable version of the table that is not older than `before`."""
-    try:
-        start = log.snapshot(timestamp=before)
-    except VersionNotFoundError as error:
-        start = log.snapshot(error.earliest)
-    later = read_versions(log.store, list_log(log.store), start.version + 1, snapshot.version)
+    """The splits of every readable version of the table that is not older than `before`, by any clock."""
+    known, files = log.version_at(before), list_log(log.store)
+    start = log.snapshot(files.earliest if known is None else known)
+    later = read_versions(log.store, files, start.version + 1, snapshot.version)
     recent = snapshot.tombstones.filter(pc.field("deletion_timestamp") > epoch_millis(before))
+    undated = start.tombstones.slice(0, 0 if known is not None else None)  # the versions that removed them are gone
     live = pa.chunked_array(
-        [*start.splits["path"].chunks, *snapshot.splits["path"].chunks, *recent["path"].chunks], pa.string()
+        [chunk for rows in (start.splits, snapshot.splits, recent, undated) for chunk in rows["path"].chunks],
+        pa.string(),
     )
     return {*live.to_pylist(), *(add.path for version in later for add in version.adds)}
 

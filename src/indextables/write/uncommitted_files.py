@@ -1,14 +1,31 @@
-"""Clean-up: the files of a commit that failed, and the files of a job that no version of the table refers to."""
+"""Files before they are committed: checked that they are there, and deleted where their commit failed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
-from indextables.errors import AccessDeniedError, ConflictError, LogError, TableNotFoundError, UnsafeStoreError
+from indextables.errors import (
+    AccessDeniedError,
+    ConflictError,
+    LogError,
+    TableNotFoundError,
+    UncommittedSplitsLostError,
+    UnsafeStoreError,
+)
 from indextables.log import Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add
+from indextables.log.clock import now
 from indextables.log.commit import Committed, Plan
 from indextables.log.ownership import files_of_table, is_split_of_job
 
-_NOT_COMMITTED = (ConflictError, AccessDeniedError, LogError, TableNotFoundError, UnsafeStoreError)
+_NOT_COMMITTED = (
+    ConflictError,
+    AccessDeniedError,
+    LogError,
+    TableNotFoundError,
+    UncommittedSplitsLostError,
+    UnsafeStoreError,
+)
+_CHECKED_AFTER = timedelta(hours=1)
 
 
 def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: Plan | None = None) -> Committed:
@@ -16,7 +33,7 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
 
     That is so where the commit is known to have failed, was not needed, or was planned again with other files. Where the
     outcome is not known (the store stopped answering, the process is being stopped), the files stay: the table may refer
-    to them.
+    to them. Before each attempt, splits that are not new any more are looked up; see `refuse_lost`.
     """
     latest = transaction
 
@@ -33,13 +50,37 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
         return latest
 
     try:
-        done = log.commit(transaction, replan=replan and (lambda snapshot: again(snapshot, replan)))
+        done = log.commit(
+            transaction,
+            replan=replan and (lambda snapshot: again(snapshot, replan)),
+            check=lambda attempt: refuse_lost(log, attempt.adds),
+        )
     except _NOT_COMMITTED:
         discard(log, latest.adds)
         raise
     if not done.written:
         discard(log, latest.adds)
     return done
+
+
+def refuse_lost(log: TransactionLog, adds: Sequence[Add]) -> None:
+    """Raises an UncommittedSplitsLostError where splits are gone: a vacuum takes those of a slow writer for leftovers.
+
+    Only splits are looked up that may be so old, by the clock of the machine that wrote them: an hour, or half of
+    `purge.minRetention`. That is safe as long as clocks differ by less than the other half.
+    """
+    limit = min(_CHECKED_AFTER, log.config.maintenance.purge_min_retention / 2) // timedelta(milliseconds=1)
+    time = now()
+    missing = log.store.missing([add.path for add in adds if abs(time - add.modification_time) > limit])
+    if missing:
+        raise UncommittedSplitsLostError(
+            f"{len(missing)} of {len(adds)} splits that were written to {log.table} are not there any more, {missing[0]} "
+            "among them, so they are not committed: probably a vacuum (PURGE) with a shorter retention than this write "
+            "took has deleted them; write again, and purge with a longer retention",
+            path=log.store.name_of(missing[0]),
+            table=log.table,
+            paths=missing,
+        )
 
 
 def discard(log: TransactionLog, adds: Iterable[Add]) -> None:
