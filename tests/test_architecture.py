@@ -13,7 +13,7 @@ import indextables
 
 ROOT = Path(next(iter(indextables.__path__)))
 LAYERS = [  # from the bottom up; names on one line do not know each other
-    ("engine", "errors", "nearest", "plural", "release"),
+    ("engine", "errors", "nearest", "plural", "redaction", "release"),
     ("schema",),
     ("kernels",),
     ("civil",),

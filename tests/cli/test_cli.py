@@ -300,3 +300,30 @@ def test_a_location_that_cannot_be_used_is_refused(words: list[str]) -> None:
     said = " ".join(run(*words, "hdfs://namenode/logs", code=1).stderr.split())
     assert "'hdfs://namenode/logs' is not a location that indextables can use; HDFS" in said
     assert "s3://" in said
+
+
+HIDDEN = "https://account.blob.core.windows.net/c/p.csv?sv=2024&sig=hidden%3D"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["count", HIDDEN],
+        ["info", HIDDEN, "--json"],
+        ["purge", "abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig=hidden", "--json"],
+        ["count", "s3://key:hidden@bucket/t"],
+        ["count", "TABLE", HIDDEN],
+        ["import", "TABLE", HIDDEN],
+        ["import", HIDDEN, "TABLE"],
+        [HIDDEN],
+        ["count", "TABLE", f"--{HIDDEN}"],
+        ["count", "TABLE", "-o", "s3.secretKey=hidden", "-o", "s3.secretKey=hidden2"],
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_credentials_in_arguments_are_not_told(table: str, words: list[str], debug: bool) -> None:  # noqa: FBT001 - a parameter
+    given = [table if word == "TABLE" else word for word in words]
+    result = CliRunner().invoke(app, ["--debug", *given] if debug else given)
+    assert result.exit_code
+    assert "hidden" not in f"{result.output} {result.exception} {vars(result.exception or object)}"

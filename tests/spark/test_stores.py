@@ -283,3 +283,25 @@ def test_what_a_session_is_told_without_spark_in_front_is_not_in_the_properties_
         rows = spark.createDataFrame([(name,) for name in names], "name string")
         answer = dict(rows.select("name", udf(seen, "string", useArrow=False)("name")).collect())
     assert answer == dict(zip(names, [None, "told"], strict=True))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"https://account.blob.core.windows.net/c/p?sv=2024&sig={SECRET}",
+        f"abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig={SECRET}",
+        f"s3://key:{SECRET}@bucket/t",
+    ],
+)
+def test_a_location_with_credentials_is_refused_and_not_told(spark: Any, logs: Any, place: str) -> None:
+    attempts = [
+        lambda: spark.read.format("indextables").load(place).collect(),
+        lambda: logs.write.format("indextables").mode("append").save(place),
+        lambda: spark.sql(f"SELECT * FROM indextables.`{place}`").collect(),
+        lambda: spark.sql(f"PURGE INDEXTABLE '{place}'"),
+        lambda: spark.sql(f"CREATE TABLE hidden_place (a INT) USING indextables LOCATION '{place}'"),
+    ]
+    for attempt in attempts:
+        with pytest.raises((IndexTablesError, PySparkException)) as caught:
+            attempt()
+        assert SECRET not in "".join(traceback.format_exception(caught.value))

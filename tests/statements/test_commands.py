@@ -208,3 +208,11 @@ def test_a_command_that_cannot_be_read_names_the_place(text: str, position: int,
     with pytest.raises(StatementError, match=reason) as error:
         parse_command(text)
     assert (error.value.statement, error.value.position) == (text, position)
+
+
+def test_credentials_in_a_location_are_not_told() -> None:
+    text = "PURGE INDEXTABLE 'abfss://c@acc/t?sv=1&sig=hidden' OLDER THEN 3 DAYS"
+    with pytest.raises(StatementError) as caught:
+        parse_command(text)
+    assert "hidden" not in f"{caught.value} {vars(caught.value)}"
+    assert caught.value.statement[caught.value.position :].startswith("OLDER"), "the position is that in the text shown"

@@ -100,3 +100,9 @@ def test_what_cannot_be_is_refused_with_its_place(text: str, position: int) -> N
     with pytest.raises(StatementError) as error:
         rewrite_statement(text, prefix="t")
     assert (error.value.statement, error.value.position) == (text, position)
+
+
+def test_credentials_in_a_location_are_not_told() -> None:
+    with pytest.raises(StatementError) as caught:
+        rewrite_statement("SELECT * FROM indextables.`https://host/t?sig=hidden` VERSION AS OF", prefix="t")
+    assert "hidden" not in f"{caught.value} {vars(caught.value)}"

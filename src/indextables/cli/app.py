@@ -9,7 +9,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from indextables.cli import inspect_verbs, maintain_verbs, write_verbs
 from indextables.errors import IndexTablesError
+from indextables.redaction import redacted
 from indextables.release import __version__
+
+_UsageError: Any = typer.BadParameter.__base__
 
 
 class _Verbs(TyperGroup):
@@ -18,12 +21,17 @@ class _Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except _UsageError as error:
+            error.message = redacted(error.message)  # arguments are quoted in it
+            raise
         except BrokenPipeError:  # who read has read enough
             raise
         except (IndexTablesError, OSError) as error:
             if ctx.params["debug"]:
                 raise
-            typer.secho(f"error: {error}", err=True, fg=None if "NO_COLOR" in os.environ else typer.colors.RED)
+            typer.secho(
+                f"error: {redacted(str(error))}", err=True, fg=None if "NO_COLOR" in os.environ else typer.colors.RED
+            )
             raise typer.Exit(1) from None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from indextables.config import is_secret
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import parse_type
 from indextables.table import IndexTable
@@ -96,8 +97,9 @@ def _once(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     for key, value in pairs:
         own = spelt.setdefault(key.lower(), key)
         if values.setdefault(own, value) != value:
+            both = "" if is_secret(own) else f", {values[own]!r} and {value!r}"
             raise ConfigError(
-                f"{option} {own} has two values, {values[own]!r} and {value!r}; give one", key=own, value=value
+                f"{option} {own} has two values{both}; give one", key=own, value=None if is_secret(own) else value
             )
     return values
 

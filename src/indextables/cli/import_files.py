@@ -10,6 +10,7 @@ from indextables.cli.file_reader import ParquetReader, Reader, Types
 from indextables.cli.json_reader import JsonReader
 from indextables.errors import IndexTablesError, SchemaError
 from indextables.nearest import nearest
+from indextables.redaction import redacted
 from indextables.schema import column_named, refuse_ambiguous_names
 
 _READERS = {
@@ -40,7 +41,7 @@ def rows_in(
     """
     missing = [str(file) for file in files if not file.exists()]
     if missing:
-        raise IndexTablesError(f"there is no file {missing[0]}")
+        raise IndexTablesError(f"there is no file {redacted(str(missing[0]))}")
     types = {} if table is None else dict(zip(table.names, table.types, strict=True))
     known = {name.lower(): kind for name, kind in {**types, **(named or {})}.items()}
     reader = _reader_of(files, delimiter, known, frozenset(name.lower() for name in named or ()))

@@ -7,6 +7,7 @@ from typing import TypeVar
 from sqlglot.tokenizer_core import Token, TokenType
 
 from indextables.errors import StatementError
+from indextables.redaction import redacted
 from indextables.statements.command_values import Table, TableName, TablePath
 from indextables.statements.tokens import STRINGS, Tokens, end_of, word
 
@@ -140,6 +141,7 @@ def _clauses(
 
 
 def invalid(text: str, reason: str, position: int) -> StatementError:
+    position, text = len(redacted(text[:position])), redacted(text)
     return StatementError(
         f"the command {text!r} cannot be read at position {position}: {reason}",
         statement=text,

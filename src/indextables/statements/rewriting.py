@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.errors import StatementError
+from indextables.redaction import redacted
 from indextables.statements.command_values import Statement, TableAt
 from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
 
@@ -181,9 +182,10 @@ class _Rewriter:
         return after, self.tokens[after].text
 
     def invalid(self, reason: str, position: int) -> StatementError:
+        position, text = len(redacted(self.text[:position])), redacted(self.text)
         return StatementError(
-            f"the statement {self.text!r} cannot be read at position {position}: {reason}",
-            statement=self.text,
+            f"the statement {text!r} cannot be read at position {position}: {reason}",
+            statement=text,
             reason=reason,
             position=position,
         )

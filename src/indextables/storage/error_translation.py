@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from obstore import exceptions as foreign
 
 from indextables.errors import AccessDeniedError, AlreadyExistsError, IndexTablesError, NotFoundError, StorageError
+from indextables.redaction import redacted
 
-_SIGNATURE = re.compile(r"(\b(?:sig|X-Amz-Signature|X-Amz-Security-Token)=)[^&\s\"',)]+", re.IGNORECASE)
 # What is refused while it is listed, or opened on disk, is a plain GenericError to obstore.
 _REFUSED = {
     re.compile("status code: 40[13]"): foreign.PermissionDeniedError,
@@ -55,14 +55,14 @@ def translate_errors(path: str, *, secrets: Sequence[str] = ()) -> Iterator[None
 
 
 def without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """The text without these values, and without the signature that the address of a request may carry.
+    """The text without these values, and without the credentials that the address of a request may carry.
 
     >>> without_secrets("GET https://a.net/t?sv=2024&sig=abc%3D failed: no such token tok", ["tok"])
     'GET https://a.net/t?sv=2024&sig=*** failed: no such ***en ***'
     """
     for secret in secrets:
         text = text.replace(secret, "***")
-    return _SIGNATURE.sub(r"\1***", text)
+    return redacted(text)
 
 
 def _detail(kind: type[StorageError], message: str) -> str:

@@ -8,10 +8,10 @@ from typing import Self
 from urllib.parse import unquote
 
 from indextables.errors import StorageError, UnsafePathError
+from indextables.redaction import WITH_ACCOUNT, has_credentials, redacted
 
 CLOUD_SCHEMES = ("s3", "s3a", "abfs", "abfss", "az", "gs")
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
-_WITH_ACCOUNT = ("wasb", "wasbs", "abfs", "abfss")  # container@account: what is before the @ is no credential
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _INSTEAD = {
     "hdfs": "HDFS and other Hadoop file systems are not supported",
     "viewfs": "HDFS and other Hadoop file systems are not supported",
@@ -26,6 +26,8 @@ _INSTEAD = {
     "gcs": "for Google Cloud storage use gs://bucket/path",
     "file": "a file: location is on this machine, file:///path, without a host",
 }
+_ADDRESS = re.compile(r"(?i)\s*([a-z0-9+.-]*):/*(.*)", re.DOTALL)
+_AFTER_PATH = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -50,40 +52,65 @@ class Location:
         text = str(uri)
         scheme = _SCHEME.match(text)
         if not scheme:
+            _refuse_address(text)
             return cls("file", "", _absolute(text))
         container, path = _split_path(text[scheme.end() - 1 :])
         match scheme[1].lower():
             case "file" if container in {"", "localhost"}:
                 return cls("file", "", _absolute(unquote(path)))
-            case "memory":
+            case "memory" if not has_credentials(text):
                 return cls("memory", container, path.strip("/"))
             case known if known in CLOUD_SCHEMES and container:
-                _refuse_credentials(known, container)
+                _refuse_credentials(text, known, container)
                 return cls(known, container, path.strip("/"))
-        raise _unknown(text, scheme[1].lower(), container)
+        raise _unknown(text, scheme[1].lower())
 
     def __str__(self) -> str:
         return self.path if self.scheme == "file" else f"{self.scheme}://{self.container}/{self.path}".rstrip("/")
 
 
-def _unknown(text: str, scheme: str, container: str) -> StorageError:
+def _unknown(text: str, scheme: str) -> StorageError:
     """The error for a location that cannot be used, without the credentials that may be in it."""
-    user, _, host = container.rpartition("@")
-    is_account = scheme in _WITH_ACCOUNT and ":" not in user
-    shown = text if is_account or not user else text.replace(container, host, 1)
+    shown = _shown(text)
     bucket = f"{scheme}:// needs a bucket or container: {scheme}://name/path" if scheme in CLOUD_SCHEMES else ""
     works = f"use a local path, file:///path, or an object store: {', '.join(f'{s}://' for s in CLOUD_SCHEMES)}"
     parts = (f"{shown!r} is not a location that indextables can use", _INSTEAD.get(scheme, bucket), works)
     return StorageError("; ".join(part for part in parts if part), path=shown)
 
 
-def _refuse_credentials(scheme: str, container: str) -> None:
+def _shown(text: str) -> str:
+    """A location that is refused, as messages show it: without user, password, query and fragment.
+
+    >>> _shown("https://me:pass/word@host/c/p?sv=2024&sig=abc")
+    'https://***@host/c/p?***'
+    """
+    before, at, host = text.rpartition("@")
+    address = _ADDRESS.match(before)
+    if address and not (address[1].lower() in WITH_ACCOUNT and not {":", "?"} & set(address[2])):
+        text = f"{address[1]}://***@{host}"
+    elif at and not address:
+        text = f"***@{host}"
+    path, *query = _AFTER_PATH.split(text, maxsplit=1)
+    return redacted(f"{path}?***" if query else path)
+
+
+def _refuse_address(text: str) -> None:
+    """Refuses what has no scheme and yet is an address: as a local path, it would be shown with its credentials.
+
+    `?` and `#` may be in the name of a file. A path from the root is one, whatever is in it.
+    """
+    is_path = text.startswith("/") and not text.startswith("//")
+    if not is_path and (_SCHEME.search(text) or has_credentials(text)):
+        raise _unknown(text, "")
+
+
+def _refuse_credentials(text: str, scheme: str, container: str) -> None:
     """Credentials in a location would be shown wherever the location is; the account of Azure is none."""
-    if ":" in container.partition("@")[0] or ("@" in container and not scheme.startswith("ab")):
-        raise StorageError(
-            f"a location has no credentials in it: {scheme}://{container.rpartition('@')[2]}/...; give them as settings",
-            path=f"{scheme}://{container.rpartition('@')[2]}",
-        )
+    user, at, host = container.rpartition("@")
+    in_authority = ":" in container.partition("@")[0] or (at and not scheme.startswith("ab")) or "@" in user
+    if in_authority or has_credentials(text):
+        shown = f"{scheme}://{host if at or not in_authority else '***'}"
+        raise StorageError(f"a location has no credentials in it: {shown}/...; give them as settings", path=shown)
 
 
 def _split_path(rest: str) -> tuple[str, str]:
@@ -97,7 +124,8 @@ def _split_path(rest: str) -> tuple[str, str]:
 def _absolute(path: str) -> str:
     """The path from the root, without `..`, or a StorageError for one that no store could name."""
     if not path or _CONTROL.search(path):
-        raise StorageError(f"{path!r} is not a path; it is empty or has control characters", path=path)
+        shown = redacted(path)
+        raise StorageError(f"{shown!r} is not a path; it is empty or has control characters", path=shown)
     return os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps `..`, and resolve follows links
 
 
@@ -113,7 +141,7 @@ def checked_key(key: str, *, root: object = "the table") -> str:
     if {"", ".", ".."}.isdisjoint(key.split("/")) and not _SCHEME.match(key) and not _CONTROL.search(key):
         return key
     raise UnsafePathError(
-        f"{key!r} would leave {root}; a file of a table is named by its path under the table's root: "
+        f"{redacted(key)!r} would leave {root}; a file of a table is named by its path under the table's root: "
         "not empty, not absolute, no '..', no scheme, no control characters",
-        path=key,
+        path=redacted(key),
     )
