@@ -56,6 +56,30 @@ def test_a_table_inside_another_one_by_a_link_is_refused(tmp_path: Path) -> None
         IndexTable.create(tmp_path / "link" / "t", SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "spelling", ["{}/outer/p=a/t/", "{}/outer/../outer/t", "{}/./outer//t", "file://{}/outer/t", "FILE:{}/outer/t"]
+)
+def test_a_table_inside_another_one_is_refused_however_it_is_spelt(tmp_path: Path, spelling: str) -> None:
+    IndexTable.create(tmp_path / "outer", SCHEMA)
+    with pytest.raises(NestedTableError):
+        IndexTable.create(spelling.format(tmp_path), SCHEMA)
+
+
+def test_a_table_inside_another_one_by_another_scheme_is_refused(s3: Server) -> None:
+    place, options = s3.new_table(), dict(s3.options)
+    IndexTable.create(place, SCHEMA, options=options)
+    for scheme in ("s3a", "S3", "S3A"):
+        with pytest.raises(NestedTableError):
+            IndexTable.create(f"{scheme}{place.removeprefix('s3')}/sub/", SCHEMA, options=options)
+
+
+def test_a_table_around_another_one_by_a_linked_root_is_refused(tmp_path: Path) -> None:
+    IndexTable.create(tmp_path / "outer" / "inner", SCHEMA)
+    (tmp_path / "link").symlink_to(tmp_path / "outer")
+    with pytest.raises(NestedTableError):
+        IndexTable.create(tmp_path / "link", SCHEMA)
+
+
 def test_a_table_whose_first_versions_were_cleaned_up_is_a_table(tmp_path: Path) -> None:
     options = {"checkpoint.interval": "2", "log.retention": "0s"}
     table = IndexTable.create(tmp_path / "t", SCHEMA, options=options)

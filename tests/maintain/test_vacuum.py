@@ -1,6 +1,8 @@
 """What a purge deletes, and what it never does."""
 
 import os
+import stat
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copytree
@@ -12,6 +14,8 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import ConfigError, CorruptLogError, SplitNotFoundError
+from indextables.log import Operation, Transaction, TransactionLog
+from indextables.log.actions import Remove
 from indextables.storage import open_store
 
 SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})
@@ -215,3 +219,60 @@ def test_another_table_below_the_root_stays_in_other_stores(tmp_path: Path) -> N
         store.put(f"copy/{entry.key}", store.read(entry.key))
     assert purge(table).past == 1
     assert IndexTable.open(f"{place}/copy").at(version=1).scan().to_arrow()["p"].to_pylist() == ["a"]
+
+
+SPECIALS: dict[str, Callable[[Path], object]] = {
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "link to nothing": lambda path: path.symlink_to("nowhere"),
+    "link to the table": lambda path: path.symlink_to(path.parent),
+    "pipe": os.mkfifo,
+    "socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+}
+
+
+@pytest.mark.parametrize("special", SPECIALS)
+def test_what_is_no_file_is_left_alone(tmp_path: Path, special: str) -> None:
+    table = old(IndexTable.create(tmp_path / "t", SCHEMA, partition_by="p"))
+    names = ("odd", unknown_split(table), f".tmp-{uuid4().hex}")
+    paths = [Path(table.path, place, name) for place in (".", "p=b", "_transaction_log") for name in names]
+    for path in paths:
+        SPECIALS[special](path)
+        os.utime(path, (0, 0), follow_symlinks=False)
+    assert purge(table).past == 1
+    assert [path for path in paths if not os.path.lexists(path)] == []
+    assert IndexTable.open(table.path).scan().to_arrow()["p"].to_pylist() == ["b"]
+    assert table.health().tombstones == 0
+
+
+def claim_removed(table: IndexTable, paths: list[str]) -> None:
+    """A version that says that the table has removed these files."""
+    log = TransactionLog.open(table.path)
+    removes = [Remove(path=path, deletion_timestamp=0) for path in paths]
+    log.commit(Transaction(operation=Operation.DROP, snapshot=log.snapshot(), removes=removes))
+
+
+@pytest.mark.parametrize("kind", ["local", "memory"])
+def test_a_log_that_lies_costs_no_file_of_anybody_else(tmp_path: Path, kind: str) -> None:
+    root = str(tmp_path) if kind == "local" else f"memory://{tmp_path.name}-lies"
+    other = IndexTable.create(f"{root}/other", SCHEMA, partition_by="p")
+    other.append(row("a", 1))
+    table = IndexTable.create(f"{root}/t", SCHEMA, partition_by="p")
+    table.append(row("a", 1))
+    copies = open_store(f"{root}/t")
+    [split], others = other.splits()["path"].to_pylist(), open_store(f"{root}/other")
+    for entry in list(others.list()):
+        copies.put(f"p=x/{entry.key}", others.read(entry.key))  # another table, in a directory of a partition
+    copies.put(split, others.read(split))  # and a split without its table
+    copies.put("p=a/notes.txt", b"mine")
+    if kind == "local":
+        Path(table.path, "p=link").symlink_to(Path(other.path, "p=a"))
+        Path(table.path, "p=a", unknown_split(table)).symlink_to(Path(other.path, split))
+    mine = set(table.splits()["path"].to_pylist())
+    stays = {entry.key for entry in copies.list() if entry.key not in mine}
+    through_links = {f"p=link/{split.rpartition('/')[2]}", "p=x", "p=link"}
+    claim_removed(table, sorted({*stays, *through_links}))
+    result = purge(table.refresh())
+    assert result.files == 0
+    assert stays <= {entry.key for entry in copies.list()}
+    assert IndexTable.open(other.path).scan().to_arrow().num_rows == 1
+    assert IndexTable.open(f"{root}/t/p=x").scan().to_arrow().num_rows == 1

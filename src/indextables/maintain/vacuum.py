@@ -2,8 +2,9 @@
 
 A table's directory holds the splits of the current version, of older versions, of running writers, and leftovers of failed
 ones. Files that a version within the retention needs are kept, whatever their age; others are deleted once older than the
-retention, because a writer's files are in no version until it commits. Files that are not the table's own stay: those of
-other tables below its root, those that no writer of this table can have made, and symbolic links.
+retention, because a writer's files are in no version until it commits. Files that are not the table's own stay, even if the
+log says that it has removed them: those of other tables below its root, those that no writer of this table can have made,
+and symbolic links. So a damaged log, or one that somebody has tampered with, costs no file of anybody else.
 """
 
 from collections.abc import Iterable
@@ -72,7 +73,7 @@ def purge(
     _refuse_missing(snapshot, entries, log.store, before)
     own = Ownership.of(snapshot.metadata)
     old = (entry for entry in entries if entry.modified < before and entry.key not in needed)
-    going = [entry for entry in old if entry.key in past or own.includes(entry.key)]
+    going = [entry for entry in old if own.includes(entry.key)]  # whatever the log says of other files
     if not dry_run:
         _delete(log, [entry.key for entry in going])
     temporary = sum(is_temporary(entry.key) for entry in going)

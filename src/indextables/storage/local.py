@@ -7,6 +7,7 @@ starts with `TEMPORARY` and belongs to no table version.
 
 import os
 import shutil
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -75,7 +76,7 @@ class LocalStore(Store):
         self._write(key, copy, os.replace)
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """As in `Store`. Names that are not UTF-8 cannot be keys, and are left out.
+        """As in `Store`. Names that are not UTF-8 cannot be keys, and are left out; so are pipes, sockets and devices.
 
         So are directories below that may not be read: a volume has such ones at its root, and they are not the table's.
         """
@@ -111,29 +112,36 @@ class LocalStore(Store):
 def _list(top: Path, key: str) -> Iterator[Entry]:
     """The entries below a directory, level by level."""
     waiting = deque([(str(top), key)])
-    tolerated: tuple[type[OSError], ...] = (FileNotFoundError,)
     while waiting:
         directory, parent = waiting.popleft()
-        with suppress(*tolerated), os.scandir(directory) as found:
-            tolerated = (FileNotFoundError, PermissionError)
-            for entry in found:
-                if not _is_text(entry.name):
-                    continue
-                name = f"{parent}/{entry.name}" if parent else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append((entry.path, name))
-                else:
-                    with suppress(FileNotFoundError):  # deleted concurrently
-                        yield _entry(name, entry)
+        try:
+            with os.scandir(directory) as found:
+                for entry in found:
+                    if not _is_text(entry.name):
+                        continue
+                    name = f"{parent}/{entry.name}" if parent else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((entry.path, name))
+                    elif entry.is_symlink() or entry.is_file():
+                        with suppress(FileNotFoundError):  # deleted concurrently
+                            yield _entry(name, entry)
+        except FileNotFoundError:
+            pass
+        except (PermissionError, NotADirectoryError):  # the latter is a file now
+            if parent == key:
+                raise
 
 
 def _entry(key: str, found: os.DirEntry[str]) -> Entry:
-    """A link to a file has the facts of the file; one to anything else, its own."""
-    is_file = found.is_file()
-    facts = found.stat(follow_symlinks=is_file)
+    """A link to a file has the facts of the file; one to anything else, or to itself, its own."""
+    facts, is_link = found.stat(follow_symlinks=False), found.is_symlink()
+    if is_link:
+        with suppress(OSError):
+            target = found.stat()
+            facts = target if stat.S_ISREG(target.st_mode) else facts
     modified = datetime.fromtimestamp(facts.st_mtime, UTC)
     tag = f'"{facts.st_ino:x}-{facts.st_mtime_ns // 1000:x}-{facts.st_size:x}"'  # as `head` has it
-    return Entry(key, facts.st_size, modified, tag, link=found.is_symlink())
+    return Entry(key, facts.st_size, modified, tag, link=is_link)
 
 
 def _is_text(name: str) -> bool:
