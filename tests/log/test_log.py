@@ -386,6 +386,25 @@ class TestCleanUp:
             reader.snapshot(29)
         assert reader.history()["version"].to_pylist() == [34, 33, 32, 31, 30]
 
+    def test_a_damaged_checkpoint_makes_no_older_file_expire(self, log: TransactionLog) -> None:
+        states = grown(log, 35)
+        file_of(log, checkpoint_key(30)).write_bytes(b"damaged")
+        assert len(log.clean_up(retention=timedelta(0))) == 21, "versions 0 to 19, and the checkpoint at 10"
+        assert paths(fresh(log).snapshot(34)) == states[34]
+
+    def test_a_checkpoint_of_another_table_makes_no_older_file_expire(self, log: TransactionLog) -> None:
+        states = grown(log, 12)
+        stray = file_of(log, checkpoint_key(10)).read_bytes()
+        for path in file_of(log, "_transaction_log").iterdir():
+            path.unlink()
+        log = fresh(log)
+        created(log, id="another")
+        states = [paths(append(log, add(f"{n}")).snapshot) for n in range(9)]
+        append(log, add("tenth"))
+        file_of(log, checkpoint_key(10)).write_bytes(stray)
+        assert log.clean_up(retention=timedelta(0)) == []
+        assert paths(fresh(log).snapshot(9)) == states[-1]
+
     def test_a_dry_run_deletes_nothing(self, log: TransactionLog) -> None:
         grown(log, 12)
         would = log.clean_up(retention=timedelta(0), dry_run=True)

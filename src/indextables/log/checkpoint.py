@@ -8,7 +8,7 @@ with zeros in its place.
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from indextables.errors import CorruptLogError, IndexTablesError
+from indextables.errors import AlreadyExistsError, CorruptLogError, IndexTablesError
 from indextables.log.actions import Metadata, Protocol, Record, Txn, always
 from indextables.log.log_files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
@@ -51,17 +51,33 @@ class _Hint(Record, frozen=True, kw_only=True):
     size_in_bytes: int
 
 
-def write_checkpoint(store: Store, snapshot: Snapshot, *, tombstones_after: int) -> int:
+def write_checkpoint(
+    store: Store, snapshot: Snapshot, *, tombstones_after: int, verify: Callable[[], object] = lambda: None
+) -> int:
     """Writes the checkpoint of a snapshot and points the hint to it; gives its size in bytes.
 
-    Tombstones older than `tombstones_after` (milliseconds since 1970) are left out: their files may have been purged.
+    Tombstones older than `tombstones_after` (milliseconds since 1970) are left out: their files may have been purged. A
+    checkpoint that is there may be of a table that took the place of this one: `verify` raises an error then.
     """
     unexpired = snapshot.tombstones.filter(pc.field(_DELETED) >= tombstones_after)
     data = _encode(snapshot, unexpired)
-    store.put(checkpoint_key(snapshot.version), data)
+    try:
+        store.put_if_absent(checkpoint_key(snapshot.version), data)
+    except AlreadyExistsError:
+        if not _is_there(store, snapshot):  # but a damaged one is, or one of another table
+            verify()
+            store.put(checkpoint_key(snapshot.version), data)
     hint = _Hint(version=snapshot.version, num_splits=len(snapshot.splits), size_in_bytes=data.size)
     store.put(HINT_KEY, msgspec.json.encode(hint))
     return int(data.size)
+
+
+def _is_there(store: Store, snapshot: Snapshot) -> bool:
+    try:
+        found = read_checkpoint(store, checkpoint_key(snapshot.version), snapshot.version)
+    except CorruptLogError:
+        return False
+    return (found.metadata.id, found.txn_id) == (snapshot.metadata.id, snapshot.txn_id)
 
 
 def read_checkpoint(store: Store, key: str, version: int) -> Snapshot:

@@ -4,7 +4,7 @@ The clock of a writer may be wrong by days. A version is as young as its commit 
 the store, whichever is later.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from indextables.log.clock import epoch_millis
@@ -17,16 +17,22 @@ _ABANDONED_AFTER = timedelta(days=1)
 
 
 def expired_files(
-    files: LogFiles, commit_records: Sequence[CommitRecord], *, now: datetime, retention: timedelta
+    files: LogFiles,
+    commit_records: Sequence[CommitRecord],
+    *,
+    now: datetime,
+    retention: timedelta,
+    is_sound: Callable[[int], bool] = lambda _: True,
 ) -> list[str]:
     """The keys to delete, oldest first, so that every state of the table that is no older than `retention` stays readable.
 
     The state at the beginning of that time is the last version at or before it. It is built from the newest checkpoint
-    that is not younger; older files expire. Without such a checkpoint nothing expires. Temporary files of killed
-    writers expire after a day.
+    that is not younger and `is_sound`; older files expire. Without such a checkpoint nothing expires. Temporary files of
+    killed writers expire after a day.
     """
     oldest_kept = state_at(files, {m.version: m.timestamp for m in commit_records}, now - retention)
-    checkpoint = max((number for number in files.checkpoints if number <= oldest_kept), default=-1)
+    candidates = sorted((number for number in files.checkpoints if number <= oldest_kept), reverse=True)
+    checkpoint = next((number for number in candidates if is_sound(number)), -1)
     before = sorted(
         (n, e.key) for known in (files.commits, files.checkpoints) for n, e in known.items() if n < checkpoint
     )

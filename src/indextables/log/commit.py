@@ -1,5 +1,6 @@
 """The commit protocol: put-if-absent of the next version file; the loser of a race checks for conflicts with the winner."""
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,7 @@ from indextables.errors import (
     NotDurableError,
     NotFoundError,
     StorageError,
+    TableReplacedError,
 )
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
@@ -28,6 +30,7 @@ from indextables.log.version_file import Version, parse_version, read_versions, 
 from indextables.release import __version__
 from indextables.storage import Store
 
+logger = logging.getLogger(__name__)
 Plan = Callable[[Snapshot], Transaction]
 """Decides again, on a newer snapshot, what to commit."""
 
@@ -38,6 +41,7 @@ ENGINE = f"indextables/{__version__}"
 _FIRST_WAIT = 0.01
 _GROWTH = 1.5
 _LONGEST_WAIT = 1.0
+_LONG_AGO = 1.0  # seconds after a look at the log in which a table may have been deleted and made anew
 _UNCLEAR_ANSWERS = 5  # each after all the retries of the store itself
 
 
@@ -68,7 +72,7 @@ def commit(
     """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
     store.verify_put_if_absent()
     reason: IndexTablesError | None = None
-    unclear = 0
+    unclear, looked = 0, time.monotonic()
     caught_up = _against(store, transaction, _missed(store, transaction.snapshot), replan)
     if caught_up.transaction is None:
         return Committed(caught_up.snapshot_after(store), written=False, attempts=0)
@@ -81,11 +85,14 @@ def commit(
         mine, content = _as_version(transaction)
         reason = _put(store, mine.number, content)
         if reason is None:
+            if time.monotonic() - looked > _LONG_AGO:
+                _refuse_replaced(store, transaction.snapshot)
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
         unclear += not isinstance(reason, AlreadyExistsError)
         if isinstance(reason, AccessDeniedError | NotDurableError) or unclear > _UNCLEAR_ANSWERS:
             raise reason
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
+        looked = time.monotonic()
         caught_up = _against(store, transaction, _winners(store, mine.number, transaction.snapshot), replan)
         if caught_up.transaction is None:
             return Committed(caught_up.snapshot_after(store), written=caught_up.is_mine, attempts=attempt)
@@ -181,6 +188,22 @@ def _put(store: Store, number: int, content: bytes) -> StorageError | None:
     except StorageError as error:
         return error
     return None
+
+
+def _refuse_replaced(store: Store, snapshot: Snapshot | None) -> None:
+    """Raises a TableReplacedError where a version was put into the log of another table, where it has no effect.
+
+    The version is committed otherwise, whatever happens here. It is never taken back: others may have built on it.
+    """
+    if snapshot is None:
+        return
+    try:
+        verify_table(store, snapshot)
+    except TableReplacedError as replaced:
+        if replaced.found_id not in (None, replaced.table_id):
+            raise
+    except IndexTablesError as error:
+        logger.info("%s is committed to, and could not be looked at again: %s", store.location, error)
 
 
 def _versions_from(store: Store, number: int) -> Iterator[Version]:

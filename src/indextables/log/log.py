@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow as pa
 from indextables.config import Config
 from indextables.errors import (
     CorruptLogError,
+    NotFoundError,
     TableNotFoundError,
     TableReplacedError,
     UnsupportedProtocolError,
@@ -27,9 +27,10 @@ from indextables.log.history import CommitRecord, history_table, read_commit_rec
 from indextables.log.log_files import LogFiles, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.store_clock import store_now, store_now_or_local
-from indextables.log.table_identity import refuse_other_table, verify_table
+from indextables.log.stray_files import is_of_other_history, is_of_other_table, without_strays
+from indextables.log.table_identity import refuse_other_table, verify_log, verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version_file import Version, read_info, read_versions, verify_order
+from indextables.log.version_file import Version, read_versions, verify_order
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -108,6 +109,7 @@ class TransactionLog:
         """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
 
         `check` may raise an error immediately before each attempt.
+
         A checkpoint that is due is written afterwards. If that fails, the commit stands and the failure is logged.
         """
         if transaction.snapshot is not None:
@@ -126,10 +128,12 @@ class TransactionLog:
     def checkpoint(self, snapshot: Snapshot | None = None) -> CheckpointResult:
         """Writes a checkpoint of the newest version, or of the given snapshot."""
         snapshot = snapshot or self.snapshot()
-        verify_table(self.store, snapshot)
+        verify_log(self.store, snapshot)
         retention = self.config.maintenance.tombstone_retention // timedelta(milliseconds=1)
         forgotten = min(now(), snapshot.timestamp) - retention  # whichever clock is behind
-        size = write_checkpoint(self.store, snapshot, tombstones_after=forgotten)
+        size = write_checkpoint(
+            self.store, snapshot, tombstones_after=forgotten, verify=lambda: verify_log(self.store, snapshot)
+        )
         return CheckpointResult(snapshot.version, len(snapshot.splits), size)
 
     def clean_up(
@@ -145,24 +149,37 @@ class TransactionLog:
         old_enough = any(entry.modified <= latest - retention for entry in files.commits.values())
         commit_records = self._commit_records(files) if old_enough else []
         expired = expired_files(files, commit_records, now=latest, retention=retention)
-        if expired and store_time is None:
-            store_time = self.store_now(dry_run=dry_run)
-            expired = expired_files(files, commit_records, now=store_time, retention=retention)
-        if expired and not dry_run:
-            self._delete(expired, files)
+        if not expired:
+            return []
+        expired = expired_files(
+            files,
+            commit_records,
+            now=store_time or self.store_now(dry_run=dry_run),
+            retention=retention,
+            is_sound=lambda number: self._is_sound(files, number),
+        )
+        if not dry_run:
+            by_key = {entry.key: entry for entry in files.entries}
+            self.store.delete_unchanged(by_key[key] for key in expired)
         return expired
 
     def store_now(self, *, dry_run: bool = False) -> datetime:
         """The time by the store's clock; in a dry run, which may lack the right to write, else by this machine's."""
         return store_now_or_local(self.store) if dry_run else store_now(self.store)
 
-    def _delete(self, keys: Sequence[str], files: LogFiles) -> None:
-        """Deletes files of the log, if they are still what a listing showed: another table may have files of these names."""
-        unchanged = {entry.key for entry in files.entries & list_log(self.store).entries}
-        self.store.delete([key for key in keys if key in unchanged])
+    def _is_sound(self, files: LogFiles, checkpoint: int) -> bool:
+        """Whether the table can be built from a checkpoint, so that older files are not needed."""
+        try:
+            snapshot = read_checkpoint(self.store, files.checkpoints[checkpoint].key, checkpoint)
+        except CorruptLogError as damage:
+            logger.warning("%s; older files of the log are kept", damage)
+            return False
+        except NotFoundError:  # another process cleans up, or the table is gone
+            return False
+        return not is_of_other_table(self.store, snapshot, files)
 
     def _files(self) -> LogFiles:
-        files = list_log(self.store)
+        files = without_strays(self.store, list_log(self.store))
         if files.latest < 0:
             raise TableNotFoundError(
                 f"there is no table at {self.table}: it has no _transaction_log with a version; check the path, "
@@ -173,9 +190,9 @@ class TransactionLog:
 
     def _commit_records(self, files: LogFiles) -> list[CommitRecord]:
         commit_records = read_commit_records(self.store, files)
-        found = {record.info.table_id for record in commit_records}
-        if self.table_id is not None and found and found.isdisjoint({None, self.table_id}):
-            refuse_other_table(self.table, self.table_id, commit_records[-1].info.table_id)
+        first = next((record.info.table_id for record in commit_records if record.version >= files.earliest), None)
+        if self.table_id is not None:
+            refuse_other_table(self.table, self.table_id, first)  # later ones may be strays
         return commit_records
 
     def _latest(self, files: LogFiles) -> Snapshot:
@@ -226,11 +243,12 @@ class TransactionLog:
                 logger.warning("%s; an older state is used instead", damage)
                 continue
             versions = read_versions(self.store, files, number + 1, version)
-            stranger = self._is_of_other_table(start, versions, files)
-            if not stranger and (number == files.earliest or self._is_of_this_history(start, versions, files)):
+            stranger = is_of_other_history(self.store, start, versions, files)
+            if not stranger or (number == files.earliest and versions):  # `_advance` says what does not fit
                 return self._advance(start, versions)
-            whose = "of another table" if stranger else "not a state of its versions"
-            logger.warning("checkpoint %d of %s is %s; an older state is used instead", number, self.table, whose)
+            logger.warning(
+                "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
+            )
         first, *later = read_versions(self.store, files, 0, version)
         return self._advance(initial(self.table, [first]), later)
 
@@ -241,26 +259,6 @@ class TransactionLog:
             logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
         verify_order(self.store, start.checksum, versions, table_id=start.metadata.id)
         return start.advanced(versions)
-
-    def _is_of_other_table(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
-        """Whether a checkpoint belongs to an earlier table at the same path."""
-        if start.version not in files.commits or all(version.belongs_to(start.metadata.id) for version in versions):
-            return False
-        info = read_info(self.store, start.version, files.commits[start.version])
-        return info.table_id not in (None, start.metadata.id)
-
-    def _is_of_this_history(self, start: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
-        """Whether a checkpoint is the state before some versions, or else of the version of its number; unknown means yes.
-
-        Another table at the same path, or another copy of this one, may have had versions of the same numbers.
-        """
-        expected = None
-        if versions:
-            expected = versions[0].info.previous_checksum
-        elif start.checksum is not None and start.version in files.commits:
-            with suppress(CorruptLogError):  # the checkpoint has all that it had
-                expected = read_info(self.store, start.version, files.commits[start.version]).checksum
-        return None in (expected, start.checksum) or expected == start.checksum
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
         millis = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
@@ -325,6 +323,8 @@ class TransactionLog:
         try:
             self.checkpoint(snapshot)
             self.clean_up()
-        except Exception:
+        except Exception as error:
+            if isinstance(error, TableReplacedError) and error.found_id not in (None, error.table_id):
+                raise  # the version went into the log of another table, where it has no effect
             committed = (snapshot.version, self.table)
             logger.warning("version %d of %s is committed, but its checkpoint is not", *committed, exc_info=True)

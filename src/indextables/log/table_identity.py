@@ -9,6 +9,7 @@ from indextables.log.actions import CommitInfo
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.log_files import LogFiles, list_log
 from indextables.log.snapshot import Snapshot
+from indextables.log.stray_files import without_strays
 from indextables.log.version_file import read_info
 from indextables.storage import Store
 
@@ -21,11 +22,21 @@ def verify_table(store: Store, snapshot: Snapshot) -> LogFiles | None:
     try:
         info = read_info(store, snapshot.version)
     except NotFoundError:
-        files = list_log(store)
+        files = without_strays(store, list_log(store))
         _confirm_by_listing(store, snapshot, files)
         return files
     _refuse_other_commit(store, snapshot, info)
     return None
+
+
+def verify_log(store: Store, snapshot: Snapshot) -> None:
+    """As `verify_table`, and by the first version of the log too: the version that was read may have been put too late."""
+    verify_table(store, snapshot)
+    files = without_strays(store, list_log(store))
+    first = min((number for number in files.commits if number >= files.earliest), default=None)
+    if first is not None:
+        found = read_info(store, first, files.commits[first]).table_id
+        refuse_other_table(str(store.location), snapshot.metadata.id, found)
 
 
 def refuse_other_table(table: str, expected: str, found: str | None) -> None:

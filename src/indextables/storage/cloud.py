@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -17,10 +18,11 @@ from indextables.storage.clients import client_for, secrets_of
 from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location
 from indextables.storage.range_requests import coalesced
-from indextables.storage.store import PAGE, Store
+from indextables.storage.store import PAGE, Entry, Store
 from indextables.storage.traffic import Meter
 
 _MAX_PARTS = 10_000  # of one file in S3
+_DELETED_TOGETHER = 16
 _CUT_OFF = "list response body"  # in the message of obstore's error
 _PROBE_KEY = "_transaction_log/_put_if_absent"
 _VERIFIED: set[tuple[str | None, ...]] = set()  # places, by this process
@@ -103,6 +105,14 @@ class CloudStore(Store):
                     obstore.delete(self._backend, some)
             except NotFoundError:
                 super().delete(path.removeprefix(self._prefix) for path in some)
+
+    def delete_unchanged(self, entries: Iterable[Entry]) -> None:
+        """Some at a time, so that little time passes between the look at a file and its deletion."""
+        waiting = list(entries)
+        for some in (waiting[at : at + _DELETED_TOGETHER] for at in range(0, len(waiting), _DELETED_TOGETHER)):
+            with ThreadPoolExecutor(_DELETED_TOGETHER) as pool:
+                unchanged = list(pool.map(self._is_unchanged, some))
+            self.delete([entry.key for entry, same in zip(some, unchanged, strict=True) if same])
 
     def verify_put_if_absent(self) -> None:
         """Has the store refuse a file that is there, once per process: whether it can be trusted with commits."""

@@ -161,6 +161,19 @@ class Store:
             with suppress(NotFoundError), self._metered(key):
                 obstore.delete(self._backend, self._path(key))
 
+    def delete_unchanged(self, entries: Iterable[Entry]) -> None:
+        """Deletes files of a listing in their order, each only if it is still the one that was listed."""
+        for entry in entries:
+            if self._is_unchanged(entry):
+                self.delete([entry.key])
+
+    def _is_unchanged(self, entry: Entry) -> bool:
+        try:
+            now = self.head(entry.key)
+        except NotFoundError:
+            return False
+        return _version_of(now) == _version_of(entry)
+
     def discard(self, keys: Iterable[str]) -> None:
         """Deletes files after a failure; a file that cannot be deleted is logged, so that the first error is raised."""
         for key in keys:
@@ -203,6 +216,11 @@ class Store:
 
     def _path(self, key: str) -> str:
         return self._prefix + checked_key(key, root=self.location)
+
+
+def _version_of(entry: Entry) -> tuple[int, str | datetime]:
+    """What a store calls the content of a file: in listings of Azure, the tag is without quotes."""
+    return entry.size, entry.tag.strip('"') if entry.tag else entry.modified.replace(microsecond=0)
 
 
 def _prefix_of(location: Location) -> str:
