@@ -1,7 +1,6 @@
 """The commit history, read from the first lines of the version files."""
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
@@ -39,8 +38,7 @@ class CommitRecord:
 def read_commit_records(store: Store, files: LogFiles) -> list[CommitRecord]:
     """The versions whose files are there, in order."""
     entries = sorted(files.commits.items())
-    with ThreadPoolExecutor(16) as pool:
-        infos = list(pool.map(lambda item: read_info(store, *item, files=files), entries))
+    infos = store.in_parallel(lambda item: read_info(store, *item, files=files), entries)
     commit_records, last = [], -1
     for (number, entry), info in zip(entries, infos, strict=True):
         given = info.timestamp if info.timestamp is not None else epoch_millis(entry.modified)

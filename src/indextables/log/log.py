@@ -21,7 +21,7 @@ from indextables.errors import (
 from indextables.log.actions import READER_VERSION, WRITER_VERSION
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files, state_at
-from indextables.log.clock import epoch_millis, now
+from indextables.log.clock import epoch_millis, now, utc_now
 from indextables.log.commit import Check, Committed, Plan, commit
 from indextables.log.history import CommitRecord, history_table, read_commit_records
 from indextables.log.log_files import LogFiles, list_log
@@ -145,7 +145,7 @@ class TransactionLog:
         """
         retention = self.config.maintenance.log_retention if retention is None else retention
         files = self._files()
-        latest = store_time or max(datetime.now(UTC), *(entry.modified for entry in files.entries))
+        latest = store_time or max(utc_now(), *(entry.modified for entry in files.entries))
         old_enough = any(entry.modified <= latest - retention for entry in files.commits.values())
         commit_records = self._commit_records(files) if old_enough else []
         expired = expired_files(files, commit_records, now=latest, retention=retention)

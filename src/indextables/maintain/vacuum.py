@@ -8,7 +8,6 @@ and symbolic links. So a damaged log, or one that somebody has tampered with, co
 """
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,8 +22,6 @@ from indextables.log.log_files import list_log
 from indextables.log.ownership import Ownership, files_of_table, is_temporary
 from indextables.log.version_file import read_versions
 from indextables.storage import Entry, Store
-
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +72,7 @@ def purge(
     old = (entry for entry in entries if entry.modified < before and entry.key not in needed)
     going = [entry for entry in old if own.includes(entry.key)]  # whatever the log says of other files
     if not dry_run:
-        _delete(log, [entry.key for entry in going])
+        log.store.in_parallel(lambda entry: log.store.delete([entry.key]), going)
     temporary = sum(is_temporary(entry.key) for entry in going)
     of_the_past = sum(entry.key in past for entry in going)
     return PurgeResult(
@@ -135,9 +132,3 @@ def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], store: Store, 
             table=str(store.location),
             version=snapshot.version,
         )
-
-
-def _delete(log: TransactionLog, keys: list[str]) -> None:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(lambda key: log.store.delete([key]), keys):
-            pass

@@ -1,14 +1,14 @@
 """The store contract, over obstore."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -19,9 +19,12 @@ from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location, checked_key
 from indextables.storage.traffic import Meter, Traffic
 
-_PARALLEL_READS = 16
+_AT_ONCE = 16
 PAGE = 1000  # files per page of a listing in an object store
 logger = logging.getLogger(__name__)
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,17 @@ class Store:
 
     def read_all(self, keys: Sequence[str]) -> list[pa.Buffer]:
         """The contents of several files, read in parallel."""
-        if len(keys) <= 1:
-            return [self.read(key) for key in keys]
-        with ThreadPoolExecutor(min(len(keys), _PARALLEL_READS)) as pool:
-            return list(pool.map(self.read, keys))
+        return self.in_parallel(self.read, keys)
+
+    def in_parallel(self, request: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+        """The results of a request for each item, in order; the requests are made in parallel.
+
+        All parallel requests of the log and of a vacuum are made here, so that a store can make them one by one.
+        """
+        if len(items) <= 1:
+            return [request(item) for item in items]
+        with ThreadPoolExecutor(min(len(items), _AT_ONCE)) as pool:
+            return list(pool.map(request, items))
 
     def read_range(self, key: str, start: int, end: int) -> pa.Buffer:
         """Bytes `start` up to but not including `end`, fewer if the file ends before."""
@@ -143,10 +153,7 @@ class Store:
 
     def missing(self, keys: Sequence[str]) -> Sequence[str]:
         """The keys for which there is no file."""
-        if not keys:
-            return []
-        with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-            return [key for key, there in zip(keys, pool.map(self._is_there, keys), strict=True) if not there]
+        return [key for key, there in zip(keys, self.in_parallel(self._is_there, keys), strict=True) if not there]
 
     def _is_there(self, key: str) -> bool:
         try:
