@@ -12,6 +12,7 @@ from indextables.errors import (
     AlreadyExistsError,
     CommitRetriesExhaustedError,
     ConflictError,
+    CorruptLogError,
     IndexTablesError,
     NotDurableError,
     NotFoundError,
@@ -21,7 +22,7 @@ from indextables.errors import (
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
-from indextables.log.log_files import UNLISTED, commit_key, list_log
+from indextables.log.log_files import UNLISTED, LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import verify_table
 from indextables.log.transaction import Operation, Transaction
@@ -112,17 +113,31 @@ def _missed(store: Store, snapshot: Snapshot | None) -> list[Version]:
     if files is None or (snapshot is None and (files.latest < 0 or 0 in files.commits)):
         return []
     read = -1 if snapshot is None else snapshot.version
-    if files.latest < read or not files.commits.keys() >= set(range(read + 1, files.latest + 1)):
-        raise ConflictError(
-            f"version {max(0, read)} of {store.location} is no longer in its log, which goes from version "
-            f"{files.earliest} to {files.latest}; read the table again and retry",
-            table=str(store.location),
-            version=files.latest,
-            operation="clean-up",
-            reason="the version that was read has been cleaned up",
-            paths=(),
-        )
-    return read_versions(store, files, read + 1, files.latest)
+    if not _has_all_after(files, read):
+        raise _cleaned_up(store, files, read)
+    try:
+        return read_versions(store, files, read + 1, files.latest)
+    except CorruptLogError as error:
+        files = list_log(store)
+        if _has_all_after(files, read):
+            raise
+        raise _cleaned_up(store, files, read) from error
+
+
+def _has_all_after(files: LogFiles, read: int) -> bool:
+    return files.latest >= read and files.commits.keys() >= set(range(read + 1, files.latest + 1))
+
+
+def _cleaned_up(store: Store, files: LogFiles, read: int) -> ConflictError:
+    return ConflictError(
+        f"version {max(0, read)} of {store.location} is no longer in its log, which goes from version "
+        f"{files.earliest} to {files.latest}; read the table again and retry",
+        table=str(store.location),
+        version=files.latest,
+        operation="clean-up",
+        reason="the version that was read has been cleaned up",
+        paths=(),
+    )
 
 
 def _winners(store: Store, number: int, snapshot: Snapshot | None) -> Iterator[Version]:

@@ -1,11 +1,11 @@
 """The transaction log of one table."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import pyarrow as pa
 
@@ -34,6 +34,7 @@ from indextables.log.version_file import Version, read_versions, verify_order
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,7 @@ class TransactionLog:
 
     def snapshot(self, version: int | None = None, *, timestamp: datetime | None = None) -> Snapshot:
         """The current snapshot, or that of a version or a timestamp (time travel)."""
-        files = self._files()
-        if timestamp is not None:
-            version = self._version_at(files, timestamp)
-        if version is None or version == files.latest:
-            return self._latest(files)
-        self._refuse_unreadable(files, version)
-        return self._readable(self._build(files, version))
+        return self._of_files(lambda files: self._snapshot_in(files, version, timestamp))
 
     def version_at(self, limit: datetime) -> int | None:
         """The version that was current at a time, by the clock that makes it the older one; None where all are younger.
@@ -103,7 +98,7 @@ class TransactionLog:
 
     def history(self) -> pa.Table:
         """Every version that the log still describes, the newest first."""
-        return history_table(self._commit_records(self._files()))
+        return history_table(self._of_files(self._commit_records))
 
     def commit(self, transaction: Transaction, *, replan: Plan | None = None, check: Check | None = None) -> Committed:
         """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
@@ -144,24 +139,29 @@ class TransactionLog:
         Where the time by the store's clock is not given, the store is asked for it if anything may have expired.
         """
         retention = self.config.maintenance.log_retention if retention is None else retention
-        files = self._files()
+        files, expired = self._of_files(
+            lambda files: (files, self._expired(files, retention, store_time, dry_run=dry_run))
+        )
+        if not dry_run:
+            by_key = {entry.key: entry for entry in files.entries}
+            self.store.delete_unchanged(by_key[key] for key in expired)
+        return expired
+
+    def _expired(
+        self, files: LogFiles, retention: timedelta, store_time: datetime | None, *, dry_run: bool
+    ) -> list[str]:
         latest = store_time or max(utc_now(), *(entry.modified for entry in files.entries))
         old_enough = any(entry.modified <= latest - retention for entry in files.commits.values())
         commit_records = self._commit_records(files) if old_enough else []
-        expired = expired_files(files, commit_records, now=latest, retention=retention)
-        if not expired:
+        if not expired_files(files, commit_records, now=latest, retention=retention):
             return []
-        expired = expired_files(
+        return expired_files(
             files,
             commit_records,
             now=store_time or self.store_now(dry_run=dry_run),
             retention=retention,
             is_sound=lambda number: self._is_sound(files, number),
         )
-        if not dry_run:
-            by_key = {entry.key: entry for entry in files.entries}
-            self.store.delete_unchanged(by_key[key] for key in expired)
-        return expired
 
     def store_now(self, *, dry_run: bool = False) -> datetime:
         """The time by the store's clock; in a dry run, which may lack the right to write, else by this machine's."""
@@ -187,6 +187,29 @@ class TransactionLog:
                 table=self.table,
             )
         return files
+
+    def _of_files(self, made_of: Callable[[LogFiles], T]) -> T:
+        """What is made of the files of the log.
+
+        A clean-up may delete some of them between the listing and the read. Then it is made again of those that are left.
+        """
+        files = self._files()
+        while True:
+            try:
+                return made_of(files)
+            except (CorruptLogError, NotFoundError):
+                left = self._files()
+                if files.keys <= left.keys:
+                    raise
+                files = left
+
+    def _snapshot_in(self, files: LogFiles, version: int | None, timestamp: datetime | None) -> Snapshot:
+        if timestamp is not None:
+            version = self._version_at(files, timestamp)
+        if version is None or version == files.latest:
+            return self._latest(files)
+        self._refuse_unreadable(files, version)
+        return self._readable(self._build(files, version))
 
     def _commit_records(self, files: LogFiles) -> list[CommitRecord]:
         commit_records = read_commit_records(self.store, files)

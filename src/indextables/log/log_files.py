@@ -39,6 +39,10 @@ class LogFiles:
         return {*self.commits.values(), *self.checkpoints.values(), *self.others}
 
     @property
+    def keys(self) -> set[str]:
+        return {entry.key for entry in self.entries}
+
+    @property
     def latest(self) -> int:
         """The newest version, -1 where there is none."""
         return max(self.commits.keys() | self.checkpoints.keys(), default=-1)

@@ -1,0 +1,88 @@
+"""What happens between two requests: interleavings that `tests/simulation` has found, each by itself."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from indextables.config import Config
+from indextables.errors import (
+    ConflictError,
+    CorruptLogError,
+)
+from indextables.log import Operation, Transaction, TransactionLog
+from indextables.log.log_files import commit_key
+from indextables.storage import Location
+from indextables.storage.local import LocalStore
+from tests.log.samples import add, append, created, paths
+
+ALL = timedelta(days=-1)  # a retention that ends in the future: every version has expired
+SHORT = Config.resolve({"log.retention": "0s"})
+Happening = Callable[[], object]
+
+
+class Interrupted(LocalStore):
+    """Something happens before or after the next request of a kind for a key."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(Location.parse(place))
+        self.before: dict[tuple[str, str], Happening] = {}
+        self.after: dict[tuple[str, str], Happening] = {}
+
+    def read(self, key: str) -> pa.Buffer:
+        self.before.pop(("read", key), int)()
+        return super().read(key)
+
+    def put(self, key: str, data: bytes | pa.Buffer) -> None:
+        self.before.pop(("put", key), int)()
+        super().put(key, data)
+
+    def put_if_absent(self, key: str, data: bytes | pa.Buffer) -> None:
+        self.before.pop(("put", key), int)()
+        super().put_if_absent(key, data)
+        self.after.pop(("put", key), int)()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Interrupted:
+    return Interrupted(tmp_path / "t")
+
+
+@pytest.fixture
+def log(store: Interrupted) -> TransactionLog:
+    """A table with versions 0 to 3, as one process has it open."""
+    other = TransactionLog(store)
+    created(other)
+    for number in range(3):
+        append(other, add(f"{number}.split"))
+    return TransactionLog(store, SHORT)
+
+
+def clean_up(log: TransactionLog) -> Happening:
+    other = TransactionLog.open(log.table)
+    return lambda: (other.checkpoint(), other.clean_up(retention=ALL))
+
+
+class TestCleanUp:
+    def test_during_a_read_it_is_no_damage(self, log: TransactionLog, store: Interrupted) -> None:
+        store.before["read", commit_key(0)] = clean_up(log)
+        assert paths(log.snapshot()) == {"0.split", "1.split", "2.split"}
+        assert not list(Path(log.table).glob("_transaction_log/*0.json"))
+
+    def test_a_version_that_is_really_missing_is_damage(self, log: TransactionLog, store: Interrupted) -> None:
+        store.delete([commit_key(1)])
+        with pytest.raises(CorruptLogError, match="version 1 .* is missing"):
+            log.snapshot()
+
+    def test_between_the_listing_of_a_late_commit_and_its_reads_it_is_a_conflict(
+        self, log: TransactionLog, store: Interrupted
+    ) -> None:
+        stale = log.snapshot(0)
+        other = TransactionLog.open(log.table)
+        other.checkpoint()
+        store.delete([commit_key(0)])
+        store.before["read", commit_key(1)] = clean_up(log)
+        with pytest.raises(ConflictError, match="is no longer in its log"):
+            log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[add()]))
