@@ -11,11 +11,13 @@ from indextables.config import Config
 from indextables.errors import (
     ConflictError,
     CorruptLogError,
+    StorageError,
 )
 from indextables.log import Operation, Transaction, TransactionLog
-from indextables.log.log_files import commit_key
+from indextables.log.log_files import checkpoint_key, commit_key
 from indextables.storage import Location
 from indextables.storage.local import LocalStore
+from indextables.write.uncommitted_files import commit_or_discard
 from tests.log.samples import add, append, created, paths
 
 ALL = timedelta(days=-1)  # a retention that ends in the future: every version has expired
@@ -43,6 +45,10 @@ class Interrupted(LocalStore):
         self.before.pop(("put", key), int)()
         super().put_if_absent(key, data)
         self.after.pop(("put", key), int)()
+
+
+def lost_answer() -> None:
+    raise StorageError("the connection was reset", path="")
 
 
 @pytest.fixture
@@ -75,6 +81,51 @@ class TestCleanUp:
         store.delete([commit_key(1)])
         with pytest.raises(CorruptLogError, match="version 1 .* is missing"):
             log.snapshot()
+
+    def test_a_commit_that_it_overtakes_is_refused(self, log: TransactionLog, store: Interrupted) -> None:
+        stale = log.snapshot(1)
+        store.before["put", commit_key(2)] = clean_up(log)
+        with pytest.raises(ConflictError, match="was cleaned up during the commit"):
+            log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[add("late.split")]))
+        again = TransactionLog.open(log.table)
+        assert paths(again.snapshot()) == {"0.split", "1.split", "2.split"}
+        assert again.history()["version"].to_pylist() == [3]
+
+    def test_a_lost_answer_does_not_hide_it(self, log: TransactionLog, store: Interrupted) -> None:
+        stale = log.snapshot(1)
+        store.before["put", commit_key(2)] = clean_up(log)
+        store.after["put", commit_key(2)] = lost_answer
+        with pytest.raises(ConflictError, match="was cleaned up during the commit"):
+            log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[add("late.split")]))
+
+    def test_a_commit_before_it_stands(self, log: TransactionLog, store: Interrupted) -> None:
+        newest = log.snapshot()
+
+        def go_on_and_clean_up() -> None:
+            append(TransactionLog.open(log.table), add("next.split"))
+            clean_up(log)()
+
+        store.after["put", commit_key(4)] = go_on_and_clean_up
+        done = log.commit(Transaction(operation=Operation.APPEND, snapshot=newest, adds=[add("mine.split")]))
+        assert done.version == 4
+        assert {"mine.split", "next.split"} <= paths(TransactionLog.open(log.table).snapshot())
+
+    def test_where_it_is_unclear_whether_a_commit_stands_its_files_stay(
+        self, log: TransactionLog, store: Interrupted
+    ) -> None:
+        newest = log.snapshot()
+        store.put("mine.split", b"rows")
+
+        def go_on_and_clean_up() -> None:
+            append(TransactionLog.open(log.table), add("next.split"))
+            clean_up(log)()
+            Path(log.table, checkpoint_key(5)).write_bytes(b"damaged")
+
+        store.after["put", commit_key(4)] = go_on_and_clean_up
+        mine = Transaction(operation=Operation.APPEND, snapshot=newest, adds=[add("mine.split")])
+        with pytest.raises(StorageError, match="it is not known whether it is a version of the table"):
+            commit_or_discard(log, mine)
+        assert Path(log.table, "mine.split").exists()
 
     def test_between_the_listing_of_a_late_commit_and_its_reads_it_is_a_conflict(
         self, log: TransactionLog, store: Interrupted

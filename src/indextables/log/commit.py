@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import assert_never
 
 from indextables.errors import (
@@ -21,6 +22,7 @@ from indextables.errors import (
 )
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
+from indextables.log.confirm_put import confirm_put
 from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, resolve
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
@@ -67,10 +69,14 @@ def commit(
     transaction: Transaction,
     *,
     max_retries: int,
+    log_retention: timedelta,
     replan: Plan | None = None,
     check: Check | None = None,
 ) -> Committed:
-    """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is."""
+    """Makes the transaction the next version of the table, or raises a ConflictError and leaves the table as it is.
+
+    Where the version that was read is older than the `log_retention`, or than an hour, the log may be cleaned up meanwhile.
+    """
     store.verify_put_if_absent()
     reason: IndexTablesError | None = None
     unclear, looked = 0, time.monotonic()
@@ -88,6 +94,7 @@ def commit(
         if reason is None:
             if time.monotonic() - looked > _LONG_AGO:
                 _refuse_replaced(store, transaction.snapshot)
+            confirm_put(store, transaction.snapshot, mine, log_retention=log_retention)
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
         unclear += not isinstance(reason, AlreadyExistsError)
         if isinstance(reason, AccessDeniedError | NotDurableError) or unclear > _UNCLEAR_ANSWERS:
@@ -96,6 +103,8 @@ def commit(
         looked = time.monotonic()
         caught_up = _against(store, transaction, _winners(store, mine.number, transaction.snapshot), replan)
         if caught_up.transaction is None:
+            if caught_up.is_mine:
+                confirm_put(store, transaction.snapshot, mine, log_retention=log_retention)
             return Committed(caught_up.snapshot_after(store), written=caught_up.is_mine, attempts=attempt)
         transaction = caught_up.transaction
         if caught_up.winner is not None:

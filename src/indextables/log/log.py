@@ -110,7 +110,12 @@ class TransactionLog:
         if transaction.snapshot is not None:
             self._refuse_writing(transaction.snapshot)
         done = commit(
-            self.store, transaction, max_retries=self.config.write.commit_max_retries, replan=replan, check=check
+            self.store,
+            transaction,
+            max_retries=self.config.write.commit_max_retries,
+            log_retention=self.config.maintenance.log_retention,
+            replan=replan,
+            check=check,
         )
         if done.written and done.version > 0 and done.version % self.config.maintenance.checkpoint_interval == 0:
             self._maintain(done.snapshot)
