@@ -9,6 +9,7 @@ import pytest
 
 from indextables.config import Config
 from indextables.errors import (
+    AccessDeniedError,
     ConflictError,
     CorruptLogError,
     StorageError,
@@ -49,6 +50,10 @@ class Interrupted(LocalStore):
 
 def lost_answer() -> None:
     raise StorageError("the connection was reset", path="")
+
+
+def denied() -> None:
+    raise AccessDeniedError("the token has expired", path="")
 
 
 @pytest.fixture
@@ -137,3 +142,42 @@ class TestCleanUp:
         store.before["read", commit_key(1)] = clean_up(log)
         with pytest.raises(ConflictError, match="is no longer in its log"):
             log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[add()]))
+
+
+class TestDoubt:
+    def test_a_look_that_fails_after_a_lost_answer_does_not_mean_that_the_commit_failed(
+        self, log: TransactionLog, store: Interrupted
+    ) -> None:
+        store.put("mine.split", b"rows")
+        mine = Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=[add("mine.split")])
+        store.after["put", commit_key(4)] = lost_answer
+        store.before["read", commit_key(4)] = denied
+        with pytest.raises(StorageError, match="the connection was reset") as caught:
+            commit_or_discard(log, mine)
+        assert isinstance(caught.value.__cause__, AccessDeniedError)
+        assert "mine.split" in paths(TransactionLog.open(log.table).snapshot())
+        assert Path(log.table, "mine.split").exists()
+
+    def test_a_put_that_is_denied_after_a_lost_one_does_not_either(
+        self, log: TransactionLog, store: Interrupted
+    ) -> None:
+        store.put("mine.split", b"rows")
+        mine = Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=[add("mine.split")])
+
+        def lost_before() -> None:
+            store.before["put", commit_key(4)] = denied
+            lost_answer()
+
+        store.before["put", commit_key(4)] = lost_before
+        with pytest.raises(StorageError, match="the connection was reset"):
+            commit_or_discard(log, mine)
+        assert Path(log.table, "mine.split").exists(), "the first put may still arrive"
+
+    def test_a_put_that_is_denied_at_once_has_failed(self, log: TransactionLog, store: Interrupted) -> None:
+        store.put("mine.split", b"rows")
+        store.before["put", commit_key(4)] = denied
+        with pytest.raises(AccessDeniedError):
+            commit_or_discard(
+                log, Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=[add("mine.split")])
+            )
+        assert not Path(log.table, "mine.split").exists()

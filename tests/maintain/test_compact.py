@@ -14,7 +14,13 @@ import pytest
 
 from indextables import IndexTable
 from indextables.config import Config, MaintenanceConfig
-from indextables.errors import ConfigError, InvalidPredicateError, NonPartitionedTableError, SchemaError
+from indextables.errors import (
+    ConfigError,
+    InvalidPredicateError,
+    NonPartitionedTableError,
+    SchemaError,
+    StorageError,
+)
 from indextables.layout import Layout
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import LogicalPartitions
@@ -23,6 +29,8 @@ from indextables.maintain.bin_packing import Limits, packed
 from indextables.maintain.compact import MergeProgress, Work, merge
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
 from indextables.maintain.compaction_request import MergeRequest
+from indextables.storage import Location
+from indextables.storage.local import LocalStore
 from indextables.write.pipeline import write_rows
 from indextables.write.write_plan import plan_write
 from tests.torture.race import processes
@@ -99,6 +107,23 @@ def test_the_log_says_that_no_data_changed(table: IndexTable) -> None:
     changes = [action.get("add") or action.get("remove") for action in actions[1:]]
     assert len(changes) == 3 * 7
     assert {change["dataChange"] for change in changes} == {False}
+
+
+def test_files_of_a_commit_in_doubt_stay(table: IndexTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def times_out(_: LocalStore, key: str, data: object) -> None:
+        late.append((key, data))
+        raise StorageError("no answer", path=key)
+
+    late: list[tuple[str, Any]] = []
+    before = table.scan().to_arrow().num_rows
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "put_if_absent", times_out)
+        with pytest.raises(StorageError, match="no answer"):
+            table.merge_splits()
+    LocalStore(Location.parse(table.path)).put_if_absent(*late[0])  # the store does it after all
+    after = IndexTable.open(table.path)
+    assert after.version == table.version + 1
+    assert after.scan().to_arrow().num_rows == before
 
 
 def test_a_second_run_does_nothing(table: IndexTable) -> None:

@@ -4,6 +4,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import assert_never
@@ -15,10 +16,12 @@ from indextables.errors import (
     ConflictError,
     CorruptLogError,
     IndexTablesError,
+    LogError,
     NotDurableError,
     NotFoundError,
     StorageError,
     TableReplacedError,
+    UncommittedSplitsLostError,
 )
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
@@ -79,7 +82,7 @@ def commit(
     """
     store.verify_put_if_absent()
     reason: IndexTablesError | None = None
-    unclear, looked = 0, time.monotonic()
+    doubt, looked = _Doubt(), time.monotonic()
     caught_up = _against(store, transaction, _missed(store, transaction.snapshot), replan)
     if caught_up.transaction is None:
         return Committed(caught_up.snapshot_after(store), written=False, attempts=0)
@@ -88,28 +91,67 @@ def commit(
         if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
             return Committed(transaction.snapshot, written=False, attempts=attempt)
         if check is not None:
-            check(transaction)
+            with doubt.prevails():
+                check(transaction)
         mine, content = _as_version(transaction)
         reason = _put(store, mine.number, content)
         if reason is None:
-            if time.monotonic() - looked > _LONG_AGO:
-                _refuse_replaced(store, transaction.snapshot)
-            confirm_put(store, transaction.snapshot, mine, log_retention=log_retention)
+            _confirm(store, transaction.snapshot, mine, log_retention, looked=looked)
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
-        unclear += not isinstance(reason, AlreadyExistsError)
-        if isinstance(reason, AccessDeniedError | NotDurableError) or unclear > _UNCLEAR_ANSWERS:
-            raise reason
+        doubt.add(reason)
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
         looked = time.monotonic()
-        caught_up = _against(store, transaction, _winners(store, mine.number, transaction.snapshot), replan)
+        with doubt.prevails():
+            caught_up = _against(store, transaction, _winners(store, mine.number, transaction.snapshot), replan)
         if caught_up.transaction is None:
             if caught_up.is_mine:
-                confirm_put(store, transaction.snapshot, mine, log_retention=log_retention)
+                _confirm(store, transaction.snapshot, mine, log_retention, looked=looked)
             return Committed(caught_up.snapshot_after(store), written=caught_up.is_mine, attempts=attempt)
         transaction = caught_up.transaction
         if caught_up.winner is not None:
             reason = _exhausted(store, caught_up.winner, attempt)
+            doubt.end()
     raise reason or AssertionError("there is at least one attempt")
+
+
+class _Doubt:
+    """Whether an attempt may have succeeded, or may still do so: it had no answer, and its number may be free."""
+
+    def __init__(self) -> None:
+        self._error: StorageError | None = None
+        self._unclear = 0
+
+    def add(self, reason: StorageError) -> None:
+        """Takes the reason why an attempt is not known to have succeeded; raises it where another attempt is of no use."""
+        is_taken = isinstance(reason, AlreadyExistsError)
+        self._unclear += not is_taken
+        if isinstance(reason, AccessDeniedError | NotDurableError) or self._unclear > _UNCLEAR_ANSWERS:
+            raise self._error or reason
+        if not is_taken:
+            self._error = reason
+
+    def end(self) -> None:
+        """The number of the attempt is taken by another version."""
+        self._error = None
+
+    @contextmanager
+    def prevails(self) -> Iterator[None]:
+        """An error in here does not say that the commit has failed: where that is in doubt, the doubt is raised."""
+        try:
+            yield
+        except (AccessDeniedError, LogError, UncommittedSplitsLostError) as error:
+            if self._error is None:
+                raise
+            raise self._error from error
+
+
+def _confirm(
+    store: Store, snapshot: Snapshot | None, mine: Version, log_retention: timedelta, *, looked: float
+) -> None:
+    """Raises an error where a version that was put is not one of the table that was read, as it was `looked` at before."""
+    if time.monotonic() - looked > _LONG_AGO:
+        _refuse_replaced(store, snapshot)
+    confirm_put(store, snapshot, mine, log_retention=log_retention)
 
 
 def _missed(store: Store, snapshot: Snapshot | None) -> list[Version]:

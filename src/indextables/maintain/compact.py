@@ -27,7 +27,7 @@ from indextables.log.splits import removes_for
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.commit_metrics import split_metrics
-from indextables.write.uncommitted_files import refuse_lost, sweep
+from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def merge(
     except BaseException:
         with suppress(Exception):  # the first error is the one to report
             merging.commit()
-        sweep(merging.job, log)
+        sweep(merging.job, log, keep=merging.in_doubt)
         raise
     return merging.snapshot, merging.result
 
@@ -127,6 +127,7 @@ def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> Merg
 class _Compaction:
     """A merge on its way: the table as it is by now, what has been done, and the groups that wait for their commit.
 
+    New splits are `in_doubt` while it is not known whether their commit has happened.
     Splits that others add in the meantime are left to the next merge; otherwise this one might never end.
     """
 
@@ -140,6 +141,7 @@ class _Compaction:
     skipped: set[str] = field(default_factory=set)
     candidates: pa.Array | None = None
     bundle: list[WrittenGroup] = field(default_factory=list)
+    in_doubt: set[str] = field(default_factory=set)
     committed_at: float = field(default_factory=time.monotonic)
 
     def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
@@ -176,7 +178,7 @@ class _Compaction:
         outrun = 0
         while bundle:
             try:
-                after = self._committed(bundle)
+                after = self._after_commit(bundle)
             except CommitRetriesExhaustedError as error:
                 outrun += 1
                 if outrun >= len(bundle):
@@ -188,9 +190,17 @@ class _Compaction:
                 break
         self.committed_at = time.monotonic()
 
-    def _committed(self, bundle: Sequence[WrittenGroup]) -> Snapshot:
-        transaction = _transaction(bundle, self.snapshot)
-        return self.log.commit(transaction, check=lambda attempt: refuse_lost(self.log, attempt.adds)).snapshot
+    def _after_commit(self, bundle: Sequence[WrittenGroup]) -> Snapshot:
+        paths = {add.path for written in bundle for add in written.adds}
+        self.in_doubt |= paths
+        try:
+            transaction = _transaction(bundle, self.snapshot)
+            after = self.log.commit(transaction, check=lambda attempt: refuse_lost(self.log, attempt.adds)).snapshot
+        except NOT_COMMITTED:
+            self.in_doubt -= paths
+            raise
+        self.in_doubt -= paths
+        return after
 
     def _still_there(self, bundle: Sequence[WrittenGroup]) -> list[WrittenGroup]:
         """The bundle without groups whose splits are no longer in the table that the last commit left."""

@@ -1,6 +1,6 @@
 """Files before they are committed: checked that they are there, and deleted where their commit failed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from indextables.errors import (
@@ -17,7 +17,7 @@ from indextables.log.clock import now
 from indextables.log.commit import Committed, Plan
 from indextables.log.ownership import files_of_table, is_split_of_job
 
-_NOT_COMMITTED = (
+NOT_COMMITTED = (
     ConflictError,
     AccessDeniedError,
     LogError,
@@ -25,6 +25,7 @@ _NOT_COMMITTED = (
     UncommittedSplitsLostError,
     UnsafeStoreError,
 )
+"""The errors of a commit that is known to have failed."""
 _CHECKED_AFTER = timedelta(hours=1)
 
 
@@ -55,7 +56,7 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
             replan=replan and (lambda snapshot: again(snapshot, replan)),
             check=lambda attempt: refuse_lost(log, attempt.adds),
         )
-    except _NOT_COMMITTED:
+    except NOT_COMMITTED:
         discard(log, latest.adds)
         raise
     if not done.written:
@@ -88,9 +89,12 @@ def discard(log: TransactionLog, adds: Iterable[Add]) -> None:
     log.store.discard(add.path for add in adds)
 
 
-def sweep(job: str, log: TransactionLog) -> list[str]:
-    """Deletes every file whose name has the id of a job and that no version of the table refers to; gives their names."""
-    committed = _committed(log)
+def sweep(job: str, log: TransactionLog, *, keep: Collection[str] = ()) -> list[str]:
+    """Deletes every file whose name has the id of a job and that no version of the table refers to; gives their names.
+
+    Files to `keep` are those of a commit of which it is not known whether it has happened.
+    """
+    committed = {*_committed(log), *keep}
     written = (entry.key for entry in files_of_table(log.store) if is_split_of_job(entry.key, job))
     uncommitted = [key for key in written if key not in committed]
     log.store.delete(uncommitted)
