@@ -258,3 +258,13 @@ class TestLocalDisk:
         monkeypatch.setattr(os, "link", lambda a, b: (names.append(Path(a).name), real_link(a, b)))
         open_store(tmp_path).put_if_absent("v", b"x")
         assert names[0].startswith(TEMPORARY)
+
+
+def test_what_was_listed_is_deleted_unless_it_has_changed(store: Store) -> None:
+    for key in ("a/1", "a/2", "a/3"):
+        store.put(key, key.encode())
+    listed = sorted(store.list("a"), key=lambda entry: entry.key)
+    store.put("a/2", b"new")
+    store.delete(["a/3"])
+    store.delete_unchanged(listed)
+    assert [entry.key for entry in store.list("a")] == ["a/2"]
