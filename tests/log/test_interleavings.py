@@ -13,6 +13,7 @@ from indextables.errors import (
     ConflictError,
     CorruptLogError,
     StorageError,
+    TableReplacedError,
 )
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.log_files import checkpoint_key, commit_key
@@ -74,6 +75,17 @@ def log(store: Interrupted) -> TransactionLog:
 def clean_up(log: TransactionLog) -> Happening:
     other = TransactionLog.open(log.table)
     return lambda: (other.checkpoint(), other.clean_up(retention=ALL))
+
+
+def recreate(log: TransactionLog, *, appends: int = 0) -> Happening:
+    def happen() -> None:
+        other = TransactionLog.open(log.table)
+        other.store.delete([entry.key for entry in other.store.list()])
+        created(other, id="another")
+        for number in range(appends):
+            append(other, add(f"another-{number}.split"))
+
+    return happen
 
 
 class TestCleanUp:
@@ -181,3 +193,27 @@ class TestDoubt:
                 log, Transaction(operation=Operation.APPEND, snapshot=log.snapshot(), adds=[add("mine.split")])
             )
         assert not Path(log.table, "mine.split").exists()
+
+
+class TestAnotherTable:
+    @pytest.mark.parametrize("appends", [0, 1, 3, 4])
+    def test_a_checkpoint_of_a_table_that_is_gone_may_come_late(
+        self, log: TransactionLog, store: Interrupted, appends: int
+    ) -> None:
+        stale = log.snapshot()
+        store.before["put", checkpoint_key(3)] = recreate(log, appends=appends)
+        log.checkpoint()
+        new = TransactionLog.open(log.table)
+        assert paths(new.snapshot()) == {f"another-{number}.split" for number in range(appends)}
+        with pytest.raises(TableReplacedError):
+            log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[add()]))
+        append(new, add("next.split"))
+        assert len(paths(TransactionLog.open(log.table).snapshot())) == appends + 1
+
+    def test_a_commit_to_a_table_that_is_gone_gets_no_checkpoint(self, log: TransactionLog, store: Interrupted) -> None:
+        store.before["put", commit_key(4)] = recreate(log, appends=3)
+        done = append(log, add("late.split"))
+        with pytest.raises(TableReplacedError):
+            log.checkpoint(done.snapshot)
+        new = TransactionLog.open(log.table).snapshot()
+        assert (new.version, new.metadata.id, len(paths(new))) == (4, "another", 3)
