@@ -155,6 +155,14 @@ class TestCleanUp:
         with pytest.raises(ConflictError, match="is no longer in its log"):
             log.commit(Transaction(operation=Operation.APPEND, snapshot=stale, adds=[add()]))
 
+    def test_it_deletes_nothing_in_favour_of_a_damaged_checkpoint(self, log: TransactionLog) -> None:
+        log.checkpoint()
+        append(TransactionLog.open(log.table), add("3.split"))
+        damaged = Path(log.table, checkpoint_key(3))
+        damaged.write_bytes(damaged.read_bytes()[:-100])
+        assert checkpoint_key(2) not in log.clean_up(retention=ALL)
+        assert len(paths(TransactionLog.open(log.table).snapshot())) == 4
+
 
 class TestDoubt:
     def test_a_look_that_fails_after_a_lost_answer_does_not_mean_that_the_commit_failed(
