@@ -4,6 +4,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.simulation.catalog import large, pairs
+from tests.simulation.runs import explore_all, run_seeds
 from tests.stores.servers import azure_server, missing, s3_server
 from tests.torture.crash import kill_at_any_moment, kill_at_every_step
 from tests.torture.merge import merge_beside_writers
@@ -15,6 +17,9 @@ from tests.torture.stores import append_from_processes, write_through_faults
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="indextables-torture-") as name:
         directory, start = Path(name), time.monotonic()
+        print(f"every schedule of pairs of operations, {explore_all(pairs())}: serial")
+        print(f"every schedule of larger scenarios, {explore_all(large(), limit=3000)}: serial")
+        print(f"random schedules with faults, {run_seeds(range(2000))}: serial")
         versions = append_from_many_processes(directory / "appends", workers=16, appends=10)
         print(f"16 processes x 10 appends: {versions} contiguous versions, each with one commitInfo, no split lost")
         done = mix_operations(directory / "mixed", workers=8, operations=15)
