@@ -1,7 +1,7 @@
 """What happens between two requests: interleavings that `tests/simulation` has found, each by itself."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,6 +38,10 @@ class Interrupted(LocalStore):
     def read(self, key: str) -> pa.Buffer:
         self.before.pop(("read", key), int)()
         return super().read(key)
+
+    def read_range(self, key: str, start: int, end: int) -> pa.Buffer:
+        self.before.pop(("read", key), int)()
+        return super().read_range(key, start, end)
 
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         self.before.pop(("put", key), int)()
@@ -93,6 +97,12 @@ class TestCleanUp:
         store.before["read", commit_key(0)] = clean_up(log)
         assert paths(log.snapshot()) == {"0.split", "1.split", "2.split"}
         assert not list(Path(log.table).glob("_transaction_log/*0.json"))
+
+    def test_during_a_look_at_the_times_of_versions_it_is_no_damage(
+        self, log: TransactionLog, store: Interrupted
+    ) -> None:
+        store.before["read", commit_key(0)] = clean_up(log)
+        assert log.version_at(datetime.now(UTC) + timedelta(days=1)) == 3
 
     def test_a_version_that_is_really_missing_is_damage(self, log: TransactionLog, store: Interrupted) -> None:
         store.delete([commit_key(1)])

@@ -92,8 +92,7 @@ class TransactionLog:
 
         Commit timestamps come from the clocks of writers, the times of their files from that of the store.
         """
-        files = self._files()
-        version = state_at(files, self._times(files), limit)
+        version = self._of_files(lambda files: state_at(files, self._times(files), limit))
         return None if version < 0 else version
 
     def history(self) -> pa.Table:
