@@ -81,12 +81,12 @@ def _one_too_many(files: Any, *_: Any, expired: Any = cleanup.expired_files, **m
     return [*found, *beyond] if found else found
 
 
-def _without_checkpoint(files: Any, records: Any, *, now: Any, retention: timedelta) -> list[str]:
+def _without_checkpoint(files: Any, records: Any, *, now: Any, retention: timedelta, **_: Any) -> list[str]:
     limit = (now - retention).timestamp() * 1000
     return [files.commits[m.version].key for m in records if m.timestamp <= limit][:-1]
 
 
-def _in_far_future() -> datetime:
+def _in_far_future(_: TransactionLog, **__: Any) -> datetime:
     return datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -131,7 +131,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("a lost answer is a conflict", (_replaced(commit, "_put", _lost_is_conflict),), ("append, lost answers",)),
     Mutation(
         "the table is not verified",
-        (_replaced(commit, "verify_table", _OFF), _replaced(log, "verify_table", _OFF)),
+        (_replaced(commit, "verify_table", _OFF), _replaced(log, "verify_log", _OFF)),
         ("Read, Append | Recreate",),
     ),
     Mutation(
@@ -139,7 +139,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation("vacuum: only the newest version", (_replaced(vacuum, "_needed", _live_only),), ("Overwrite | Vacuum",)),
     Mutation("vacuum: nothing is needed", (_replaced(vacuum, "_needed", lambda *_: set()),), ("Append | Vacuum",)),
-    Mutation("vacuum: no retention", (_replaced(vacuum, "utc_now", _in_far_future),), ("Append | Vacuum",)),
+    Mutation("vacuum: no retention", (_replaced(TransactionLog, "store_now", _in_far_future),), ("Append | Vacuum",)),
     Mutation(
         "clean-up: newest first", (_replaced(log, "expired_files", _newest_first),), ("OpenAt, Append | CleanUp",)
     ),
@@ -164,7 +164,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "a failed look means a failed commit",
-        (_replaced(commit, "_unless_known", lambda _: nullcontext()),),
+        (_replaced(commit._Doubt, "prevails", lambda _: nullcontext()),),
         ("append, two faults",),
     ),
     Mutation(

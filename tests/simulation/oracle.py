@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from indextables.errors import IndexTablesError
-from indextables.log import Snapshot, TransactionLog
+from indextables.log import TransactionLog
 from indextables.log.actions import CommitInfo
 from indextables.log.log_files import DIRECTORY, UNLISTED
 from indextables.log.version_file import Version, parse_version
@@ -42,12 +42,20 @@ class Serial:
     table: Table
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A version as the production code reads it."""
+
+    paths: tuple[str, ...]
+    table: Table
+
+
 @dataclass
 class Oracle:
     """Checks the states of one scenario. What was seen of a log is kept: many states have the same log."""
 
     scenario: Scenario
-    views: dict[frozenset[tuple[str, StoredFile]], dict[int, Snapshot | IndexTablesError]] = field(default_factory=dict)
+    views: dict[frozenset[tuple[str, StoredFile]], dict[int, View | IndexTablesError]] = field(default_factory=dict)
     infos: dict[bytes, Version] = field(default_factory=dict)
 
     @cached_property
@@ -100,25 +108,21 @@ class Oracle:
         log = TransactionLog(direct_store(lambda: state))
         views = self.views.setdefault(_log_files(state), {})
         for version in read:
-            view = views.get(version.number) or _view(log, version.number)
+            view = views.get(version.number) or _view(log, version.number, state)
             views[version.number] = view
-            if isinstance(view, Snapshot):
-                self._check_rows(view, version, state)
+            if isinstance(view, View):
+                if view.table != version.table:
+                    raise ViolationError(f"version {version.number} is {view.table}\n  and should be {version.table}")
                 if _within(version, versions, state.now, RETENTION):
-                    self._check_files(view, versions, state)
+                    self._check_files(view, version, versions, state)
             elif not (gap or state.rotten) and _within(version, versions, state.now, LOG_RETENTION):
                 raise ViolationError(f"version {version.number} cannot be read: {view}") from view
 
-    def _check_rows(self, view: Snapshot, version: Serial, state: State) -> None:
-        found = _table(view, state)
-        if found != version.table:
-            raise ViolationError(f"version {version.number} is {found}\n  and should be {version.table}")
-
-    def _check_files(self, view: Snapshot, versions: Sequence[Serial], state: State) -> None:
+    def _check_files(self, view: View, version: Serial, versions: Sequence[Serial], state: State) -> None:
         """A version within the retention has its files, unless a writer took too long between a file and its commit."""
-        for path in view.splits["path"].to_pylist():
+        for path in view.paths:
             if path not in state.files and not self._too_slow(path, versions, state):
-                raise ViolationError(f"{path} of version {view.version} is gone")
+                raise ViolationError(f"{path} of version {version.number} is gone")
 
     def _too_slow(self, path: str, versions: Sequence[Serial], state: State) -> bool:
         """Whether a split was put so long before its commit that it was taken for an orphan."""
@@ -192,21 +196,19 @@ def _log_files(state: State) -> frozenset[tuple[str, StoredFile]]:
     return frozenset(item for item in state.files.items() if item[0].startswith(DIRECTORY))
 
 
-def _view(log: TransactionLog, number: int) -> Snapshot | IndexTablesError:
+def _view(log: TransactionLog, number: int, state: State) -> View | IndexTablesError:
     try:
-        return log.snapshot(number)
+        snapshot = log.snapshot(number)
     except IndexTablesError as error:
         return error
-
-
-def _table(view: Snapshot, state: State) -> Table:
-    paths = view.splits["path"].to_pylist()
-    return Table(
+    paths = tuple(snapshot.splits["path"].to_pylist())
+    table = Table(
         rows=dict(Counter(row for path in paths for row in decoded(state.splits[path].content))),
-        properties=dict(view.metadata.properties),
-        columns=tuple(view.metadata.arrow_schema().names),
-        batches={app: txn.version for app, txn in view.txns.items()},
+        properties=dict(snapshot.metadata.properties),
+        columns=tuple(snapshot.metadata.arrow_schema().names),
+        batches={app: txn.version for app, txn in snapshot.txns.items()},
     )
+    return View(paths, table)
 
 
 def _within(version: Serial, versions: Sequence[Serial], now: int, retention: int) -> bool:

@@ -18,8 +18,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="indextables-torture-") as name:
         directory, start = Path(name), time.monotonic()
         print(f"every schedule of pairs of operations, {explore_all(pairs())}: serial")
-        print(f"every schedule of larger scenarios, {explore_all(large(), limit=3000)}: serial")
-        print(f"random schedules with faults, {run_seeds(range(2000))}: serial")
+        print(f"every schedule of larger scenarios, {explore_all(large(), limit=1500)}: serial")
+        print(f"random schedules with faults, {run_seeds(range(1000))}: serial")
         versions = append_from_many_processes(directory / "appends", workers=16, appends=10)
         print(f"16 processes x 10 appends: {versions} contiguous versions, each with one commitInfo, no split lost")
         done = mix_operations(directory / "mixed", workers=8, operations=15)

@@ -1,10 +1,11 @@
 """The time by the clock of a store. The age of a file is the difference to the time that the same clock gave it."""
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from indextables.errors import StorageError
+from indextables.log.clock import utc_now
 from indextables.log.log_files import DIRECTORY
 from indextables.storage import Store
 from indextables.storage.local import TEMPORARY
@@ -25,7 +26,7 @@ def store_now(store: Store) -> datetime:
         modified = store.head(key).modified
     finally:
         store.discard([key])
-    here = datetime.now(UTC)
+    here = utc_now()
     return here if timedelta(0) <= here - modified <= _RESOLUTION else modified
 
 
@@ -35,4 +36,4 @@ def store_now_or_local(store: Store) -> datetime:
         return store_now(store)
     except StorageError as error:
         logger.warning("the clock of %s is not known, this machine's is used instead: %s", store.location, error)
-        return datetime.now(UTC)
+        return utc_now()
