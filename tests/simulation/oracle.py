@@ -12,7 +12,7 @@ from indextables.log.log_files import DIRECTORY, UNLISTED
 from indextables.log.version_file import Version, parse_version
 from tests.simulation.files import StoredFile
 from tests.simulation.model import Table
-from tests.simulation.operations import Batch, OpenAt, Operation, Recreate
+from tests.simulation.operations import Batch, Merge, OpenAt, Operation, Recreate
 from tests.simulation.process import Report, decoded
 from tests.simulation.scenario import LOG_RETENTION, RETENTION, Scenario
 from tests.simulation.scheduler import direct_store
@@ -151,7 +151,8 @@ class Oracle:
         """A commit that was reported is there once; one that was refused is not there."""
         owner = (self.numbers[report.actor], report.number)
         mine = [version for version in versions if version.owner == owner and not version.stray]
-        if len(mine) > 1 and not isinstance(report.operation, Batch):
+        ids = {version.txn_id for version in mine}
+        if len(mine) > len(ids) or (len(mine) > 1 and not isinstance(report.operation, Batch | Merge)):
             raise ViolationError(f"{report.actor}.{report.number} is there {len(mine)} times")
         if report.outcome == "conflict" and mine and not isinstance(report.operation, Batch):
             raise ViolationError(

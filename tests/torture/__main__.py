@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.simulation.catalog import large, pairs
+from tests.simulation.catalog import large, pairs, small
 from tests.simulation.runs import explore_all, run_seeds
 from tests.stores.servers import azure_server, missing, s3_server
 from tests.torture.crash import kill_at_any_moment, kill_at_every_step
@@ -17,7 +17,8 @@ from tests.torture.stores import append_from_processes, write_through_faults
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="indextables-torture-") as name:
         directory, start = Path(name), time.monotonic()
-        print(f"every schedule of pairs of operations, {explore_all(pairs())}: serial")
+        explored = explore_all([*small().values(), *pairs()], limit=3000)
+        print(f"every schedule of small scenarios and of pairs of operations, {explored}: serial")
         print(f"every schedule of larger scenarios, {explore_all(large(), limit=1500)}: serial")
         print(f"random schedules with faults, {run_seeds(range(1000))}: serial")
         versions = append_from_many_processes(directory / "appends", workers=16, appends=10)
