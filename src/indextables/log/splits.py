@@ -190,8 +190,17 @@ def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructTy
 
 
 def _statistics_column(stats: Sequence[Mapping[str, Any]], kind: pa.StructType) -> pa.Array:
-    arrays = [_decode([values_of.get(field.name) for values_of in stats], field.type) for field in kind]
-    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+    """One field per column. All columns of a type are decoded together: a table may have thousands of columns."""
+    columns_of: dict[pa.DataType, list[str]] = {}
+    for field in kind:
+        columns_of.setdefault(field.type, []).append(field.name)
+    arrays = {
+        name: values_of_type.slice(place * len(stats), len(stats))
+        for arrow, names in columns_of.items()
+        for values_of_type in [_decode([values_of.get(name) for name in names for values_of in stats], arrow)]
+        for place, name in enumerate(names)
+    }
+    return pa.StructArray.from_arrays([arrays[field.name] for field in kind], fields=list(kind))
 
 
 def _decode(given: list[Any], kind: pa.DataType) -> pa.Array:

@@ -208,7 +208,7 @@ class SplitScan:
 
     def _blocks_left(self) -> Numbers | None:
         """The rows of the blocks that may hold a row that satisfies the residual; None for all rows."""
-        have = [name for name in self.scan_spec.residual_columns if name in self.reader.schema.names]
+        have = [name for name in self.scan_spec.residual_columns if name in self.reader.footer.column_numbers]
         blocks = self.reader.blocks(have)
         verdicts = judge(self.scan_spec.residual, blocks.bounds).to_pylist()
         kept = [block for block, verdict in enumerate(verdicts) if verdict != Verdict.NEVER]
@@ -247,11 +247,11 @@ class SplitScan:
         found[self.reader.search(query)] = True
         return found
 
-    @property
+    @cached_property
     def stored(self) -> list[str]:
         """The required columns that this split has; at least one column, so that rows can be counted."""
-        have = self.reader.schema.names
-        return [name for name in self.scan_spec.required_columns if name in have] or [have[0]]
+        have = self.reader.footer.column_numbers
+        return [name for name in self.scan_spec.required_columns if name in have] or [next(iter(have))]
 
 
 def _growing(numbers: Numbers, first: int | None) -> Iterator[Numbers]:

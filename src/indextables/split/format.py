@@ -108,6 +108,16 @@ class Footer:
         return self.metadata.schema.to_arrow_schema().remove_metadata()
 
     @cached_property
+    def column_numbers(self) -> dict[str, int]:
+        """The places of the columns in a row group, by name."""
+        return {name: number for number, name in enumerate(self.schema.names)}
+
+    @cached_property
+    def dotted_columns(self) -> tuple[str, ...]:
+        """The columns with a dot in their names: to pyarrow, `a.b` is nested in `a`."""
+        return tuple(name for name in self.column_numbers if "." in name)
+
+    @cached_property
     def num_rows(self) -> int:
         return int(self.metadata.num_rows)
 
@@ -229,11 +239,11 @@ def _section(value: bytes, name: str) -> IndexSection:
 
 
 def _check_files(section: IndexSection, name: str) -> None:
-    names = [file.name for file in section.files]
-    odd = [file for file in names if not _FILE_NAME.fullmatch(file)]
+    names = {file.name for file in section.files}
+    odd = [file.name for file in section.files if not _FILE_NAME.fullmatch(file.name)]
     if odd:
         raise damaged(name, f"its index has a file named {odd[0]!r}, which would leave the directory of the index")
-    if len(set(names)) != len(names):
+    if len(names) != len(section.files):
         raise damaged(name, "its index has two files of the same name")
     if any(column.file not in names for column in section.exact.values()):
         raise damaged(name, "its index lacks the file of a column")

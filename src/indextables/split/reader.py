@@ -347,7 +347,7 @@ class SplitReader:
     def _wanted(self, columns: Sequence[str] | None) -> Sequence[str]:
         if columns is None:
             return list(self.schema.names)
-        missing = [name for name in columns if name not in self.schema.names]
+        missing = [name for name in columns if name not in self.footer.column_numbers]
         if missing:
             raise SchemaError(f"{self.name} has no column {missing[0]!r}", column=missing[0])
         return columns
@@ -408,11 +408,18 @@ class SplitReader:
 
     def _stored(self, columns: Sequence[str]) -> list[int]:
         """The places of some columns in a row group; to pyarrow `a` means the columns `a.b` too, as if nested."""
-        return [
-            number
-            for number, name in enumerate(self.schema.names)
-            if any(name == column or name.startswith(f"{column}.") for column in columns)
-        ]
+        numbers, wanted = self.footer.column_numbers, set(columns)
+        nested = [name for name in self.footer.dotted_columns if not wanted.isdisjoint(_with_parents(name))]
+        return sorted({numbers[name] for name in (*columns, *nested)})
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    """A column, and those that it would be nested in.
+
+    >>> list(_with_parents("a.b.c"))
+    ['a', 'a.b', 'a.b.c']
+    """
+    return accumulate(name.split("."), "{}.{}".format)
 
 
 def _row_numbers(found: tantivy.SearchResult) -> Numbers:

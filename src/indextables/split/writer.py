@@ -200,9 +200,10 @@ def _parquet_options(rows: pa.Table, rules: Mapping[str, FieldRule], options: Sp
     numbers = {name for name in unique if pa.types.is_integer(rows.schema.field(name).type)}
     strings = {name for name in unique if pa.types.is_string(rows.schema.field(name).type)}
     texts = {name for name in rows.schema.names if shape(rules[name]) is Shape.WORDS}
+    repetitive = [name for name in rows.schema.names if name not in instants and name not in unique]
     return {
         **_compression(rows.schema.names, texts=texts, plain=unique - numbers, codec=options.compression),
-        "use_dictionary": [name for name in rows.schema.names if name not in instants | unique],
+        "use_dictionary": repetitive,
         "column_encoding": dict.fromkeys(instants | numbers, "DELTA_BINARY_PACKED")
         | dict.fromkeys(strings, "DELTA_LENGTH_BYTE_ARRAY")
         or None,
