@@ -89,9 +89,9 @@ class Interrupted:
         self._count()
         super().put_file(key, source)  # type: ignore[misc]
 
-    def list(self, prefix: str = "") -> Iterator[Entry]:
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
         self._count()
-        return iter([*super().list(prefix)])  # type: ignore[misc]
+        return iter([*super().list(prefix, after=after)])  # type: ignore[misc]
 
     def head(self, key: str) -> Entry:
         self._count()

@@ -57,8 +57,8 @@ class SkewedDisk(LocalStore):
 class SkewedMemory(Store):
     skew: timedelta
 
-    def list(self, prefix: str = "") -> Iterator[Entry]:
-        return (replace(entry, modified=entry.modified + self.skew) for entry in super().list(prefix))
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
+        return (replace(entry, modified=entry.modified + self.skew) for entry in super().list(prefix, after=after))
 
     def head(self, key: str) -> Entry:
         entry = super().head(key)

@@ -41,14 +41,14 @@ class SimulatedStore(Store):
         found: Entry = self.call(Request("head", self._checked(key)))
         return found
 
-    def list(self, prefix: str = "") -> Iterator[Entry]:
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
         if self.location != PLACE:  # another table, above or below: there is none
             return
         found = self.call(Request("list", prefix))
         if found and isinstance(found[0], int):
             half, found = found
             found = (*found, *self.call(Request("list_rest", prefix, span=(1 - half, 0))))
-        yield from found
+        yield from (entry for entry in found if entry.key > after)
 
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         self.call(Request("put", self._checked(key), bytes(data)))

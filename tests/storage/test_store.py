@@ -131,6 +131,16 @@ def test_a_listing_stays_under_its_prefix(store: Store) -> None:
     assert {entry.key for entry in store.list()} == {"a/1", "a/b/2", "ab/3", "4"}
 
 
+def test_a_listing_after_a_key(store: Store) -> None:
+    for key in ("a/1", "a/2", "a/2/3", "a/b/4", "a/c", "b"):
+        if not (store.location.scheme == "file" and key == "a/2"):  # which is a directory there
+            store.put(key, b"")
+    assert {entry.key for entry in store.list("a", after="a/2")} == {"a/2/3", "a/b/4", "a/c"}
+    assert {entry.key for entry in store.list("a", after="a/b/4")} == {"a/c"}
+    assert list(store.list("a", after="a/c")) == []
+    assert {entry.key for entry in store.list(after="a/c")} == {"b"}
+
+
 def test_nothing_there_lists_nothing(store: Store) -> None:
     assert list(store.list()) == []
     assert list(store.list("nowhere")) == []

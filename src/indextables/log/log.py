@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,10 +22,11 @@ from indextables.errors import (
 from indextables.log.actions import READER_VERSION, WRITER_VERSION
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files, state_at
+from indextables.log.cleanup_schedule import CleanUpSchedule
 from indextables.log.clock import epoch_millis, now, utc_now
 from indextables.log.commit import Check, Committed, Plan, commit
 from indextables.log.history import CommitRecord, history_table, read_commit_records
-from indextables.log.log_files import LogFiles, list_log
+from indextables.log.log_files import LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.store_clock import store_now, store_now_or_local
 from indextables.log.stray_files import is_of_other_history, is_of_other_table, without_strays
@@ -58,6 +60,7 @@ class TransactionLog:
         self.config = config or Config()
         self.table_id = table_id
         self._seen: tuple[Entry, Snapshot] | None = None
+        self._schedule = CleanUpSchedule()
 
     @classmethod
     def open(cls, uri: str | Path, config: Config | None = None) -> Self:
@@ -67,13 +70,13 @@ class TransactionLog:
     def configured(self, config: Config) -> "TransactionLog":
         """The same log under other settings; what has been read of it is kept."""
         log = TransactionLog(self.store.configured(config), config, table_id=self.table_id)
-        log._seen = self._seen
+        log._seen, log._schedule = self._seen, self._schedule
         return log
 
     def for_table(self, table_id: str | None) -> "TransactionLog":
         """The same log, as that of the table with this id; what has been read of it is kept."""
         log = TransactionLog(self.store, self.config, table_id=table_id)
-        log._seen = self._seen
+        log._seen, log._schedule = self._seen, self._schedule
         return log
 
     @property
@@ -85,6 +88,9 @@ class TransactionLog:
 
     def snapshot(self, version: int | None = None, *, timestamp: datetime | None = None) -> Snapshot:
         """The current snapshot, or that of a version or a timestamp (time travel)."""
+        if version is None and timestamp is None and (newer := self._newer_files()) is not None:
+            with suppress(CorruptLogError, NotFoundError):  # found again in all files, or explained by them
+                return self._latest(newer)
         return self._of_files(lambda files: self._snapshot_in(files, version, timestamp))
 
     def version_at(self, limit: datetime) -> int | None:
@@ -146,6 +152,7 @@ class TransactionLog:
         files, expired = self._of_files(
             lambda files: (files, self._expired(files, retention, store_time, dry_run=dry_run))
         )
+        self._schedule.looked(files, now=utc_now(), retention=retention)
         if not dry_run:
             by_key = {entry.key: entry for entry in files.entries}
             self.store.delete_unchanged(by_key[key] for key in expired)
@@ -215,6 +222,20 @@ class TransactionLog:
         self._refuse_unreadable(files, version)
         return self._readable(self._build(files, version))
 
+    def _newer_files(self) -> LogFiles | None:
+        """The files from the version on that was read last, so that a refresh costs the same whatever the age of the table.
+
+        None where the others are needed: the log was not read yet, or it is not what it was, or a checkpoint is quicker.
+        """
+        entry, seen = self._seen or (None, None)
+        if entry is None or seen is None or entry.key != commit_key(seen.version):
+            return None
+        files = list_log(self.store, since=seen.version)
+        return None if files.commits.get(seen.version) != entry or self._is_far_behind(seen, files) else files
+
+    def _is_far_behind(self, seen: Snapshot, files: LogFiles) -> bool:
+        return max(files.checkpoints, default=-1) > seen.version + self.config.maintenance.checkpoint_interval
+
     def _commit_records(self, files: LogFiles) -> list[CommitRecord]:
         commit_records = read_commit_records(self.store, files)
         first = next((record.info.table_id for record in commit_records if record.version >= files.earliest), None)
@@ -225,10 +246,7 @@ class TransactionLog:
     def _latest(self, files: LogFiles) -> Snapshot:
         seen = self._still_valid(files)
         self._refuse_vanished(files)
-        if (
-            seen is None
-            or max(files.checkpoints, default=-1) > seen.version + self.config.maintenance.checkpoint_interval
-        ):
+        if seen is None or self._is_far_behind(seen, files):
             snapshot = self._build(files, files.latest)
         else:
             snapshot = self._advance(seen, read_versions(self.store, files, seen.version + 1, files.latest))
@@ -349,7 +367,8 @@ class TransactionLog:
     def _maintain(self, snapshot: Snapshot) -> None:
         try:
             self.checkpoint(snapshot)
-            self.clean_up()
+            if self._schedule.is_due(utc_now()):
+                self.clean_up()
         except Exception as error:
             if isinstance(error, TableReplacedError) and error.found_id not in (None, error.table_id):
                 raise  # the version went into the log of another table, where it has no effect

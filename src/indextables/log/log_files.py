@@ -64,11 +64,13 @@ class LogFiles:
 UNLISTED = LogFiles({}, {}, [])
 
 
-def list_log(store: Store) -> LogFiles:
+def list_log(store: Store, *, since: int = 0) -> LogFiles:
+    """The files of a log; with `since`, those of that version and later ones, if their names have 18 digits."""
+    after = f"{DIRECTORY}/{since:018}" if since else ""
     commits: dict[int, Entry] = {}
     checkpoints: dict[int, Entry] = {}
     others: list[Entry] = []
-    for entry in store.list(DIRECTORY):
+    for entry in store.list(DIRECTORY, after=after):
         if match := _COMMIT.fullmatch(entry.key):
             _keep(commits, int(match[1]), entry, store)
         elif match := _CHECKPOINT.fullmatch(entry.key):

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from indextables.errors import CorruptLogError
 from indextables.log.actions import Add, Metadata, Protocol, Remove, Txn
-from indextables.log.splits import conform, splits_schema, splits_table, without_paths
+from indextables.log.splits import conform, in_few_chunks, splits_schema, splits_table, without_paths
 from indextables.log.version_file import Version
 
 T = TypeVar("T")
+_MOST_PENDING = 1000  # changes that are copied from snapshot to snapshot, each several times as large as a row
 TOMBSTONES = pa.schema({"path": pa.string(), "deletion_timestamp": pa.int64(), "size": pa.int64()})
 
 
@@ -63,7 +64,7 @@ class Snapshot:
             return self
         last, timestamp = versions[-1], later(self.timestamp, versions)
         versions = [version for version in versions if version.belongs_to(self.metadata.id)]
-        built = "rows" in self.__dict__
+        built = "rows" in self.__dict__ or len(self.pending) > _MOST_PENDING
         return Snapshot(
             version=last.number,
             timestamp=timestamp,
@@ -118,8 +119,8 @@ def _merge(base: Rows, changes: Mapping[str, Add | Remove], metadata: Metadata) 
         splits = without_paths(splits, changes)
         tombstones = without_paths(tombstones, changes)
     return Rows(
-        pa.concat_tables([splits, splits_table(adds, metadata)]) if adds else splits,
-        pa.concat_tables([tombstones, _tombstones(removes)]) if removes else tombstones,
+        in_few_chunks(pa.concat_tables([splits, splits_table(adds, metadata)])) if adds else splits,
+        in_few_chunks(pa.concat_tables([tombstones, _tombstones(removes)])) if removes else tombstones,
     )
 
 

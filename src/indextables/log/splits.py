@@ -95,6 +95,22 @@ def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
     return with_missing_column_nulls(pa.table(columns, schema=schema), metadata)
 
 
+def in_few_chunks(splits: pa.Table) -> pa.Table:
+    """The same rows in chunks of which each is longer than the next, so that there are few, and most rows are not copied.
+
+    A reader that follows a table adds a chunk with every refresh, and each costs time whenever a column is used.
+    """
+    batches = splits.to_batches()
+    lengths = [len(batch) for batch in batches]
+    while len(lengths) > 1 and lengths[-2] <= lengths[-1]:
+        lengths[-2:] = [lengths[-2] + lengths[-1]]
+    kept = len(lengths) - 1
+    if kept + 1 >= len(batches):
+        return splits
+    last = pa.Table.from_batches(batches[kept:], splits.schema).combine_chunks()
+    return pa.concat_tables([pa.Table.from_batches(batches[:kept], splits.schema), last])
+
+
 def without_term_filters(splits: pa.Table) -> pa.Table:
     """The splits without their term filters, by far the largest column, of which each selection of rows would be a copy."""
     return splits.drop_columns("term_filter") if "term_filter" in splits.schema.names else splits

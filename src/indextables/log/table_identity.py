@@ -32,11 +32,17 @@ def verify_table(store: Store, snapshot: Snapshot) -> LogFiles | None:
 def verify_log(store: Store, snapshot: Snapshot) -> None:
     """As `verify_table`, and by the first version of the log too: the version that was read may have been put too late."""
     verify_table(store, snapshot)
-    files = without_strays(store, list_log(store))
-    first = min((number for number in files.commits if number >= files.earliest), default=None)
-    if first is not None:
-        found = read_info(store, first, files.commits[first]).table_id
-        refuse_other_table(str(store.location), snapshot.metadata.id, found)
+    refuse_other_table(str(store.location), snapshot.metadata.id, _table_of_first_version(store))
+
+
+def _table_of_first_version(store: Store) -> str | None:
+    """The id of the table that the first version is for, None where it is not known. The log is listed if it has expired."""
+    try:
+        return read_info(store, 0).table_id
+    except NotFoundError:
+        files = without_strays(store, list_log(store))
+        first = min((number for number in files.commits if number >= files.earliest), default=None)
+        return None if first is None else read_info(store, first, files.commits[first]).table_id
 
 
 def refuse_other_table(table: str, expected: str, found: str | None) -> None:

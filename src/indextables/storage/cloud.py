@@ -136,10 +136,10 @@ class CloudStore(Store):
             path=str(self.location),
         )
 
-    def _pages(self, under: str) -> Iterator[Sequence[Any]]:
+    def _pages(self, under: str, offset: str | None) -> Iterator[Sequence[Any]]:
         """Retries a listing that was cut off before its first page; obstore retries all other requests."""
         for left in range(self._retries, -1, -1):
-            pages = super()._pages(under)
+            pages = super()._pages(under, offset)
             try:
                 first = next(pages, ())
             except GenericError as error:

@@ -75,14 +75,14 @@ class LocalStore(Store):
 
         self._write(key, copy, os.replace)
 
-    def list(self, prefix: str = "") -> Iterator[Entry]:
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
         """As in `Store`. Names that are not UTF-8 cannot be keys, and are left out; so are pipes, sockets and devices.
 
         So are directories below that may not be read: a volume has such ones at its root, and they are not the table's.
         """
         self.meter.add(1)
         with translate_errors(str(self.location)):
-            yield from _list(Path("/", self._under(prefix)), prefix.rstrip("/"))
+            yield from _list(Path("/", self._under(prefix)), prefix.rstrip("/"), after)
 
     def _write(self, key: str, fill: Callable[[BinaryIO], object], give_name: Callable[[Path, Path], object]) -> None:
         target = Path("/", self._path(key))
@@ -109,20 +109,21 @@ class LocalStore(Store):
             ) from error
 
 
-def _list(top: Path, key: str) -> Iterator[Entry]:
-    """The entries below a directory, level by level."""
+def _list(top: Path, key: str, after: str) -> Iterator[Entry]:
+    """The entries below a directory whose keys sort after one, level by level; the others cost no `stat`."""
     waiting = deque([(str(top), key)])
     while waiting:
         directory, parent = waiting.popleft()
         try:
             with os.scandir(directory) as found:
                 for entry in found:
-                    if not _is_text(entry.name):
-                        continue
                     name = f"{parent}/{entry.name}" if parent else entry.name
+                    below = f"{name}/"
+                    if (below <= after and not after.startswith(below)) or not _is_text(entry.name):
+                        continue
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append((entry.path, name))
-                    elif entry.is_symlink() or entry.is_file():
+                    elif name > after and (entry.is_symlink() or entry.is_file()):
                         with suppress(FileNotFoundError):  # deleted concurrently
                             yield _entry(name, entry)
         except FileNotFoundError:

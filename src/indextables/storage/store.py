@@ -131,19 +131,21 @@ class Store:
             obstore.put(self._backend, self._path(key), source)
         self.meter.add(1, written=source.stat().st_size)
 
-    def list(self, prefix: str = "") -> Iterator[Entry]:
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
         """Every file whose path starts with the directories of `prefix`, in no particular order.
 
-        Symbolic links below it are listed and not followed.
+        Symbolic links below it are listed and not followed. With `after`, only keys that sort after it, which most object
+        stores find without listing the others.
         """
         self.meter.add(1)
         under = self._under(prefix)
         with translate_errors(str(self.location), secrets=self._secrets), suppress(FileNotFoundError):
-            for number, page in enumerate(self._pages(under)):
+            for number, page in enumerate(self._pages(under, self._prefix + after if after else None)):
                 self.meter.add(number > 0)
                 for meta in page:
                     key = meta["path"].removeprefix(self._prefix)
-                    yield Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
+                    if key > after:  # some stores list all keys nevertheless
+                        yield Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
 
     def head(self, key: str) -> Entry:
         self.meter.add(1)
@@ -215,8 +217,8 @@ class Store:
     def _under(self, prefix: str) -> str:
         return self._prefix + (checked_key(prefix.rstrip("/"), root=self.location) if prefix else "")
 
-    def _pages(self, under: str) -> Iterator[Sequence[Any]]:
-        yield from obstore.list(self._backend, prefix=under or None, chunk_size=PAGE)
+    def _pages(self, under: str, offset: str | None) -> Iterator[Sequence[Any]]:
+        yield from obstore.list(self._backend, prefix=under or None, offset=offset, chunk_size=PAGE)
 
     def _metered(self, key: str) -> AbstractContextManager[None]:
         return translate_errors(self.name_of(key), secrets=self._secrets)
