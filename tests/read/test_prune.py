@@ -1,6 +1,7 @@
 """The cases of pruning, on splits that exist in the log only."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -9,8 +10,10 @@ import pytest
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions, PartitionSpec, SpecField
 from indextables.predicate import Verdict, parse_condition
+from indextables.read.metadata_counts import count_from_metadata
 from indextables.read.prune import SplitVerdicts, judge_splits
 from indextables.schema import to_json
+from indextables.table import IndexTable
 from tests.log.samples import add, created
 
 COLUMNS = {
@@ -308,3 +311,10 @@ def test_layout_and_statistics_are_told_apart() -> None:
     predicate = parse_condition("region = 'eu' AND month > 4", snapshot.metadata.arrow_schema())
     by_layout, by_all = (judge_splits(predicate, snapshot, statistics=given) for given in (False, True))
     assert (by_layout.count(Verdict.NEVER), by_all.count(Verdict.NEVER)) == (1, 2)
+
+
+def test_a_count_copies_nothing_but_row_counts(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path, {"region": pa.string(), "n": pa.int64()}, partition_by="region")
+    table.append(pa.table({"region": ["eu", "us", "us"], "n": [1, 2, 3]}))
+    counted = count_from_metadata(table.scan(where="region = 'us'").plan)
+    assert (counted.rows, counted.unknown, counted.parts.column_names) == (2, [], ["num_records"])

@@ -83,8 +83,8 @@ def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
     if field.term not in partition_terms(snapshot.metadata) or not len(snapshot.splits):
         return 0, 0
     parts = explode_logical_partitions(snapshot.splits, snapshot.metadata).table
-    parts = parts.filter(pc.field("spec_id") == snapshot.metadata.current_spec_id)
     value, known = partition_value(parts, field.term)
+    known = pc.and_(known, pc.equal(parts["spec_id"], snapshot.metadata.current_spec_id).combine_chunks())
     rows = parts["num_records"].filter(known)
     if rows.null_count:
         return 0, 0

@@ -41,7 +41,7 @@ def key_names(keys: Sequence[str]) -> list[str]:
 
 
 def count_from_metadata(plan: ScanPlan) -> MetadataCount:
-    return _metadata_count(plan.split_verdicts, plan.split_verdicts.parts.table)
+    return _metadata_count(plan.split_verdicts, plan.split_verdicts.parts.table.select(["num_records"]))
 
 
 def group_counts_from_metadata(
