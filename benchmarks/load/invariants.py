@@ -27,7 +27,7 @@ def each_once(ids: pa.ChunkedArray, rows: int) -> None:
 
 def bounded(what: str, values: Sequence[float], *, factor: float = 1.0, slack: float) -> None:
     """The last third of some values is at most `factor` times the first third plus `slack`, by their medians."""
-    if len(values) < 3:  # noqa: PLR2004 - thirds
+    if len(values) < 3:
         return
     third = len(values) // 3
     first, last = float(np.median(values[:third])), float(np.median(values[-third:]))

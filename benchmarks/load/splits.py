@@ -93,7 +93,7 @@ def _read(path: str, splits: int) -> list[dict[str, object]]:
     require(of_app == splits // APPS * ROWS, f"a partition has {of_app} rows")
     low = splits // 2 * ROWS
     plan = steps.run("plan of a range", lambda: table.scan(where=f"id >= {low} AND id < {low + 3 * ROWS}").explain())
-    require(plan.opened == 3, f"{plan.opened} splits are left of 3")  # noqa: PLR2004
+    require(plan.opened == 3, f"{plan.opened} splits are left of 3")
     found = steps.run("scan of the new split", lambda: table.scan(where="app = 'new'").to_arrow())
     require(found.equals(ONE_MORE), "the row that was appended is not found")
     groups = steps.run("group by a partition column", lambda: table.scan().group_by("app").count())
@@ -113,5 +113,3 @@ def check(figures: Figures, splits: int) -> None:
     allowed = 200 + 3 * KB_PER_SPLIT * splits / 1024  # a Parquet file, its columns, and those of the snapshot before
     for row in figures.rows[-STEPS:]:
         require(row["peak MB"] <= allowed, f"{row['step']} took {row['peak MB']} MB; {allowed:.0f} are explained")
-
-

@@ -27,7 +27,7 @@ class WriteConfig:
         "optimizeWrite.targetRecordsPerSplit",
         1_000_000,
         positive_integer,
-        "The maximum number of rows of a split.",
+        "The maximum number of rows of a split. One with more than 1 GiB of rows, uncompressed, has fewer.",
         short="targetRecordsPerSplit",
     )
     optimize_write: bool = setting(

@@ -13,7 +13,7 @@ from indextables.log.splits import conform, in_few_chunks, splits_schema, splits
 from indextables.log.version_file import Version
 
 T = TypeVar("T")
-_MOST_PENDING = 1000  # changes that are copied from snapshot to snapshot, each several times as large as a row
+_MOST_PENDING = 10_000  # changes that are copied from snapshot to snapshot, each several times as large as a row
 TOMBSTONES = pa.schema({"path": pa.string(), "deletion_timestamp": pa.int64(), "size": pa.int64()})
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Bucket, Layout
 from indextables.log.actions import Metadata
+from indextables.write.partition_buffer import MAX_SPLIT_BYTES
 
 NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
 _AT_ONCE = 8  # times the wanted size is rewritten together where the layout changes
@@ -37,10 +38,11 @@ class Limits:
 
 def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = None) -> list[pa.Table]:
     """The splits of each merge, out of a splits table; with `touching`, only of partitions that have one of these paths."""
-    small = splits.filter(pc.field("size") < limits.small).sort_by(_IN_ORDER)
+    small = splits.filter(pc.less(packed_sizes(splits, limits), limits.small)).sort_by(_IN_ORDER)
     partitions = _by_partition(small)
+    sizes = packed_sizes(small, limits).to_pylist()
     small = small.select(list(_OF_A_GROUP))
-    sizes, rows = small["size"].to_pylist(), pc.fill_null(small["num_records"], 0).to_pylist()
+    rows = pc.fill_null(small["num_records"], 0).to_pylist()
     paths = small["path"].to_pylist() if touching is not None else ()
     found = []
     for numbers in partitions:
@@ -50,6 +52,13 @@ def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = 
             chosen = packed([(sizes[n], rows[n]) for n in numbers], limits)
             found += [small.take([numbers[n] for n in one]) for one in chosen]
     return found
+
+
+def packed_sizes(splits: pa.Table, limits: Limits) -> pa.ChunkedArray:
+    """The size of each split, for packing: as a share of the target, that of its rows where these are the tighter limit."""
+    raw = pc.fill_null(splits["uncompressed_size_bytes"], 0).cast(pa.float64())
+    share = pc.multiply(raw, limits.target_size / MAX_SPLIT_BYTES).cast(pa.int64(), safe=False)
+    return pc.max_element_wise(splits["size"], share)
 
 
 def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) -> list[pa.Table]:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from indextables.layout import Coalescing
 from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms, partition_texts
-from indextables.maintain.bin_packing import Limits, packed
+from indextables.maintain.bin_packing import Limits, packed, packed_sizes
 
 
 def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, limits: Limits) -> list[pa.Table]:
@@ -23,7 +23,7 @@ def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, 
         if field.term in partition_terms(metadata)
     }
     plain = pc.and_(splits["logical_partitions"].is_null(), pc.equal(splits["spec_id"], metadata.current_spec_id))
-    own = splits.filter(pc.and_(plain, pc.less(splits["size"], limits.small)))
+    own = splits.filter(pc.and_(plain, pc.less(packed_sizes(splits, limits), limits.small)))
     if not len(own):
         return []
     own = _in_order(own)
@@ -32,7 +32,7 @@ def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, 
         group = coalescing.group_of(texts, rows=0) if texts.keys() == names else None
         if group is not None:
             groups[*coalescing.common(texts).values(), group].append(number)
-    sizes, rows = own["size"].to_pylist(), pc.fill_null(own["num_records"], 0).to_pylist()
+    sizes, rows = packed_sizes(own, limits).to_pylist(), pc.fill_null(own["num_records"], 0).to_pylist()
     return [
         own.take([numbers[n] for n in together])
         for numbers in groups.values()

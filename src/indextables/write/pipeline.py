@@ -33,8 +33,8 @@ _SMALL = 4096  # rows
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
 
-    Rows are buffered by partition until a split is full (`targetRecordsPerSplit`) or the data ends; then `Contents` becomes
-    a split. Two splits are built at a time, or three small ones.
+    Rows are buffered by partition until a split is full (`targetRecordsPerSplit`, or 1 GiB) or the data ends; then
+    `Contents` becomes a split. Two splits are built at a time, or three small ones.
     """
     keys: list[str] = []
     try:
@@ -92,7 +92,7 @@ def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path)
         buffer.expect(rows)
         for part in group(rows, plan.layout):
             buffered = buffer.add(part)
-            while buffered.rows >= plan.config.write.target_records:
+            while buffered.is_full(plan.config.write.target_records):
                 yield full_split(plan, buffer, buffered)
         with _disk_errors(scratch):
             buffer.spill_if_full()

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Coalescing, Texts, directory
 from indextables.log.actions import LogicalPartitions
-from indextables.write.partition_buffer import BufferedPartition, PartitionBuffer
+from indextables.write.partition_buffer import MAX_SPLIT_BYTES, BufferedPartition, PartitionBuffer
 from indextables.write.write_plan import WritePlan
 
 
@@ -55,9 +55,11 @@ def full_split(plan: WritePlan, buffer: PartitionBuffer, partition: BufferedPart
 
 
 def last_splits(plan: WritePlan, buffer: PartitionBuffer) -> Iterator[Contents]:
-    """The splits of all rows that are still buffered: less than a full split of each partition."""
+    """The splits of all rows that are still buffered: hardly more than a full split of each partition."""
     groups: dict[tuple[str | None, ...], list[BufferedPartition]] = defaultdict(list)
     for partition in buffer.drain():
+        while partition.is_full(plan.config.write.target_records):
+            yield full_split(plan, buffer, partition)
         group = plan.coalescing.group_of(partition.texts, rows=partition.total_rows) if plan.coalescing else None
         if not partition.rows:
             continue
@@ -86,13 +88,14 @@ def _in_order(members: Sequence[BufferedPartition], plan: WritePlan, coalescing:
 def _packed(members: Sequence[BufferedPartition], target: int) -> Iterator[list[BufferedPartition]]:
     """Lists of neighbours that fit into one split; each partition alone does."""
     packed: list[BufferedPartition] = []
-    rows = 0
+    rows, nbytes = 0, 0.0
     for member in members:
-        if packed and rows + member.rows > target:
+        if packed and (rows + member.rows > target or nbytes + member.nbytes > MAX_SPLIT_BYTES):
             yield packed
-            packed, rows = [], 0
+            packed, rows, nbytes = [], 0, 0.0
         packed.append(member)
         rows += member.rows
+        nbytes += member.nbytes
     yield packed
 
 
