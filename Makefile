@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SIZE ?= small
+SCENARIO ?= all
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 
 help: ## list what make can do
@@ -50,6 +51,9 @@ docs: $(READY) ## write the generated pages again and build the site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	@echo "built: open site/index.html, or $(BIN)/python -m http.server -d site for its search too"
 
+load: $(READY) ## many versions, splits and columns, huge cells, steady use; SCENARIO=appends SIZE=full for the long runs
+	@$(BIN)/python -m benchmarks.load $(SCENARIO) --size $(SIZE)
+
 bench: $(READY) ## compare with other systems and write docs/benchmarks.md; SIZE=full takes about an hour
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@$(JAVA) $(BIN)/python -m benchmarks.peers --size $(SIZE) --json benchmarks/results/$(SIZE).json --page
@@ -58,4 +62,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test unit laws torture matrix check format docs bench clean
+.PHONY: help setup demo test unit laws torture matrix check format docs load bench clean

@@ -36,16 +36,12 @@ def run(size: Size, directory: Path, figures: Figures) -> None:
     table = IndexTable.create(directory / "appends", SCHEMA, fields={"message": "text"})
     readers = [Child(follow, table.path, size.rows, pause=0.05) for _ in range(size.readers)]
     with stopping(*readers):
-        windows = [_append(table, size, number) for number in _windows(size)]
+        windows = [_append(table, size, number) for number in range(size.windows)]
         samples = [reader.stop() for reader in readers]
     for window in windows:
         figures.add(**window, **_reading(samples, window["versions"], size.appends // size.windows))
     each_once(table.scan(columns=["id"]).to_arrow()["id"], size.appends * size.rows)
     check(figures)
-
-
-def _windows(size: Size) -> list[int]:
-    return list(range(size.windows))
 
 
 def _append(table: IndexTable, size: Size, window: int) -> dict[str, float]:
@@ -61,7 +57,7 @@ def _append(table: IndexTable, size: Size, window: int) -> dict[str, float]:
     return {
         "versions": table.version,
         **percentiles(wall, "append"),
-        **{f"{name} (CPU)": value for name, value in list(percentiles(cpu, "append").items())[:1]},
+        **percentiles(cpu, "append CPU", at=[50]),
         "append CPU mean ms": round(1000 * sum(cpu) / count, 2),
         "writer MB": resident_memory(),
         **log_files(Path(table.path)),
@@ -95,7 +91,7 @@ def _reading(readers: list[list[Sample]], version: float, window: int) -> dict[s
         return {}
     return {
         **percentiles([s.wall for s in seen], "read"),
-        **{f"{name} (CPU)": value for name, value in list(percentiles([s.cpu for s in seen], "read").items())[:1]},
+        **percentiles([s.cpu for s in seen], "read CPU", at=[50]),
         "reader MB": max(s.memory for s in seen),
     }
 
@@ -103,7 +99,7 @@ def _reading(readers: list[list[Sample]], version: float, window: int) -> dict[s
 def check(figures: Figures) -> None:
     """Latencies and memory grow by what is explained only."""
     splits = figures.rows[-1]["versions"]
-    bounded("the CPU time of an append", figures.column("append p50 ms (CPU)"), factor=1.5, slack=5)
-    bounded("the CPU time of a read", figures.column("read p50 ms (CPU)"), factor=1.5, slack=5 + MS_PER_SPLIT * splits)
+    bounded("the CPU time of an append", figures.column("append CPU p50 ms"), factor=1.5, slack=5)
+    bounded("the CPU time of a read", figures.column("read CPU p50 ms"), factor=1.5, slack=5 + MS_PER_SPLIT * splits)
     for process in ("writer", "reader"):
         bounded(f"the memory of a {process}", figures.column(f"{process} MB"), slack=80 + MB_PER_SPLIT * splits)

@@ -64,16 +64,16 @@ def _facts(facts: Row) -> str:
     return ", ".join(f"{name}: {_text(value)}" for name, value in facts.items())
 
 
-def percentiles(seconds: Sequence[float], name: str) -> dict[str, float]:
-    """Milliseconds at p50, p95 and p99; nothing where nothing was measured.
+def percentiles(seconds: Sequence[float], name: str, *, at: Sequence[int] = (50, 95, 99)) -> dict[str, float]:
+    """Milliseconds at some percentiles; nothing where nothing was measured.
 
     >>> percentiles([0.001] * 99 + [1.0], "append")["append p50 ms"]
     1.0
     """
     if not len(seconds):
         return {}
-    found = 1000 * np.percentile(seconds, [50, 95, 99])
-    return {f"{name} p{p} ms": round(float(value), 2) for p, value in zip((50, 95, 99), found, strict=True)}
+    found = 1000 * np.percentile(seconds, at)
+    return {f"{name} p{p} ms": round(float(value), 2) for p, value in zip(at, found, strict=True)}
 
 
 def resident_memory(pid: int | str = "self") -> float:

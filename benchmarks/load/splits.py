@@ -45,7 +45,7 @@ def run(size: Size, directory: Path, figures: Figures) -> None:
             snapshot = steps.run(f"commit of {len(adds):,} splits", lambda: _commit(log, snapshot, adds))  # noqa: B023 - called at once
         steps.run("write a checkpoint", lambda: log.checkpoint(snapshot))
         with get_context("spawn").Pool(1) as pool:
-            figures.rows += pool.apply(_read, (table.path, size.splits))
+            figures.rows += pool.apply(read, (table.path, size.splits))
         advance(STEPS)
     figures.facts = log_files(path)
     check(figures, size.splits)
@@ -76,10 +76,10 @@ def synthetic(number: int) -> Add:
     )
 
 
-STEPS = 14  # of `_read`
+STEPS = 14  # of `read`
 
 
-def _read(path: str, splits: int) -> list[dict[str, object]]:
+def read(path: str, splits: int) -> list[dict[str, object]]:
     """What a process does with the table, from opening it on."""
     figures = Figures("splits", "")
     steps = Steps(figures, lambda _: None)

@@ -127,7 +127,7 @@ def _add_children(figures: Figures, samples: dict[str, list[Sample]]) -> None:
     for row in figures.rows:
         end = row.pop("end")
         for name, found in samples.items():
-            row.update(percentiles([s.wall for s in found if begin <= s.at < end], name))
+            row.update(percentiles([s.wall for s in found if begin <= s.at < end], name, at=[50, 99]))
         begin = end
 
 
