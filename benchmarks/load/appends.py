@@ -29,7 +29,7 @@ class Size:
     windows: int = 10
 
 
-SIZES = {"tiny": Size(30, readers=1, windows=3), "small": Size(1_000), "full": Size(20_000)}
+SIZES = {"tiny": Size(30, readers=1, windows=3), "small": Size(400), "full": Size(20_000)}
 
 
 def run(size: Size, directory: Path, figures: Figures) -> None:

@@ -43,7 +43,7 @@ def run(size: Size, directory: Path, figures: Figures) -> None:
         require(huge.equals(data.slice(0, 1)), "a huge row is another one")
         hits = steps.run("search a word of huge cells", lambda: table.search("body:needle", limit=100, columns=["id"]))
         require(sorted(hits["id"].to_pylist()) == huge_ids(size), "a search finds other rows")
-        steps.run("merge", table.merge_splits)
+        steps.run("merge", lambda: table.merge_splits(target_size="2G"))
         require(len(table.splits()) == 1, "the splits are not merged")
         merged = steps.run("scan what was merged", lambda: table.scan().to_arrow())
         require(merged.sort_by("id").equals(data), "a merge changed cells")

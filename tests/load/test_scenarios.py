@@ -62,8 +62,8 @@ def test_a_reader_notices_a_row_that_is_lost(tmp_path: Path) -> None:
 def test_a_wrong_row_is_noticed(scenario: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     merge = IndexTable.merge_splits
 
-    def losing(table: IndexTable) -> object:
-        done = merge(table)
+    def losing(table: IndexTable, **options: Any) -> object:
+        done = merge(table, **options)
         table.overwrite(table.scan(limit=3).to_arrow())
         return done
 
