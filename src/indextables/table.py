@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from indextables.inspect.detail import TableDetail
     from indextables.inspect.health import Health
     from indextables.inspect.layout_advice import Advice
+    from indextables.inspect.table_check import CheckProgress, CheckResult
     from indextables.inspect.workload import QueryInput
     from indextables.layout import Layout
     from indextables.log.log import CheckpointResult
@@ -409,6 +410,54 @@ class IndexTable:
 
         return health(self._log, self._snapshot, self._config(None))
 
+    def check(
+        self,
+        *,
+        deep: bool = False,
+        sample: int | None = 100,
+        all_versions: bool = False,
+        progress: Callable[[CheckProgress], object] | None = None,
+    ) -> CheckResult:
+        """Checks the log and the files of the table for damage, as it is now (fsck); see docs/upkeep.md. It writes nothing.
+
+        With `deep`, as many splits as `sample` says are read and compared with the log and their indexes; None is all of
+        them. With `all_versions`, the splits of older versions are checked too. `check_path` is for tables that cannot be
+        opened.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/checked", {"n": pa.int64()})
+        >>> table.append(pa.table({"n": [1, 2]}))
+        1
+        >>> print(table.check(deep=True))
+        memory://docs/checked at version 1
+          log         2 versions and 0 checkpoints with ...
+          splits      1 with ...; 1 of them opened, with 2 rows
+        <BLANKLINE>
+        no findings
+        """
+        return _check(
+            self._log.configured(self._config(None)),
+            deep=deep,
+            sample=sample,
+            all_versions=all_versions,
+            progress=progress,
+        )
+
+    @classmethod
+    def check_path(
+        cls,
+        path: str | Path,
+        *,
+        deep: bool = False,
+        sample: int | None = 100,
+        all_versions: bool = False,
+        progress: Callable[[CheckProgress], object] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> CheckResult:
+        """Checks the table at a path like `check`, also where it is too damaged to be opened."""
+        log = TransactionLog.open(path, Config.resolve(options or {}))
+        return _check(log, deep=deep, sample=sample, all_versions=all_versions, progress=progress)
+
     def report(self) -> Report:
         """The data of an HTML report (`indextables.report.html`); no split is opened."""
         from indextables.report import report
@@ -515,6 +564,26 @@ class IndexTable:
     def _advance(self, snapshot: Snapshot) -> int:
         self._snapshot = snapshot
         return snapshot.version
+
+
+def _check(
+    log: TransactionLog,
+    *,
+    deep: bool,
+    sample: int | None,
+    all_versions: bool,
+    progress: Callable[[CheckProgress], object] | None,
+) -> CheckResult:
+    from indextables.inspect.table_check import check_table
+
+    return check_table(
+        log.store,
+        deep=deep,
+        sample=sample,
+        all_versions=all_versions,
+        parallelism=log.config.read.parallelism,
+        progress=progress or (lambda _: None),
+    )
 
 
 def _pairs(

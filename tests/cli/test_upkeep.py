@@ -199,15 +199,24 @@ def test_partitions_are_not_dropped_without_a_condition(path: str) -> None:
     assert "--where" in run("drop-partitions", path, code=2).stderr
 
 
-def test_a_terminal_sees_how_far_a_merge_is_and_a_pipe_gets_the_result_alone(path: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "progress", "result"),
+    [
+        (["merge"], b"groups merged", {"splits_after": 2}),
+        (["check", "--deep"], b"splits checked", {"opened": 6}),
+    ],
+)
+def test_a_terminal_sees_how_far_it_is_and_a_pipe_gets_the_result_alone(
+    path: str, words: list[str], progress: bytes, result: dict[str, int]
+) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from indextables.cli.app import main; main()", "merge", path, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as merging:
+    command = [sys.executable, "-c", "from indextables.cli.app import main; main()", *words, path, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as running:
         os.close(theirs)
         seen = shown_on(ours)
-        printed, _ = merging.communicate()
-    assert b"groups merged" in seen
-    assert json.loads(printed)["splits_after"] == 2
+        printed, _ = running.communicate()
+    assert progress in seen
+    assert json.loads(printed).items() >= result.items()
 
 
 def test_nothing_here_needs_spark(path: str) -> None:
@@ -215,3 +224,42 @@ def test_nothing_here_needs_spark(path: str) -> None:
     for words in (["health", path], ["merge", path], ["advise", path, "SELECT 1 FROM t WHERE n = 3"]):
         loaded = f"{script}; sys.exit('pyspark' in sys.modules)"
         subprocess.run([sys.executable, "-c", loaded, *words], check=True, stdout=subprocess.PIPE)
+
+
+class TestChecks:
+    def test_a_healthy_table(self, path: str) -> None:
+        assert run("check", path).stdout.endswith("\n\nno findings\n")
+        result = found("check", path, "--deep")
+        assert (result["ok"], result["findings"], result["opened"], result["rows"]) == (True, [], 6, 12)
+        assert found("check", path, "--sample", 4)["opened"] == 4
+        assert found("check", path, "--all", "--all-versions")["opened"] == 6
+
+    def test_damage_ends_a_check_with_3_and_shows_shell_commands(self, path: str) -> None:
+        run("checkpoint", path)
+        [file] = Path(path).rglob("*.checkpoint.parquet")
+        file.write_bytes(b"PAR1")
+        [one] = found("check", path, code=3)["findings"]
+        assert (one["severity"], one["kind"], one["file"]) == (
+            "error",
+            "damaged-checkpoint",
+            f"_transaction_log/{file.name}",
+        )
+        assert one["fix"] == f"indextables checkpoint {path}"
+        assert f"-> indextables checkpoint {path}, after the file has been deleted" in run("check", path, code=3).stdout
+        file.unlink()
+        run("checkpoint", path)
+        run("check", path)
+
+    def test_a_table_that_cannot_be_opened(self, path: str) -> None:
+        Path(path, "_transaction_log/000000000000000003.json").write_text("{]")
+        run("info", path, code=1)
+        assert {one["kind"] for one in found("check", path, code=3)["findings"]} == {"damaged-version", "lost-version"}
+
+    def test_what_is_no_error_ends_it_with_0(self, path: str) -> None:
+        Path(path, "_transaction_log/notes.txt").write_text("notes")
+        assert "1 note" in run("check", path).stdout
+
+    def test_mistakes(self, path: str, tmp_path: Path) -> None:
+        run("check", path, "--all", "--sample", 3, code=2)
+        run("check", path, "--sample", 0, code=2)
+        assert "there is no table" in run("check", tmp_path / "nothing", code=1).stderr

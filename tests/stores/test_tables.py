@@ -48,6 +48,22 @@ def test_a_table_lives_in_an_object_store(cloud: Server) -> None:
         create(cloud, place)
 
 
+def test_a_table_is_checked(cloud: Server) -> None:
+    place = cloud.new_table()
+    table = create(cloud, place, **{"checkpoint.interval": "3", "indexing.exact.id": "hash"})
+    for number in range(3):
+        table.append(rows("mon", number, number + 10))
+    before = table.traffic.requests
+    assert table.check().findings == ()
+    assert table.traffic.requests - before == 8, "two listings, four versions, a checkpoint and the hint"
+    result = table.check(deep=True, sample=None, all_versions=True)
+    assert (result.findings, result.rows) == ((), 6)
+    split = table.splits()["path"][0].as_py()
+    open_store(place, Config.resolve(cloud.options)).delete([split])
+    [found] = IndexTable.check_path(place, options=cloud.options).findings
+    assert (found.kind, found.file) == ("missing-split", split)
+
+
 def test_a_handle_keeps_up_with_others(cloud: Server) -> None:
     place = cloud.new_table()
     mine = create(cloud, place)

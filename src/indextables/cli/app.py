@@ -81,6 +81,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     ],
     "Upkeep": [
         maintain_verbs.health,
+        maintain_verbs.check,
         maintain_verbs.report,
         maintain_verbs.advise,
         maintain_verbs.merge,

@@ -6,11 +6,23 @@ from typing import Annotated
 
 import typer
 
-from indextables.cli.arguments import ON_PARTITIONS, DryRun, Json, Settings, Table, Where, open_table, parse_names
+from indextables.cli.arguments import (
+    ON_PARTITIONS,
+    DryRun,
+    Json,
+    Settings,
+    Table,
+    Where,
+    open_table,
+    parse_names,
+    parse_settings,
+    refuse_file,
+)
 from indextables.cli.output import facts, show_json, show_metrics, show_report
 from indextables.cli.suggested_commands import commands_on
 from indextables.config import duration_argument
 from indextables.errors import IndexTablesError
+from indextables.table import IndexTable
 
 UNFINISHED = 3
 """The exit code of a verb that has done its work and leaves something to do."""
@@ -30,6 +42,49 @@ def health(
     else:
         typer.echo(found.render(format_step))
     if exit_code and not found.healthy:
+        raise typer.Exit(UNFINISHED)
+
+
+def check(
+    path: Table,
+    *,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read splits too, and compare their rows with the log and the indexes.")
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", metavar="N", min=1, help="How many splits are read: 100 by default. Implies --deep."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Read all splits, and the words of all rows. Implies --deep.")
+    ] = False,
+    all_versions: Annotated[
+        bool, typer.Option("--all-versions", help="Check the splits of older versions, too.")
+    ] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Check a table for damage, and show repairs; it writes nothing. Ends with 3 if there are errors."""
+    from indextables.cli.progress import parts_checked
+    from indextables.inspect.table_check import DEFAULT_SAMPLE
+
+    if sample is not None and everything:
+        raise typer.BadParameter("--sample and --all exclude each other")
+    refuse_file(path)
+    with parts_checked() as progress:
+        result = IndexTable.check_path(
+            path,
+            deep=deep or everything or sample is not None,
+            sample=None if everything else sample or DEFAULT_SAMPLE,
+            all_versions=all_versions,
+            progress=progress,
+            options=parse_settings(option),
+        )
+    if as_json:
+        show_json({"ok": result.ok, **facts(result, commands_on(path))})
+    else:
+        typer.echo(result.render(commands_on(path)))
+    if not result.ok:
         raise typer.Exit(UNFINISHED)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from indextables.inspect.table_check import CheckProgress
 from indextables.maintain.compact import MergeProgress
 
 
@@ -34,6 +35,15 @@ def groups_merged() -> Iterator[Callable[[MergeProgress], None]]:
     with Progress(*columns, **_place()) as progress:
         task = progress.add_task("groups", total=None)
         yield lambda so_far: progress.update(task, completed=so_far.done, total=so_far.groups)
+
+
+@contextmanager
+def parts_checked() -> Iterator[Callable[[CheckProgress], None]]:
+    """A callback for the progress of a check: of its versions, then of its splits."""
+    columns = (TextColumn("{task.description} checked"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, **_place()) as progress:
+        task = progress.add_task("versions", total=None)
+        yield lambda so_far: progress.update(task, description=so_far.stage, completed=so_far.done, total=so_far.total)
 
 
 def _place() -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Table inspection: health, layout advice, listings of splits and partitions."""
+"""Table inspection: health, checks for damage, layout advice, listings of splits and partitions."""

@@ -44,6 +44,7 @@ _encoder = msgspec.json.Encoder()
 class BrokenLineError(ValueError):
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line} cannot be read: {reason}")
+        self.line = line
 
 
 def encode(actions: Iterable[Action]) -> bytes:

@@ -7,6 +7,7 @@ Version files are written with 18 digits. Any width is read, and they are ordere
 """
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 
 from indextables.errors import CorruptLogError
@@ -64,28 +65,44 @@ class LogFiles:
 UNLISTED = LogFiles({}, {}, [])
 
 
+@dataclass(frozen=True, slots=True)
+class LogListing:
+    """All files of a log by version, of which a damaged log may have several under different names."""
+
+    commits: dict[int, list[Entry]]
+    checkpoints: dict[int, list[Entry]]
+    others: list[Entry]
+
+
 def list_log(store: Store, *, since: int = 0) -> LogFiles:
     """The files of a log; with `since`, those of that version and later ones, if their names have 18 digits."""
+    listing = list_log_entries(store, since=since)
+    return LogFiles(_single(listing.commits, store), _single(listing.checkpoints, store), listing.others)
+
+
+def list_log_entries(store: Store, *, since: int = 0) -> LogListing:
+    """The same, also where two files have one version, which `list_log` refuses."""
     after = f"{DIRECTORY}/{since:018}" if since else ""
-    commits: dict[int, Entry] = {}
-    checkpoints: dict[int, Entry] = {}
+    commits: defaultdict[int, list[Entry]] = defaultdict(list)
+    checkpoints: defaultdict[int, list[Entry]] = defaultdict(list)
     others: list[Entry] = []
     for entry in store.list(DIRECTORY, after=after):
         if match := _COMMIT.fullmatch(entry.key):
-            _keep(commits, int(match[1]), entry, store)
+            commits[int(match[1])].append(entry)
         elif match := _CHECKPOINT.fullmatch(entry.key):
-            _keep(checkpoints, int(match[1]), entry, store)
+            checkpoints[int(match[1])].append(entry)
         else:
             others.append(entry)
-    return LogFiles(commits, checkpoints, others)
+    return LogListing(dict(commits), dict(checkpoints), others)
 
 
-def _keep(found: dict[int, Entry], version: int, entry: Entry, store: Store) -> None:
-    if version in found:
-        raise CorruptLogError(
-            f"{store.location} has version {version} twice, as {found[version].key} and {entry.key}; "
-            "find out which one is real and move the other out of the log",
-            table=str(store.location),
-            version=version,
-        )
-    found[version] = entry
+def _single(found: dict[int, list[Entry]], store: Store) -> dict[int, Entry]:
+    for version, entries in found.items():
+        if len(entries) > 1:
+            raise CorruptLogError(
+                f"{store.location} has version {version} twice, as {entries[0].key} and {entries[1].key}; "
+                "find out which one is real and move the other out of the log",
+                table=str(store.location),
+                version=version,
+            )
+    return {version: entries[0] for version, entries in found.items()}

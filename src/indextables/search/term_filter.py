@@ -139,6 +139,15 @@ class TermFilters:
             found[left] = True
         return found
 
+    def may_contain_each(self, terms: Hashes, *, split: int) -> Flags:
+        """Of many terms, whether the filter of one split may have each of them."""
+        bits, salt = np.repeat(self.bits[split], len(terms)), self.salt[split]
+        length = 8 * int(self.end[split] - self.bits[split])
+        found = np.ones(len(terms), np.bool_)
+        for number in range(PROBES):
+            found &= _is_set(self.data, bits, (_probe(terms ^ salt, number) * length) >> 32)
+        return found
+
 
 def _probe(hashes: Hashes, number: int) -> Numbers:
     """A number of 32 bits for each hash: murmur3's finalizer of the hash plus a multiple of a constant."""

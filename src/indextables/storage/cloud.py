@@ -24,7 +24,7 @@ from indextables.storage.traffic import Meter
 _MAX_PARTS = 10_000  # of one file in S3
 _DELETED_TOGETHER = 16
 _CUT_OFF = "list response body"  # in the message of obstore's error
-_PROBE_KEY = "_transaction_log/_put_if_absent"
+PROBE_KEY = "_transaction_log/_put_if_absent"
 _VERIFIED: set[tuple[str | None, ...]] = set()  # places, by this process
 
 
@@ -121,7 +121,7 @@ class CloudStore(Store):
         try:
             for _ in range(2):  # the first may create it
                 super().put_if_absent(
-                    _PROBE_KEY, b"This file shows that the store refuses to create a file that is there.\n"
+                    PROBE_KEY, b"This file shows that the store refuses to create a file that is there.\n"
                 )
         except AlreadyExistsError:
             _VERIFIED.add(self._place)

@@ -1,0 +1,214 @@
+"""The check of a table (fsck): its log, its files, and with `deep` the contents of its splits. It writes nothing."""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Config, ReadConfig
+from indextables.errors import ConfigError
+from indextables.inspect.check_findings import CheckFinding, CheckSeverity, Problem
+from indextables.inspect.file_check import compare_sizes, unknown_files
+from indextables.inspect.findings import format_bytes
+from indextables.inspect.log_check import CheckedLog, check_log
+from indextables.inspect.recommended_steps import StepFormat
+from indextables.inspect.split_check import CheckedSplit, check_split
+from indextables.log.actions import Metadata
+from indextables.log.ownership import files_of_table
+from indextables.plural import pluralize
+from indextables.split import SplitCache, SplitReader
+from indextables.storage import Store
+
+DEFAULT_SAMPLE = 100
+"""How many splits a deep check opens, unless told otherwise."""
+
+_SHOWN = 20  # findings of a kind
+_ORDER = tuple(CheckSeverity)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckProgress:
+    """How far a check is: `done` of `total` versions or splits, as `stage` says."""
+
+    stage: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What was checked, and the findings, errors first; it prints as a report.
+
+    `version` is the newest version that can be read, whose splits were checked; None where there is none. `splits` and
+    `bytes` are those whose files were compared with the log, `opened` and `rows` those that a deep check has read.
+    """
+
+    table: str
+    version: int | None
+    deep: bool
+    versions: int
+    checkpoints: int
+    log_bytes: int
+    splits: int
+    bytes: int
+    opened: int
+    rows: int
+    findings: tuple[CheckFinding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not self.errors
+
+    @property
+    def errors(self) -> tuple[CheckFinding, ...]:
+        return tuple(one for one in self.findings if one.severity is CheckSeverity.ERROR)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self, format_step: StepFormat = str) -> str:
+        at = "no version can be read" if self.version is None else f"at version {self.version}"
+        read = f"; {self.opened:,} of them opened, with {self.rows:,} rows" if self.deep else "; none was opened"
+        log = f"{pluralize(self.versions, 'version')} and {pluralize(self.checkpoints, 'checkpoint')}"
+        lines = [
+            f"{self.table} {at}",
+            f"  log         {log} with {format_bytes(self.log_bytes)}",
+            f"  splits      {self.splits:,} with {format_bytes(self.bytes)}{read}",
+            "",
+            *_rendered(self.findings, format_step),
+            self.verdict,
+        ]
+        return "\n".join(lines)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one line."""
+        if not self.findings:
+            return "no findings"
+        counts = Counter(one.severity for one in self.findings)
+        return ", ".join(pluralize(counts[severity], _NOUNS[severity]) for severity in _ORDER if counts[severity])
+
+
+def check_table(
+    store: Store,
+    *,
+    deep: bool = False,
+    sample: int | None = DEFAULT_SAMPLE,
+    all_versions: bool = False,
+    parallelism: int = 8,
+    progress: Callable[[CheckProgress], object] = lambda _: None,
+) -> CheckResult:
+    """Checks the table of a store, which may be too damaged to be opened.
+
+    With `deep`, as many splits as `sample` says are read, chosen by chance; None is all of them, and the words of all of
+    their rows. With `all_versions`, the splits of older versions are checked too.
+    """
+    if sample is not None and (not isinstance(sample, int) or sample < 1):
+        raise ConfigError(f"sample is {sample!r}; it is a number of splits from 1 up", key="sample", value=str(sample))
+    entries = files_of_table(store)  # before the log is read: what is committed in between is looked up
+    log = check_log(
+        store,
+        keep_past=all_versions,
+        progress=lambda done, total: progress(CheckProgress("versions", done, total)),
+    )
+    findings = [*log.findings, *unknown_files(log, entries)]
+    splits, chosen = pa.table({"size": pa.array([], pa.int64())}), None
+    if log.snapshot is not None:
+        listed = compare_sizes(log.snapshot.splits, entries, store, missing=Problem.MISSING_SPLIT)
+        splits, sound = log.snapshot.splits, listed.sound
+        findings += listed.findings
+        if all_versions:
+            past = compare_sizes(log.past_splits(), entries, store, missing=Problem.PURGED_SPLIT)
+            splits, sound = (pa.concat_tables(pair) for pair in ((splits, past.sound), (sound, past.sound)))
+            findings += past.findings
+        chosen = _sampled(sound, sample) if deep else None
+    opened = _opened(log, chosen, store, all_words=sample is None, parallelism=parallelism, progress=progress)
+    findings += [one for split in opened for one in split.findings]
+    return CheckResult(
+        table=str(store.location),
+        version=None if log.snapshot is None else log.snapshot.version,
+        deep=deep,
+        versions=log.versions,
+        checkpoints=log.checkpoints,
+        log_bytes=log.bytes,
+        splits=len(splits),
+        bytes=pc.sum(splits["size"]).as_py() or 0,
+        opened=len(opened),
+        rows=sum(split.rows for split in opened),
+        findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
+    )
+
+
+def _sampled(splits: pa.Table, sample: int | None) -> pa.Table:
+    if sample is None or sample >= len(splits):
+        return splits
+    return splits.take(sorted(random.sample(range(len(splits)), sample)))
+
+
+def _opened(
+    log: CheckedLog,
+    splits: pa.Table | None,
+    store: Store,
+    *,
+    all_words: bool,
+    parallelism: int,
+    progress: Callable[[CheckProgress], object],
+) -> list[CheckedSplit]:
+    if splits is None or log.snapshot is None:
+        return []
+    work = partial(_open_and_check, store=store, metadata=log.snapshot.metadata, all_words=all_words)
+    threads = parallelism if store.is_remote else min(parallelism, os.cpu_count() or 1)
+    checked = []
+    for number, split in enumerate(_in_threads(work, _rows_of(splits), threads), 1):
+        checked.append(split)
+        progress(CheckProgress("splits", number, len(splits)))
+    return checked
+
+
+def _in_threads(
+    work: Callable[[pa.Table], CheckedSplit], splits: Iterable[pa.Table], threads: int
+) -> Iterator[CheckedSplit]:
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield from pool.map(work, splits)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _rows_of(splits: pa.Table) -> Iterator[pa.Table]:
+    return (splits.slice(number, 1) for number in range(len(splits)))
+
+
+def _open_and_check(split: pa.Table, *, store: Store, metadata: Metadata, all_words: bool) -> CheckedSplit:
+    """Checks a split with a cache of its own, so that its bytes are read and not what is left of them elsewhere."""
+    with TemporaryDirectory(prefix="indextables-check-", ignore_cleanup_errors=True) as directory:
+        reader = SplitReader(
+            store,
+            split["path"][0].as_py(),
+            size=split["size"][0].as_py(),
+            num_records=split["num_records"][0].as_py(),
+            cache=SplitCache.configured(Config(read=ReadConfig(cache_directory=directory))),
+        )
+        return check_split(reader, split, metadata, all_words=all_words)
+
+
+def _rendered(findings: Iterable[CheckFinding], format_step: StepFormat) -> Iterator[str]:
+    shown = Counter[Problem]()
+    for one in findings:
+        shown[one.kind] += 1
+        if shown[one.kind] <= _SHOWN:
+            yield one.render(format_step)
+    for kind, count in shown.items():
+        if count > _SHOWN:
+            yield f"... and {count - _SHOWN:,} more findings of the kind {kind}"
+
+
+_NOUNS = {CheckSeverity.ERROR: "error", CheckSeverity.WARNING: "warning", CheckSeverity.INFO: "note"}
