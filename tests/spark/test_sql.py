@@ -229,6 +229,19 @@ def test_commands(spark: Any, table: IndexTable) -> None:
     assert [(row.version, row.num_splits) for row in told("CHECKPOINT INDEXTABLES")] == [(2, 8)]
 
 
+def test_a_check_in_sql(spark: Any, tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "checked", pa.schema({"id": pa.int64()}))
+    table.append([{"id": 1}])
+    assert spark.sql(f"CHECK INDEXTABLE '{table.path}' DEEP ALL VERSIONS").collect() == []
+    newest = tmp_path / "checked/_transaction_log/000000000000000001.json"
+    newest.write_text("{]")
+    [row, _] = spark.sql(f"CHECK INDEXTABLE '{table.path}'").collect()
+    assert (row.severity, row.kind, row.file) == ("error", "damaged-version", f"_transaction_log/{newest.name}")
+    assert row.repair.startswith("restore it from a copy")
+    with pytest.raises(TableNotFoundError):
+        spark.sql(f"CHECK INDEXTABLE '{tmp_path}/nothing'")
+
+
 def test_a_query_in_sql_has_its_quotes_and_backslashes_twice(spark: Any, tmp_path: Path) -> None:
     lines = [(0, "it's a full disk"), (1, "disk full"), (2, r"C:\temp")]
     table = IndexTable.create(tmp_path / "lines", pa.schema({"id": pa.int64(), "message": pa.string()}))

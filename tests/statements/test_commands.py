@@ -5,6 +5,7 @@ import pytest
 from indextables.errors import StatementError
 from indextables.statements import (
     AddColumn,
+    Check,
     Checkpoint,
     Command,
     Describe,
@@ -28,6 +29,9 @@ A = TablePath("/a")
     ("text", "command"),
     [
         ("CHECKPOINT INDEXTABLES '/a'", Checkpoint(A)),
+        ("CHECK INDEXTABLE '/a'", Check(table=A)),
+        ("check indextables '/a' deep", Check(table=A, deep=True)),
+        ("CHECK INDEXTABLE '/a' ALL VERSIONS DEEP", Check(table=A, deep=True, all_versions=True)),
         ("DESCRIBE INDEXTABLES '/a'", Describe(A, Subject.COLUMNS)),
         ("DESC INDEXTABLES HISTORY '/a'", Describe(A, Subject.HISTORY)),
         ("DESCRIBE INDEXTABLES TRANSACTION /* the */ LOG '/a'", Describe(A, Subject.LOG)),
@@ -164,6 +168,7 @@ def test_other_statements_are_sparks(text: str) -> None:
         ("CHECKPOINT INDEXTABLES", 22, "path"),
         ("CHECKPOINT INDEXTABLES 5", 22, "path"),
         ("CHECKPOINT INDEXTABLES '/a' NOW", 28, "nothing is expected"),
+        ("CHECK INDEXTABLE '/a' QUICKLY", 22, "DEEP"),
         ("DESCRIBE INDEXTABLES SPLIT '/a'", 21, "SPLITS"),
         ("MERGE SPLITS", 12, "path"),
         ("MERGE SPLITS WHERE a = 1", 12, "path"),

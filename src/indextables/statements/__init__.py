@@ -4,6 +4,7 @@ from indextables.statements.command_parser import parse_command, rewrite_stateme
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
+    Check,
     Checkpoint,
     Command,
     Describe,
@@ -24,6 +25,7 @@ from indextables.statements.command_values import (
 __all__ = [
     "AddColumn",
     "Alteration",
+    "Check",
     "Checkpoint",
     "Command",
     "Describe",

@@ -61,6 +61,15 @@ class Describe:
     limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A check for damage; `deep`: of the rows of splits, too."""
+
+    table: Table
+    deep: bool = False
+    all_versions: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     table: Table
@@ -123,4 +132,4 @@ class WidenColumn:
 
 
 Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn
-Command: TypeAlias = Describe | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Alteration
+Command: TypeAlias = Describe | Check | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Alteration

@@ -13,6 +13,7 @@ from indextables.statements.clauses import invalid, parse_clauses, parse_clauses
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
+    Check,
     Checkpoint,
     Command,
     Describe,
@@ -57,6 +58,9 @@ def parse_command(text: str, is_ours: Callable[[Table], bool]) -> Command | None
         case ["PREWARM", ours, "CACHE", *_] if ours in _OURS:
             clauses = parse_clauses(text, tokens, 3, ["WHERE"])
             return Prewarm(table=clauses.table, where=clauses.condition("WHERE"))
+        case ["CHECK", ours, *_] if ours in _OURS:
+            clauses = parse_clauses(text, tokens, 2, ["DEEP", "ALL VERSIONS"])
+            return Check(table=clauses.table, deep=clauses.flag("DEEP"), all_versions=clauses.flag("ALL VERSIONS"))
         case ["CHECKPOINT", ours, *_] if ours in _OURS:
             return Checkpoint(parse_clauses(text, tokens, 2).table)
         case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS and words != ["."]:  # that is a table, to Spark

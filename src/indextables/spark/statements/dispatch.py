@@ -38,6 +38,7 @@ from indextables.spark.statements.insert_query import plan_query
 from indextables.spark.statements.write_statements import insert_directory, insert_into, writes_to_ours
 from indextables.statements import (
     AddColumn,
+    Check,
     Checkpoint,
     Command,
     Describe,
@@ -80,7 +81,10 @@ COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
 
 
 def run_command(spark: SparkSession, command: Command) -> DataFrame:
-    table = IndexTable.open(table_commands.path_of(spark, command.table), options=settings_of(spark))
+    path, options = table_commands.path_of(spark, command.table), settings_of(spark)
+    if isinstance(command, Check):  # of a table that it may be impossible to open
+        return local_frame(spark, table_commands.check(command, path, options))
+    table = IndexTable.open(path, options=options)
     return local_frame(spark, COMMANDS[type(command)](spark, command, table))
 
 

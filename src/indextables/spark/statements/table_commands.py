@@ -18,6 +18,7 @@ from indextables.spark.source.options import FORMAT, settings_of
 from indextables.spark.source.quoting import quote_name
 from indextables.statements import (
     AddColumn,
+    Check,
     Checkpoint,
     Describe,
     DropPartitions,
@@ -49,6 +50,14 @@ def path_of(spark: SparkSession, table: Table) -> str:
             return entry.location
         case _:
             assert_never(table)
+
+
+def check(command: Check, path: str, options: Mapping[str, str]) -> pa.Table:
+    """One row for each finding."""
+    result = IndexTable.check_path(path, deep=command.deep, all_versions=command.all_versions, options=options)
+    columns = ("severity", "kind", "file", "place", "message")
+    facts = {name: pa.array([getattr(one, name) for one in result.findings], pa.string()) for name in columns}
+    return pa.table({**facts, "repair": pa.array([one.repair() for one in result.findings], pa.string())})
 
 
 def checkpoint(_: SparkSession, __: Checkpoint, table: IndexTable) -> pa.Table:
