@@ -89,7 +89,7 @@ def parse_type(text: str) -> pa.DataType:
     name = text.strip().lower()
     try:
         return type_named(_SQL_NAMES.get(name, name))
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         known = ", ".join([*_ARROW_BY_NAME, "decimal(p,s)"])
         raise SchemaError(f"{text!r} is not a type of a column; use one of {known}", column=None) from None
 
@@ -162,15 +162,19 @@ def from_json(value: dict[str, Any]) -> pa.Schema:
     return pa.schema([_field_from_json(field) for field in value["fields"]])
 
 
-def _field_from_json(field: dict[str, Any]) -> pa.Field:
-    name, kind = field["name"], field["type"]
+def _field_from_json(field: Any) -> pa.Field:
+    match field:
+        case {"name": str(name), "type": kind} if isinstance(nullable := field.get("nullable", True), bool):
+            pass
+        case _:
+            raise SchemaError(f"a column has name, type and nullable, and not {field!r:.60}", column=None)
     try:
         arrow = type_named(kind)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise SchemaError(
             f"column {name!r} has type {kind!r}, which this release does not support", column=name
         ) from None
-    return pa.field(name, arrow, nullable=field.get("nullable", True))
+    return pa.field(name, arrow, nullable=nullable)
 
 
 def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:

@@ -110,9 +110,10 @@ NEW_COLUMN: Callable[[Snapshot], Transaction] = lambda s: altering(
 OTHER_SCHEMA: Callable[[Snapshot], Transaction] = lambda s: altering(
     s, schema=with_column(s, pa.field("required", pa.int32(), nullable=False))
 )
+MAPPED = [DocMapping(doc_mapping_id=0, fields={"note": FieldMapping(type="text")})]
 FIELD_TYPE: Callable[[Snapshot], Transaction] = lambda s: altering(
     s,
-    doc_mappings=[DocMapping(doc_mapping_id=1, fields={"note": FieldMapping(type="string")})],
+    doc_mappings=[*MAPPED, DocMapping(doc_mapping_id=1, fields={"note": FieldMapping(type="string")})],
     current_doc_mapping_id=1,
 )
 
@@ -269,8 +270,7 @@ MATRIX = APPEND_LOSES | OVERWRITE_LOSES | REPLACE_LOSES | MERGE_LOSES | DROP_LOS
 
 @pytest.mark.parametrize("case", MATRIX.values(), ids=MATRIX.keys())
 def test_matrix(log: TransactionLog, case: Case) -> None:
-    mapped = [DocMapping(doc_mapping_id=0, fields={"note": FieldMapping(type="text")})]
-    before = created(log, EU, US, US2, ASIA, doc_mappings=mapped, current_doc_mapping_id=0)
+    before = created(log, EU, US, US2, ASIA, doc_mappings=MAPPED, current_doc_mapping_id=0)
     loser = case.loser(before)
     won = log.commit(case.winner(before))
     replan = case.loser if loser.operation is Operation.DROP else None

@@ -434,7 +434,7 @@ _PLAIN: dict[str, Transform] = {"identity": Identity(), "void": Void()}
 _PLAIN |= {unit: Calendar(unit) for unit in get_args(Unit)}
 _PLAIN |= {f"{unit}s": Calendar(unit) for unit in get_args(Unit)}  # the names in Spark SQL and Iceberg DDL
 _SIZED = {"bucket": Bucket, "truncate": Truncate}
-_NOTATION = re.compile(r"\s*(\w+)\s*(?:\[\s*(-?[0-9]+)\s*\]|\(\s*(-?[0-9]+)\s*\))?\s*")
+_NOTATION = re.compile(r"\s*(\w+)\s*(?:\[\s*(-?[0-9]{1,18})\s*\]|\(\s*(-?[0-9]{1,18})\s*\))?\s*")
 
 
 def _parse(text: str) -> Transform:

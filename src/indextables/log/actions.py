@@ -22,6 +22,10 @@ WRITER_VERSION = 1
 _Value = TypeVar("_Value")
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A number of bytes or rows, as JSON numbers are exact. msgspec refuses others when it reads a log."""
+Millis: TypeAlias = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000, le=253_370_764_800_000)]
+"""A time in milliseconds since 1970, of a year from 1 to 9998: Python has no others."""
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+LongNumber: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 def always(default: _Value) -> _Value:
@@ -43,17 +47,17 @@ class CommitInfo(Record, frozen=True, kw_only=True):
     For the checksums see `indextables.log.version_checksum`.
     """
 
-    timestamp: int | None = None
+    timestamp: Millis | None = None
     operation: str = always("UNKNOWN")
     operation_parameters: Mapping[str, Any] = always({})
     operation_metrics: Mapping[str, Any] = always({})
-    read_version: int | None = None
+    read_version: LongNumber | None = None
     txn_id: str | None = None
     table_id: str | None = None
     engine: str | None = None
-    version: int | None = None
+    version: LongNumber | None = None
     previous_checksum: str | None = None
-    num_actions: int | None = None
+    num_actions: LongNumber | None = None
     actions_checksum: str | None = None
     checksum: str | None = None  # the last field, where readers look for it
 
@@ -61,8 +65,8 @@ class CommitInfo(Record, frozen=True, kw_only=True):
 class Protocol(Record, frozen=True, kw_only=True):
     """The protocol versions that a reader and a writer must support."""
 
-    min_reader_version: int
-    min_writer_version: int
+    min_reader_version: LongNumber
+    min_writer_version: LongNumber
 
 
 class SpecField(Record, frozen=True, kw_only=True):
@@ -72,7 +76,7 @@ class SpecField(Record, frozen=True, kw_only=True):
 
 
 class PartitionSpec(Record, frozen=True, kw_only=True):
-    spec_id: int
+    spec_id: Number
     fields: Sequence[SpecField] = always([])
 
 
@@ -86,7 +90,7 @@ class FieldMapping(Record, frozen=True, kw_only=True):
 class DocMapping(Record, frozen=True, kw_only=True):
     """The field types of the splits that refer to it. `complete`: they have exactly these columns."""
 
-    doc_mapping_id: int
+    doc_mapping_id: Number
     fields: Mapping[str, FieldMapping] = always({})
     complete: bool = always(False)
 
@@ -101,13 +105,7 @@ class Metadata(Record, frozen=True, kw_only=True, dict=True):
     doc_mappings: Sequence[DocMapping] = always([])
     current_doc_mapping_id: int | None = None
     properties: Mapping[str, str] = always({})
-    created_time: int | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.schema.get("fields"), list):
-            raise ValueError("its schema has no list of fields")  # noqa: TRY004 - msgspec says where it was
-        if self.current_spec_id not in self.layouts:
-            raise ValueError(f"its current spec is {self.current_spec_id}, and there is no spec of this number")
+    created_time: Millis | None = None
 
     def arrow_schema(self) -> pa.Schema:
         return self._arrow_schema
@@ -136,9 +134,9 @@ class Add(Record, frozen=True, kw_only=True):
 
     path: str
     partition_values: Mapping[str, str | None] = always({})
-    spec_id: int = always(0)
+    spec_id: Number = always(0)
     size: Count
-    modification_time: int
+    modification_time: Millis
     data_change: bool = always(True)
     num_records: Count | None = None
     min_values: Mapping[str, Any] = {}
@@ -149,36 +147,36 @@ class Add(Record, frozen=True, kw_only=True):
     has_footer_offsets: bool = always(False)
     index_start_offset: Count | None = None
     index_end_offset: Count | None = None
-    time_range_start: int | None = None
-    time_range_end: int | None = None
+    time_range_start: LongNumber | None = None
+    time_range_end: LongNumber | None = None
     split_tags: Sequence[str] = ()
-    delete_opstamp: int | None = None
-    num_merge_ops: int = 0
-    doc_mapping_id: int | None = None
+    delete_opstamp: LongNumber | None = None
+    num_merge_ops: Number = 0
+    doc_mapping_id: Number | None = None
     uncompressed_size_bytes: Count | None = None
     term_filter: bytes | None = None
     logical_partitions: LogicalPartitions | None = None
     physical_partition: Mapping[str, str | None] | None = None
-    merge_group: int | None = None
+    merge_group: LongNumber | None = None
 
 
 class Remove(Record, frozen=True, kw_only=True):
     """Removes a split from the table; its file stays until a vacuum (PURGE) deletes it."""
 
     path: str
-    deletion_timestamp: int
+    deletion_timestamp: Millis
     data_change: bool = always(True)
     partition_values: Mapping[str, str | None] | None = None
-    spec_id: int | None = None
+    spec_id: Number | None = None
     size: Count | None = None
-    merge_group: int | None = None
+    merge_group: LongNumber | None = None
 
 
 class ReplaceWhere(Record, frozen=True, kw_only=True):
     """The removes and adds of the same commit replaced all rows that satisfy the predicate."""
 
     predicate: str
-    timestamp: int
+    timestamp: Millis
     data_change: bool = always(True)
     operation_metrics: Mapping[str, Any] = always({})
 
@@ -187,8 +185,8 @@ class Txn(Record, frozen=True, kw_only=True):
     """An application's own progress mark: its batches up to `version` are in the table."""
 
     app_id: str
-    version: int
-    last_updated: int | None = None
+    version: LongNumber
+    last_updated: Millis | None = None
 
 
 Action = CommitInfo | Protocol | Metadata | Add | Remove | ReplaceWhere | Txn

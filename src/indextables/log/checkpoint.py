@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from indextables.errors import AlreadyExistsError, CorruptLogError, IndexTablesError
-from indextables.log.actions import Metadata, Protocol, Record, Txn, always
+from indextables.errors import AlreadyExistsError, CorruptLogError, UnsupportedProtocolError
+from indextables.log.action_validation import check_metadata, check_rows
+from indextables.log.actions import Metadata, Millis, Protocol, Record, Txn, always
 from indextables.log.log_files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
 from indextables.log.splits import splits_schema
+from indextables.log.supported_protocol import refuse_newer_reader
 from indextables.storage import Store
 
 _STATE_KEY = b"indextables.snapshot"
@@ -33,7 +35,7 @@ _SEAL = re.compile(rb'"checksum":"([0-9a-f]{64})"\}')
 
 class _State(Record, frozen=True, kw_only=True):
     version: int
-    timestamp: int
+    timestamp: Millis
     txn_id: str | None = None
     protocol: Protocol
     meta_data: Metadata
@@ -82,13 +84,14 @@ def _is_there(store: Store, snapshot: Snapshot) -> bool:
 
 def read_checkpoint(store: Store, key: str, version: int) -> Snapshot:
     """The snapshot in a checkpoint, or a CorruptLogError where it is damaged."""
+    data, table = store.read(key), str(store.location)
     try:
-        return _decode(store.read(key), version)
-    except IndexTablesError:
-        raise  # some of them are ValueErrors too
-    except (pa.ArrowException, msgspec.MsgspecError, KeyError, ValueError, OSError) as error:
+        return _decode(data, version, table)
+    except UnsupportedProtocolError:
+        raise
+    except Exception as error:  # whatever Arrow and msgspec make of damaged bytes
         raise CorruptLogError(
-            f"the checkpoint {store.name_of(key)} is damaged: {error}", table=str(store.location), version=version
+            f"the checkpoint {store.name_of(key)} is damaged: {error}", table=table, version=version
         ) from error
 
 
@@ -161,12 +164,14 @@ def _pad(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _decode(data: pa.Buffer, version: int) -> Snapshot:
+def _decode(data: pa.Buffer, version: int, table: str) -> Snapshot:
     file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     state = msgspec.json.decode(file.metadata.metadata[_STATE_KEY], type=_State)
     _verify(memoryview(data).cast("B"), state)
     if state.version != version:
         raise ValueError(f"it is of version {state.version}")
+    refuse_newer_reader(state.protocol, table=table, version=version)
+    check_metadata(state.meta_data)
     schema = splits_schema(state.meta_data)
     live, dead = range(state.split_row_groups), range(state.split_row_groups, file.num_row_groups)
     rows = Rows(
@@ -175,6 +180,7 @@ def _decode(data: pa.Buffer, version: int) -> Snapshot:
     )
     if (len(rows.splits), len(rows.tombstones)) != (state.num_splits, state.num_tombstones):
         raise ValueError(f"it holds {len(rows.splits)} splits where {state.num_splits} were written")
+    check_rows(rows.splits, state.meta_data, sealed=state.checksum is not None)
     txns = {txn.app_id: txn for txn in state.txns}
     return Snapshot(
         version,

@@ -7,11 +7,12 @@ b'{"txn":{"appId":"loader","version":7}}\n'
 [Txn(app_id='loader', version=7, last_updated=None)]
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import astuple
 
 from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, ReplaceWhere, Txn
 
@@ -37,6 +38,8 @@ _KEYS: dict[type[Any], str] = {
     Protocol: "protocol",
     Metadata: "metaData",
 }
+_NOTHING = astuple(_Line())
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decoder = msgspec.json.Decoder(_Line)
 _encoder = msgspec.json.Encoder()
 
@@ -58,15 +61,32 @@ def decode(data: bytes | pa.Buffer) -> list[Action]:
         raise BrokenLineError(1, "the file is empty")
     try:
         decoded = _decoder.decode_lines(lines)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        decoded = [_decode_line(number, line) for number, line in enumerate(bytes(lines).splitlines(), 1) if line]
+    except _UNREADABLE:
+        decoded = [line for _, line in _numbered_lines(lines)]
+    if any(map(_has_several, decoded)):
+        number = next(number for number, line in _numbered_lines(lines) if _has_several(line))
+        raise BrokenLineError(number, "it has more than one action")
     return [action for line in decoded if (action := _action(line)) is not None]
+
+
+def line_of(data: bytes | pa.Buffer, position: int) -> int:
+    """The line, counted from one, of the action at a position of those that `decode` gives."""
+    numbers = [number for number, line in _numbered_lines(memoryview(data)) if astuple(line) != _NOTHING]
+    return numbers[position]
+
+
+def _numbered_lines(lines: memoryview) -> Iterator[tuple[int, _Line]]:
+    for number, line in enumerate(bytes(lines).split(b"\n"), 1):
+        if line.strip():
+            yield number, _decode_line(number, line)
 
 
 def _decode_line(number: int, line: bytes) -> _Line:
     try:
         return _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise BrokenLineError(number, "it is nested too deep") from None
+    except _UNREADABLE as error:
         raise BrokenLineError(number, str(error)) from error
 
 
@@ -74,3 +94,7 @@ def _action(line: _Line) -> Action | None:
     return (
         line.add or line.remove or line.txn or line.commit_info or line.replace_where or line.protocol or line.meta_data
     )
+
+
+def _has_several(line: _Line) -> bool:
+    return astuple(line).count(None) < len(_NOTHING) - 1

@@ -16,10 +16,8 @@ from indextables.errors import (
     NotFoundError,
     TableNotFoundError,
     TableReplacedError,
-    UnsupportedProtocolError,
     VersionNotFoundError,
 )
-from indextables.log.actions import READER_VERSION, WRITER_VERSION
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files, state_at
 from indextables.log.cleanup_schedule import CleanUpSchedule
@@ -30,9 +28,10 @@ from indextables.log.log_files import LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.store_clock import store_now, store_now_or_local
 from indextables.log.stray_files import is_of_other_history, is_of_other_table, without_strays
+from indextables.log.supported_protocol import refuse_newer_reader, refuse_newer_writer
 from indextables.log.table_identity import refuse_other_table, verify_log, verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version_file import Version, read_versions, verify_order
+from indextables.log.version_file import Version, read_versions, refuse_gap, verify_order, verify_references
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -103,7 +102,7 @@ class TransactionLog:
 
     def history(self) -> pa.Table:
         """Every version that the log still describes, the newest first."""
-        return history_table(self._of_files(self._commit_records))
+        return history_table(self._of_files(self._whole_history))
 
     def commit(self, transaction: Transaction, *, replan: Plan | None = None, check: Check | None = None) -> Committed:
         """Makes the transaction the next version; see `indextables.log.conflict` for what happens when others commit too.
@@ -236,6 +235,11 @@ class TransactionLog:
     def _is_far_behind(self, seen: Snapshot, files: LogFiles) -> bool:
         return max(files.checkpoints, default=-1) > seen.version + self.config.maintenance.checkpoint_interval
 
+    def _whole_history(self, files: LogFiles) -> list[CommitRecord]:
+        records = self._commit_records(files)
+        refuse_gap(self.store, files, [record.version for record in records if record.version >= files.earliest])
+        return records
+
     def _commit_records(self, files: LogFiles) -> list[CommitRecord]:
         commit_records = read_commit_records(self.store, files)
         first = next((record.info.table_id for record in commit_records if record.version >= files.earliest), None)
@@ -295,7 +299,9 @@ class TransactionLog:
                 "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
             )
         first, *later = read_versions(self.store, files, 0, version)
-        return self._advance(initial(self.table, [first]), later)
+        start = initial(self.table, [first])
+        verify_references(self.store, start.metadata, [first])
+        return self._advance(start, later)
 
     def _advance(self, start: Snapshot, versions: Sequence[Version]) -> Snapshot:
         """A snapshot with later versions applied to it. Those that were committed to another table change nothing."""
@@ -303,6 +309,7 @@ class TransactionLog:
         if strays:
             logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
         verify_order(self.store, start.checksum, versions, table_id=start.metadata.id)
+        verify_references(self.store, start.metadata, versions)
         return start.advanced(versions)
 
     def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
@@ -347,22 +354,11 @@ class TransactionLog:
     def _readable(self, snapshot: Snapshot) -> Snapshot:
         if self.table_id is not None:
             refuse_other_table(self.table, self.table_id, snapshot.metadata.id)
-        self._refuse_newer(snapshot, "read", snapshot.protocol.min_reader_version, READER_VERSION)
+        refuse_newer_reader(snapshot.protocol, table=self.table, version=snapshot.version)
         return snapshot
 
     def _refuse_writing(self, snapshot: Snapshot) -> None:
-        self._refuse_newer(snapshot, "written", snapshot.protocol.min_writer_version, WRITER_VERSION)
-
-    def _refuse_newer(self, snapshot: Snapshot, verb: str, required: int, supported: int) -> None:
-        if required > supported:
-            raise UnsupportedProtocolError(
-                f"{self.table} can only be {verb} by releases that support protocol {required}; this one supports "
-                f"{supported}: upgrade indextables",
-                table=self.table,
-                version=snapshot.version,
-                required=required,
-                supported=supported,
-            )
+        refuse_newer_writer(snapshot.protocol, table=self.table, version=snapshot.version)
 
     def _maintain(self, snapshot: Snapshot) -> None:
         try:

@@ -88,11 +88,18 @@ def _lists_its_tuples(splits: pa.Table) -> pa.BooleanArray:
 def _by_logical_columns(splits: pa.Table, listing: pa.BooleanArray) -> list[tuple[list[str], pa.BooleanArray]]:
     """The lists of logical columns that there are, which are few, and the splits that have each of them."""
     columns = pc.struct_field(splits["logical_partitions"].combine_chunks(), ["columns"])
-    joined = pc.if_else(listing, pc.binary_join(columns, "\0"), None)
+    joined = pc.if_else(listing, pc.binary_join(_with_lengths(columns), ""), None)
     return [
-        (text.split("\0"), pc.fill_null(pc.equal(joined, text), fill_value=False))
-        for text in joined.unique().drop_null().to_pylist()
+        (columns[pc.index(joined, text).as_py()].as_py(), pc.fill_null(pc.equal(joined, text), fill_value=False))
+        for text in joined.unique().drop_null()
     ]
+
+
+def _with_lengths(lists: pa.ListArray) -> pa.ListArray:
+    """Names with their lengths before them, so that lists of them can be joined: there may be any character in a name."""
+    names = lists.values
+    measured = pc.binary_join_element_wise(pc.binary_length(names).cast(pa.string()), names, ":")
+    return pa.ListArray.from_arrays(lists.offsets, measured)
 
 
 def _rows_of_tuples(logical: pa.StructArray, rows: pa.Array) -> pa.ListArray:

@@ -6,14 +6,15 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from indextables.errors import CorruptLogError, NotFoundError, UnsafePathError
+from indextables.errors import CorruptLogError, NotFoundError
+from indextables.log.action_validation import InvalidActionError, check_actions, check_change, check_references
 from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
 from indextables.log.clock import epoch_millis
-from indextables.log.codec import BrokenLineError, decode
+from indextables.log.codec import BrokenLineError, decode, line_of
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key
+from indextables.log.supported_protocol import refuse_newer_reader
 from indextables.log.version_checksum import ChecksumError, verify_chain, verify_content, verify_first_line
 from indextables.storage import Entry, Store
-from indextables.storage.location import checked_key
 
 _FIRST_READ = 4096
 _MOST_UNLISTED = 1000  # versions that writers may add while the log is listed
@@ -73,6 +74,12 @@ def read_versions(store: Store, files: LogFiles, first: int, last: int) -> list[
     ]
 
 
+def refuse_gap(store: Store, files: LogFiles, numbers: Sequence[int]) -> None:
+    """Raises a CorruptLogError that names the first version that is missing between the first and the last of some."""
+    if numbers and len(numbers) != numbers[-1] + 1 - numbers[0]:
+        raise _gap(store, files, range(numbers[0], numbers[-1] + 1))
+
+
 def _gap(store: Store, files: LogFiles, numbers: range) -> CorruptLogError:
     gap = next((number for number in numbers if number not in files.commits), numbers.start)
     return CorruptLogError(
@@ -93,6 +100,7 @@ def read_info(store: Store, number: int, entry: Entry | None = None, *, files: L
                 match decode(first):
                     case [CommitInfo() as info]:
                         verify_first_line(first, info, number)
+                        _check(store, number, [info], first)
                         return info
             except BrokenLineError:
                 pass
@@ -106,12 +114,20 @@ def parse_version(store: Store, number: int, content: pa.Buffer, *, files: LogFi
         actions = decode(content)
         info = next((action for action in actions if isinstance(action, CommitInfo)), CommitInfo())
         verify_content(content, info, number)
-        for action in actions:
-            if isinstance(action, Add | Remove):
-                checked_key(action.path, root=store.location)
-    except (BrokenLineError, ChecksumError, UnsafePathError) as error:
+        _check(store, number, actions, content)
+    except (BrokenLineError, ChecksumError) as error:
         raise _damaged(store, number, error) from error
     return Version(number, actions, info.timestamp if info.timestamp is not None else _file_time(files, number))
+
+
+def _check(store: Store, number: int, actions: Sequence[Action], content: bytes | pa.Buffer) -> None:
+    for action in actions:
+        if type(action) is Protocol:
+            refuse_newer_reader(action, table=str(store.location), version=number)
+    try:
+        check_actions(actions, root=store.location)
+    except InvalidActionError as error:
+        raise BrokenLineError(line_of(content, error.position), str(error)) from error
 
 
 def verify_order(store: Store, previous: str | None, versions: Sequence[Version], *, table_id: str) -> None:
@@ -127,6 +143,20 @@ def verify_order(store: Store, previous: str | None, versions: Sequence[Version]
             except ChecksumError as error:
                 raise _damaged(store, version.number, error) from error
         previous = version.info.checksum
+
+
+def verify_references(store: Store, metadata: Metadata, versions: Sequence[Version]) -> None:
+    """Raises a CorruptLogError where a version after this metadata has a split of a spec or a mapping that is not there."""
+    table_id = metadata.id
+    for version in versions:
+        if version.belongs_to(table_id):
+            try:
+                if version.metadata is not None:
+                    check_change(metadata, version.metadata)
+                    metadata = version.metadata
+                check_references(version.adds, metadata)
+            except ValueError as error:
+                raise _damaged(store, version.number, error) from error
 
 
 def _damaged(store: Store, number: int, error: Exception) -> CorruptLogError:
