@@ -110,6 +110,35 @@ def test_bytes_that_are_no_index(data: bytes) -> None:
         parse_index(pa.py_buffer(data))
 
 
+def dictionary(values: pa.Array, rows: list[list[int]]) -> exact_index.ExactIndex:
+    lists = pa.array(rows, pa.list_(pa.uint8()))
+    return exact_index.DictionaryIndex.of(pa.record_batch({"value": values, "rows": lists}))
+
+
+@pytest.mark.parametrize(
+    ("index", "reason"),
+    [
+        (dictionary(pa.array([1]), [[0]]), "values of type int64"),
+        (dictionary(pa.array(["a", None]), [[0], [1]]), "or nulls"),
+        (dictionary(pa.array(["a"]), [[3]]), "rows that are not there"),
+        (dictionary(pa.array(["a", "b"]), [[], [0]]), "do not follow each other"),
+    ],
+)
+def test_an_index_of_another_column(index: exact_index.ExactIndex, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        exact_index.checked_index(index, pa.string(), num_rows=3)
+
+
+def test_offsets_that_lead_nowhere() -> None:
+    """Arrow would follow them, and the process would end."""
+    built = dictionary(pa.array(["a", "b"]), [[0], [1]])
+    data = bytearray(built.to_bytes())
+    at = data.rindex((1).to_bytes(4, "little") + (2).to_bytes(4, "little"))
+    data[at : at + 4] = (2**30).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="offset"):
+        parse_index(pa.py_buffer(bytes(data)))
+
+
 def test_a_stream_of_another_kind() -> None:
     sink = pa.BufferOutputStream()
     batch = pa.record_batch({"a": [1]}).replace_schema_metadata({b"kind": b"tree"})

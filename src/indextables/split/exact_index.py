@@ -137,6 +137,7 @@ ExactIndex: TypeAlias = DictionaryIndex | HashIndex
 def parse_index(data: pa.Buffer) -> ExactIndex:
     """The index of these bytes; ValueError where they are none."""
     batch = pa.ipc.open_stream(data).read_next_batch()
+    batch.validate(full=True)  # Arrow would follow offsets to wherever they lead
     match (batch.schema.metadata or {}).get(_KIND, b"").decode():
         case Kind.DICTIONARY.value if batch.num_rows:
             return DictionaryIndex.of(batch)
@@ -144,6 +145,20 @@ def parse_index(data: pa.Buffer) -> ExactIndex:
             return HashIndex.of(batch)
         case kind:
             raise ValueError(f"it is no exact index, or of an unknown kind {kind!r}")
+
+
+def checked_index(index: ExactIndex, arrow: pa.DataType, *, num_rows: int) -> ExactIndex:
+    """The index itself; ValueError where it cannot be that of a column of this type and so many rows."""
+    if isinstance(index, DictionaryIndex):
+        if index.values.type != arrow or index.values.null_count:
+            raise ValueError(f"it has values of type {index.values.type}, or nulls, and the column is {arrow}")
+        if index.starts[0] != 0 or index.starts[-1] != len(index.rows) or (np.diff(index.starts) <= 0).any():
+            raise ValueError("its lists of rows do not follow each other")
+    elif not is_hashable(arrow):
+        raise ValueError(f"it has hashes, and the column is {arrow}")
+    if len(index.rows) and index.rows.max() >= num_rows:
+        raise ValueError("it names rows that are not there")
+    return index
 
 
 def is_hashable(arrow: pa.DataType) -> bool:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.errors import DamagedSplitError, UnsupportedSplitError
-from indextables.search.field_rules import FieldRule
+from indextables.search.field_rules import TOKENIZERS, FieldRule
 from indextables.search.text_fields import Shape, TextColumns, shape, text_columns
 from indextables.split.pages import ColumnPages, PageIndex
 
@@ -201,11 +201,14 @@ def parse_tail(tail: bytes, *, size: int, name: str) -> Footer:
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail[start - begin :]))
         section = _section((metadata.metadata or {})[INDEX_KEY.encode()], name)
-    except (OSError, ValueError, KeyError) as error:
+    except UnsupportedSplitError:
+        raise
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise damaged(name, f"its footer cannot be read: {error}") from error
     _check_files(section, name)
     footer = Footer(metadata, section, _chunk_ranges(metadata), PageIndex(tail, begin, start))
     _check_extent(footer, start=start, name=name)
+    _check_fields(footer, name)
     return footer
 
 
@@ -245,7 +248,8 @@ def _check_files(section: IndexSection, name: str) -> None:
         raise damaged(name, f"its index has a file named {odd[0]!r}, which would leave the directory of the index")
     if len(names) != len(section.files):
         raise damaged(name, "its index has two files of the same name")
-    if any(column.file not in names for column in section.exact.values()):
+    exact = [column.file for column in section.exact.values()]
+    if not set(names) >= set(exact) or len(set(exact)) != len(exact):
         raise damaged(name, "its index lacks the file of a column")
     if not section.word_files and any(shape(rule) is Shape.WORDS for rule in section.fields.values()):
         raise damaged(name, "its index lacks the files of the words")
@@ -253,6 +257,23 @@ def _check_files(section: IndexSection, name: str) -> None:
         raise damaged(name, "its index has a file outside of the index section")
     if any(not 0 <= file.size <= _MAX_SIZE for file in section.files):
         raise damaged(name, "its index has a file of an impossible size")
+
+
+def _check_fields(footer: Footer, name: str) -> None:
+    """The index has a rule for each column, and nothing else; words are those of texts."""
+    fields, exact = footer.index.fields, footer.index.exact
+    try:
+        types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
+    except ValueError as error:  # a name that is not text
+        raise damaged(name, f"its columns cannot be read: {error}") from error
+    if fields.keys() != types.keys() or not exact.keys() <= types.keys():
+        raise damaged(name, "its index has other columns than its row groups")
+    words = {column: rule.tokenizer for column, rule in fields.items() if shape(rule) is Shape.WORDS}
+    if any(
+        not pa.types.is_string(types[column]) or tokenizer not in (None, *TOKENIZERS)
+        for column, tokenizer in words.items()
+    ):
+        raise damaged(name, "its index has words of a column that has none")
 
 
 def _check_extent(footer: Footer, *, start: int, name: str) -> None:

@@ -18,11 +18,19 @@ from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leav
 from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
 from indextables.search.text_fields import Shape, shape
 from indextables.split.block_bounds import Blocks, block_bounds
-from indextables.split.exact_index import DictionaryIndex, ExactIndex, HashIndex, equal_values, parse_index
+from indextables.split.exact_index import (
+    DictionaryIndex,
+    ExactIndex,
+    HashIndex,
+    checked_index,
+    equal_values,
+    parse_index,
+)
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 from indextables.split.format import TRAILER, Footer, PackedFile, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
 from indextables.split.split_file import SplitFile
+from indextables.split.thrift import MALFORMED
 from indextables.split.word_index import read_safely, unpack, unpack_to
 from indextables.storage import Store
 
@@ -121,7 +129,7 @@ class SplitReader:
         file = self.footer.index.exact_file(column)
         if file is None:
             return None
-        return self._cache.column(self._file_identity(file), lambda: self._read_exact_index(file))
+        return self._cache.column(self._file_identity(file), lambda: self._read_exact_index(column, file))
 
     def has_word_index(self) -> bool:
         """Whether the word index is in the cache, or there is none."""
@@ -206,7 +214,7 @@ class SplitReader:
         """The pages that hold some rows, whose numbers ascend, not decoded yet; `decode_rows` makes tables of them."""
         try:
             selections = [self.footer.pages(name).holding(rows) for name in columns]
-        except (KeyError, IndexError, ValueError) as error:
+        except MALFORMED as error:
             raise damaged(self.name, f"its page index cannot be read: {error}") from error
         data = self._file.fetch_joined([part for selection in selections for part in selection.ranges])
         encoded = [name for name in columns if self.footer.has_dictionary(name)]
@@ -227,7 +235,7 @@ class SplitReader:
         """Blocks of rows with the bounds of some columns, for `predicate.judge`."""
         try:
             return block_bounds(self.footer, columns)
-        except (KeyError, IndexError, ValueError) as error:
+        except MALFORMED as error:
             raise damaged(self.name, f"its page index cannot be read: {error}") from error
 
     # The rows of the split, for `search.row_matching`.
@@ -328,15 +336,15 @@ class SplitReader:
         start, end = min(file.offset for file in files), max(file.offset + file.length for file in files)
         unpack_to(directory, files, self._file.fetch(section.offset + start, section.offset + end), name=self.name)
 
-    def _read_exact_index(self, file: PackedFile) -> ExactIndex:
+    def _read_exact_index(self, column: str, file: PackedFile) -> ExactIndex:
         def fetch() -> pa.Buffer:
             start = self.footer.index.offset + file.offset
             return unpack(file, self._file.fetch(start, start + file.length), name=self.name)
 
         data = self._cache.file(self._file_identity(file), fetch) if self._file.is_remote else fetch()
         try:
-            return parse_index(data)
-        except (OSError, ValueError) as error:
+            return checked_index(parse_index(data), self.schema.field(column).type, num_rows=self.num_rows)
+        except (OSError, *MALFORMED) as error:
             raise damaged(self.name, f"the file {file.name} of its index cannot be read: {error}") from error
 
     def _word_rows(self, query: Query, hits: int) -> Numbers:

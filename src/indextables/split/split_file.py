@@ -57,6 +57,7 @@ class SplitFile:
 
     def open(self, ranges: Sequence[Range]) -> pa.NativeFile:
         """A file of which these ranges can be read."""
+        self._refuse_outside(ranges)
         file = self._store.open_file(self._key, ranges)
         if file is None:
             parts = zip((start for start, _ in ranges), self.fetch_all(ranges), strict=True)
@@ -67,12 +68,17 @@ class SplitFile:
 
     def _requested(self, ranges: Sequence[Range], read: Callable[[str, Sequence[Range]], T]) -> T | None:
         """What the store has; None if the file has not the size that the log says."""
+        self._refuse_outside(ranges)
         try:
             return read(self._key, ranges)
         except StorageError:
             if self._store.head(self._key).size == self.size:
                 raise
             return None
+
+    def _refuse_outside(self, ranges: Sequence[Range]) -> None:
+        if any(not 0 <= start <= end <= self.size for start, end in ranges):
+            raise damaged(self.name, "a part of it would be outside of the file")
 
     def _cut(self) -> DamagedSplitError:
         return damaged(self.name, f"it is not {self.size} bytes long; it has been cut or replaced")

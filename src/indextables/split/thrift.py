@@ -12,6 +12,8 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 4
 _LONG_LIST = _LONGEST_DELTA = 15
 _DOUBLE_BYTES = 8
 _CONTINUED = 0x80
+MALFORMED = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+"""What is raised where a struct has another shape than expected: its fields may be of any type, or missing."""
 
 
 class Struct(dict[int, Any]):
