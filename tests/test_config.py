@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from indextables.config import Config, MaintenanceConfig, WriteConfig, duration, markdown, size
+from indextables.config import Config, MaintenanceConfig, WriteConfig, duration, duration_argument, markdown, size
 from indextables.errors import ConfigError
 
 KEY = "spark.indextables.checkpoint.interval"
@@ -146,3 +146,17 @@ def test_settings_of_a_write_are_checked(key: str, value: str, expected: str) ->
 def test_the_page_about_settings_is_up_to_date() -> None:
     page = Path(__file__).parent.parent / "docs" / "configuration.md"
     assert page.read_text() == markdown(), "run `make docs`"
+
+
+@pytest.mark.parametrize("text", ["99999999999 days", "400000 days", "999999999999999999h"])
+def test_a_duration_that_no_calendar_has(text: str) -> None:
+    with pytest.raises(ValueError, match="365,000 days at most"):
+        duration(text)
+    with pytest.raises(ConfigError, match="older_than is .* 365,000 days at most"):
+        duration_argument(timedelta.max, name="older_than")
+
+
+@pytest.mark.parametrize("key", ["checkpoint.interval", "read.parallelism", "optimizeWrite.targetRecordsPerSplit"])
+def test_a_number_of_too_many_digits(key: str) -> None:
+    with pytest.raises(ConfigError, match="of 18 digits at most"):
+        Config.resolve({key: "9" * 5000})

@@ -254,3 +254,19 @@ def test_digits_are_not_lost_in_columns_of_numbers(logs: Path, tmp_path: Path) -
     file.write_text("id,note\n" + f"1,{LONG}\n" * MANY + "007,\n")
     assert "line 1,002: column 'id' is long" in run("import", tmp_path / "ids", file, code=1).stderr
     assert not (tmp_path / "ids").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"n,d\xe9y\n1,mon\n", "is not text in UTF-8"),
+        ("a.jsonl", b'{"n":1,"d\xe9y":"mon"}\n', "is not text in UTF-8"),
+        ("a.jsonl", b'{"n":1}\n{"n":' + b"[" * 3000 + b"]" * 3000 + b"}\n", "line 2 is nested too deep"),
+    ],
+    ids=["CSV", "JSON", "deep JSON"],
+)
+def test_names_that_are_no_text_and_values_without_end(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    failed = run("import", tmp_path / "t", tmp_path / name, code=1)
+    assert message in failed.stderr
+    assert len(failed.stderr.splitlines()) == 1

@@ -21,6 +21,7 @@ from indextables.cli.file_reader import (
     in_columns,
     lossy,
     misfit,
+    named,
     names_in,
     not_utf8,
     place_of,
@@ -45,7 +46,7 @@ class CsvReader(Reader):
     def columns(self, file: Path) -> pa.Schema:
         with read_errors(file, "CSV", lambda: self._culprit(file, {})):
             refuse_utf16(file)
-            guessed = self._open_file(file, ConvertOptions()).schema
+            guessed = named(self._open_file(file, ConvertOptions()).schema)
             found = self._without_lossy_numbers(file, guessed)
         if self.guessed:
             _refuse_other_delimiter(file, found.names)

@@ -52,13 +52,19 @@ class Reader(ABC):
 class ParquetReader(Reader):
     def columns(self, file: Path) -> pa.Schema:
         with read_errors(file, "Parquet"):
-            return pq.read_schema(file)
+            return named(pq.read_schema(file))
 
     def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)
         with read_errors(file, "Parquet"), pq.ParquetFile(file) as opened:
             for batch in opened.iter_batches(columns=list(own.values())):
                 yield in_columns(batch, own, wanted)
+
+
+def named(schema: pa.Schema) -> pa.Schema:
+    """The schema, all names of which are text; Arrow decodes them late."""
+    schema.names  # noqa: B018 - UnicodeDecodeError
+    return schema
 
 
 def first_refused(records: Iterator[T], reads: Callable[[Sequence[T]], bool], at_once: int = 4096) -> list[T]:
@@ -91,7 +97,7 @@ def fits(batches: Callable[[], Iterable[pa.RecordBatch]], kinds: Types) -> bool:
 def succeeds(work: Callable[[], object]) -> bool:
     try:
         work()
-    except pa.ArrowException:
+    except (pa.ArrowException, UnicodeDecodeError):
         return False
     return True
 
@@ -101,9 +107,18 @@ def read_errors(file: Path, name: str, culprit: Callable[[], IndexTablesError | 
     """Inside, what Arrow refuses becomes what is wrong with the file."""
     try:
         yield
+    except UnicodeDecodeError as error:  # a name that Arrow takes as it is
+        raise not_utf8(str(file), None) from error
     except (pa.ArrowException, OSError) as error:
-        found = culprit() if isinstance(error, pa.ArrowException) else None
+        found = _found(file, culprit) if isinstance(error, pa.ArrowException) else None
         raise (found or IndexTablesError(f"{file} cannot be read as {name}: {error}")) from error
+
+
+def _found(file: Path, culprit: Callable[[], IndexTablesError | None]) -> IndexTablesError | None:
+    try:
+        return culprit()
+    except UnicodeDecodeError:
+        return not_utf8(str(file), None)
 
 
 @contextmanager

@@ -20,7 +20,9 @@ from indextables.cli.file_reader import (
     fits,
     in_columns,
     misfit,
+    named,
     names_in,
+    not_utf8,
     place_of,
     read_errors,
     refuse_utf16,
@@ -45,7 +47,7 @@ class JsonReader(Reader):
             if not any(line.strip() for line in lines):
                 return pa.schema([])
         with read_errors(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
-            return self._with_whole_numbers(file, self._open_file(file, None, "infer").schema)
+            return self._with_whole_numbers(file, named(self._open_file(file, None, "infer").schema))
 
     def _with_whole_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
         """Decimals where whole numbers of more than 64 bits would be doubles, and lose digits."""
@@ -104,9 +106,15 @@ class JsonReader(Reader):
     def _reads(self, lines: Sequence[str], kinds: Types | None, others: str) -> bool:
         return fits(lambda: self._open_file(_encode(lines), kinds, others), kinds or {})
 
-    def _objection(self, place: str, line: str, kinds: Types, others: str) -> IndexTablesError | None:
+    def _objection(self, place: str, line: str, kinds: Types, others: str) -> IndexTablesError | None:  # noqa: PLR0911
         try:
             record = msgspec.json.decode(line.encode(errors="surrogateescape"))
+        except RecursionError:
+            return IndexTablesError(
+                f"{place} is nested too deep: {shortened(line)}; write one plain object in each line"
+            )
+        except UnicodeDecodeError:
+            return not_utf8(place, None)
         except msgspec.DecodeError as error:
             return IndexTablesError(f"{place} is not JSON: {shortened(line)} ({error}); write one object in each line")
         if not isinstance(record, dict):

@@ -6,26 +6,28 @@ from decimal import Decimal
 
 from indextables.errors import ConfigError
 
-_DURATION = re.compile(r"\s*([0-9]+)\s*(d|days?|h|hours?|min|minutes?|s|seconds?)\s*", re.IGNORECASE)
+_DURATION = re.compile(r"\s*([0-9]{1,18})\s*(d|days?|h|hours?|min|minutes?|s|seconds?)\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)\s*", re.IGNORECASE)
+_NATURAL, _WHOLE = re.compile(r"\s*[0-9]{1,18}\s*"), re.compile(r"\s*-?[0-9]{1,18}\s*")
+_LONGEST = timedelta(days=365_000)  # a time so long ago would be none that Python has
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 def positive_integer(text: str) -> int:
-    if not re.fullmatch(r"\s*[0-9]+\s*", text) or int(text) == 0:
-        raise ValueError("a whole number above zero")
+    if not _NATURAL.fullmatch(text) or int(text) == 0:
+        raise ValueError("a whole number above zero, of 18 digits at most")
     return int(text)
 
 
 def natural_number(text: str) -> int:
-    if not re.fullmatch(r"\s*[0-9]+\s*", text):
-        raise ValueError("a whole number, zero or more")
+    if not _NATURAL.fullmatch(text):
+        raise ValueError("a whole number, zero or more, of 18 digits at most")
     return int(text)
 
 
 def whole_number(text: str) -> int:
-    if not re.fullmatch(r"\s*-?[0-9]+\s*", text):
-        raise ValueError("a whole number")
+    if not _WHOLE.fullmatch(text):
+        raise ValueError("a whole number, of 18 digits at most")
     return int(text)
 
 
@@ -71,8 +73,8 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def row_count(text: str) -> int:
-    if not re.fullmatch(r"\s*[0-9]+\s*", text):
-        raise ValueError("a number of rows")
+    if not _NATURAL.fullmatch(text):
+        raise ValueError("a number of rows, of 18 digits at most")
     return int(text)
 
 
@@ -91,7 +93,16 @@ def duration(text: str) -> timedelta:
     match = _DURATION.fullmatch(text)
     if not match:
         raise ValueError("a number of days, hours, minutes or seconds, such as '7 days' or '12h'")
-    return timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
+    try:
+        return _checked(timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])}))
+    except OverflowError:
+        return _checked(timedelta.max)
+
+
+def _checked(given: timedelta) -> timedelta:
+    if abs(given) > _LONGEST:
+        raise ValueError(f"a duration of {_LONGEST.days:,} days at most")
+    return given
 
 
 def duration_argument(value: timedelta | str | None, *, name: str) -> timedelta | None:
@@ -100,10 +111,10 @@ def duration_argument(value: timedelta | str | None, *, name: str) -> timedelta 
     >>> duration_argument("12h", name="older_than"), duration_argument(None, name="older_than")
     (datetime.timedelta(seconds=43200), None)
     """
-    if value is None or isinstance(value, timedelta):
-        return value
+    if value is None:
+        return None
     try:
-        return duration(str(value))
+        return _checked(value) if isinstance(value, timedelta) else duration(str(value))
     except ValueError as error:
         raise ConfigError(f"{name} is {value!r}, but must be {error}", key=name, value=str(value)) from None
 
