@@ -153,3 +153,24 @@ def test_a_time_zone_that_is_an_offset_to_java() -> None:
         to_sql(parse_condition("at > '1900-01-01'", SCHEMA, time_zone="EST"))
         == "at > TIMESTAMP '1900-01-01 05:00:00.000000Z'"
     )
+
+
+def test_a_list_whose_values_have_no_common_type() -> None:
+    """Each of them could be compared with the column, but not all of them together."""
+    schema = pa.schema({"message": pa.string()})
+    with pytest.raises(TypeMismatchError, match="'message' of type string cannot be compared"):
+        parse_condition("message IN (TRUE, DATE '1970-01-02')", schema)
+
+
+def test_many_equalities_of_a_column_are_one_list() -> None:
+    schema = pa.schema({"n": pa.int64(), "x": pa.float64()})
+    terms = " OR ".join(f"n = {n} OR x = {n}" for n in range(2000))
+    shown = to_sql(parse_condition(terms, schema))
+    assert shown.startswith("n IN (0L, 1L, 2L, ")
+    assert shown.count("n = ") == 0
+    assert shown.count("x = ") == 2000  # NaN and negative zero are special
+
+
+def test_a_few_stay_as_they_are() -> None:
+    schema = pa.schema({"n": pa.int64()})
+    assert to_sql(parse_condition("n = 1 OR n = 2", schema)) == "n = 1L OR n = 2L"

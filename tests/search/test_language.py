@@ -246,7 +246,7 @@ def test_several_default_fields() -> None:
         ('level:"a b"~2', "a distance between words needs a text field", 6, "level"),
         ("a~3", "up to 2 changes, not 3", 0, "Message"),
         ("a~1.5", "a distance is 0, 1 or 2 changes", 1, None),
-        ("a^0", "a boost is a number above zero, not 0", 1, None),
+        ("a^0", "a boost is a number above zero, up to 1,000,000,000, not 0", 1, None),
         ("/(/", "unclosed group", 0, "Message"),
         ("/^a$/", "cannot be searched for", 0, "Message"),
         ("level:-a", "write the sign before the field", 6, "level"),

@@ -48,6 +48,7 @@ from indextables.predicate.type_coercion import ValuePosition, common_type, loca
 from indextables.schema import available_columns_hint, normalize, type_name
 
 _BOTH_ENDS = 2
+_MANY_EQUALITIES = 16
 
 
 def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", case_sensitive: bool = False) -> Predicate:
@@ -79,7 +80,7 @@ class _Binder:
             case nodes.And(terms):
                 return conjunction(*map(self.bind, terms))
             case nodes.Or(terms):
-                return disjunction(*map(self.bind, terms))
+                return disjunction(*_gathered([self.bind(term) for term in terms]))
             case Not(term):
                 return Not(self.bind(term))
             case Comparison(operand, op, value):
@@ -213,7 +214,7 @@ class _Binder:
         kinds = sorted((own, *(value.type for value in values)), key=lambda kind: not pa.types.is_string(kind))
         common = reduce(lambda one, other: one and common_type(one, other), kinds)
         if common is None:
-            odd = next(value for value in values if common_type(own, value.type) is None)
+            odd = next((value for value in values if common_type(own, value.type) is None), values[-1])
             raise self.mismatch(subject.field, odd, "Spark compares these types with neither cast to the other")
         return common
 
@@ -241,6 +242,19 @@ class _Binder:
 def _is_spelled_alike(kind: pa.DataType) -> bool:
     """Whether Arrow and Spark write values of the type in the same way."""
     return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind))
+
+
+def _gathered(terms: Sequence[Predicate]) -> Sequence[Predicate]:
+    """Terms of an OR, in which many equalities of one column are one IN: `x = 1 OR x = 2 OR ...`, as programs write it."""
+    equal: dict[Operand, list[Predicate]] = {}
+    for term in terms:
+        if isinstance(term, Comparison) and term.op is Op.EQ and not pa.types.is_floating(term.value.type):
+            equal.setdefault(term.operand, []).append(term)
+    many = {operand: same for operand, same in equal.items() if len(same) >= _MANY_EQUALITIES}
+    if not many:
+        return terms
+    gathered = {id(term) for same in many.values() for term in same}
+    return [*(_any_equal(same) for same in many.values()), *(term for term in terms if id(term) not in gathered)]
 
 
 def _any_equal(parts: Sequence[Predicate]) -> Predicate:

@@ -127,8 +127,8 @@ def _all_of(terms: Sequence[Query], split: SearchedRows, rows: Numbers | None) -
 
 
 def _grouped(terms: Sequence[Query], split: SearchedRows, combine: type[And] | type[Or]) -> list[Query]:
-    """The terms, with those that have only words first, as one query."""
-    ordered = sorted(terms, key=lambda term: not has_only_words(term, split))
+    """The terms, each once, with those that have only words first, as one query."""
+    ordered = sorted(dict.fromkeys(terms), key=lambda term: not has_only_words(term, split))
     grouped: list[Query] = []
     for words, some in groupby(ordered, key=lambda term: has_only_words(term, split)):
         members = tuple(some)
@@ -201,7 +201,8 @@ def _scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:  # noqa: 
             return mask, _summed([(mask, scores), *(_scores(wish, split) for wish in should)])
         case Boost(term, factor):
             mask, scores = _scores(term, split)
-            return mask, scores * np.float32(factor)
+            with np.errstate(over="ignore"):  # of boosts of boosts; infinity is a score as well
+                return mask, scores * np.float32(factor)
         case _:
             return _leaf_mask(query, split, None), _constant(split, _leaf_score(query, split))[1]
 

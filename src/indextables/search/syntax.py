@@ -12,7 +12,6 @@ Group(clauses=(Clause(item=Word(text='a', position=0), joined='', modifier='', p
     position=0)
 """
 
-import math
 import re
 from dataclasses import dataclass
 from typing import NoReturn
@@ -20,6 +19,7 @@ from typing import NoReturn
 from indextables.search.lexer import MAX_LENGTH, Token, syntax_error, tokens
 
 MAX_DEPTH = 50
+_MAX_BOOST = 1_000_000_000
 _MODIFIERS = {"+", "-", "NOT"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _CODED = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
@@ -248,8 +248,9 @@ class _Parser:
 
     def boost(self, item: Item, factor: Token) -> Item:
         value = float(factor.parts[0] or 0)
-        if not (math.isfinite(value) and value > 0):
-            raise syntax_error(self.text, f"a boost is a number above zero, not {factor.parts[0]}", factor.position)
+        if not 0 < value <= _MAX_BOOST:
+            reason = f"a boost is a number above zero, up to {_MAX_BOOST:,}, not {factor.parts[0]}"
+            raise syntax_error(self.text, reason, factor.position)
         return Boost(item, value, item.position)
 
     def number(self, kind: str) -> Token | None:
