@@ -4,10 +4,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.fuzz.__main__ import fuzz
 from tests.simulation.catalog import large, pairs, small
 from tests.simulation.runs import explore_all, run_seeds
 from tests.stores.servers import azure_server, missing, s3_server
 from tests.torture.crash import kill_at_any_moment, kill_at_every_step
+from tests.torture.damage import sweep
 from tests.torture.merge import merge_beside_writers
 from tests.torture.race import append_from_many_processes, mix_operations
 from tests.torture.rewrite import mix_writes
@@ -32,6 +34,10 @@ def main() -> None:
         print(
             f"a merge beside 4 writers: {merge_beside_writers(directory / 'merged', writers=4, appends=40)}, each row once"
         )
+        found = sweep(directory / "damaged", trials=5460)
+        assert not found.failures, "\n".join(found.failures)
+        print(f"damage to every kind of file, answers that were right and trials with refusals:\n{found}")
+        print(f"hostile inputs, each of them refused well or understood: {fuzz(100_000)}")
         print(f"killed at every step: {kill_at_every_step(directory / 'steps', kills=400)}")
         print(f"killed at any moment: {kill_at_any_moment(directory / 'moments', kills=200)}")
         for kind, served in (("s3", s3_server), ("azure", azure_server)):

@@ -1,0 +1,10 @@
+"""A short sweep; `make torture` runs a long one."""
+
+from pathlib import Path
+
+from tests.torture.damage import sweep
+
+
+def test_damage_is_never_a_wrong_answer(tmp_path: Path) -> None:
+    found = sweep(tmp_path, trials=156)
+    assert not found.failures, "\n".join(found.failures)
