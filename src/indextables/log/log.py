@@ -1,10 +1,10 @@
 """The transaction log of one table."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -21,17 +21,19 @@ from indextables.errors import (
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files, state_at
 from indextables.log.cleanup_schedule import CleanUpSchedule
-from indextables.log.clock import epoch_millis, now, utc_now
+from indextables.log.clock import now, utc_now
 from indextables.log.commit import Check, Committed, Plan, commit
 from indextables.log.history import CommitRecord, history_table, read_commit_records
 from indextables.log.log_files import LogFiles, commit_key, list_log
-from indextables.log.snapshot import Snapshot, initial
+from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot_builder import advance_snapshot, build_snapshot
 from indextables.log.store_clock import store_now, store_now_or_local
-from indextables.log.stray_files import is_of_other_history, is_of_other_table, without_strays
+from indextables.log.stray_files import is_of_other_table, without_strays
 from indextables.log.supported_protocol import refuse_newer_reader, refuse_newer_writer
 from indextables.log.table_identity import refuse_other_table, verify_log, verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version_file import Version, read_versions, refuse_gap, verify_order, verify_references
+from indextables.log.version_file import read_versions, refuse_gap
+from indextables.log.version_times import commit_times, version_at
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -97,7 +99,7 @@ class TransactionLog:
 
         Commit timestamps come from the clocks of writers, the times of their files from that of the store.
         """
-        version = self._of_files(lambda files: state_at(files, self._times(files), limit))
+        version = self._of_files(lambda files: state_at(files, commit_times(self.store, files), limit))
         return None if version < 0 else version
 
     def history(self) -> pa.Table:
@@ -215,11 +217,11 @@ class TransactionLog:
 
     def _snapshot_in(self, files: LogFiles, version: int | None, timestamp: datetime | None) -> Snapshot:
         if timestamp is not None:
-            version = self._version_at(files, timestamp)
+            version = version_at(self.store, files, timestamp)
         if version is None or version == files.latest:
             return self._latest(files)
         self._refuse_unreadable(files, version)
-        return self._readable(self._build(files, version))
+        return self._readable(build_snapshot(self.store, files, version))
 
     def _newer_files(self) -> LogFiles | None:
         """The files from the version on that was read last, so that a refresh costs the same whatever the age of the table.
@@ -251,9 +253,10 @@ class TransactionLog:
         seen = self._still_valid(files)
         self._refuse_vanished(files)
         if seen is None or self._is_far_behind(seen, files):
-            snapshot = self._build(files, files.latest)
+            snapshot = build_snapshot(self.store, files, files.latest)
         else:
-            snapshot = self._advance(seen, read_versions(self.store, files, seen.version + 1, files.latest))
+            newer = read_versions(self.store, files, seen.version + 1, files.latest)
+            snapshot = advance_snapshot(self.store, seen, newer)
         if snapshot.version in files.commits:
             self._seen = files.commits[snapshot.version], snapshot
         return self._readable(snapshot)
@@ -271,7 +274,7 @@ class TransactionLog:
             return
         _, before = self._seen
         self._seen = None
-        if self._build(files, files.latest).metadata.id == before.metadata.id:
+        if build_snapshot(self.store, files, files.latest).metadata.id == before.metadata.id:
             raise TableReplacedError(
                 f"version {before.version} of {self.table}, which was read before, is gone, and the newest one is version "
                 f"{files.latest}: its file was deleted, or an older state restored; restore the file, or open the table "
@@ -280,61 +283,6 @@ class TransactionLog:
                 table_id=before.metadata.id,
                 found_id=before.metadata.id,
             )
-
-    def _build(self, files: LogFiles, version: int) -> Snapshot:
-        """The snapshot at a version, from the newest checkpoint that can be read and the versions after it."""
-        for number in sorted((n for n in files.checkpoints if n <= version), reverse=True):
-            try:
-                start = read_checkpoint(self.store, files.checkpoints[number].key, number)
-            except CorruptLogError as damage:
-                if number == files.earliest:
-                    raise
-                logger.warning("%s; an older state is used instead", damage)
-                continue
-            versions = read_versions(self.store, files, number + 1, version)
-            stranger = is_of_other_history(self.store, start, versions, files)
-            if not stranger or (number == files.earliest and versions):  # `_advance` says what does not fit
-                return self._advance(start, versions)
-            logger.warning(
-                "checkpoint %d of %s is of another table; an older state is used instead", number, self.table
-            )
-        first, *later = read_versions(self.store, files, 0, version)
-        start = initial(self.table, [first])
-        verify_references(self.store, start.metadata, [first])
-        return self._advance(start, later)
-
-    def _advance(self, start: Snapshot, versions: Sequence[Version]) -> Snapshot:
-        """A snapshot with later versions applied to it. Those that were committed to another table change nothing."""
-        strays = [version.number for version in versions if not version.belongs_to(start.metadata.id)]
-        if strays:
-            logger.warning("versions %s of %s are of another table, and are passed over", strays, self.table)
-        verify_order(self.store, start.checksum, versions, table_id=start.metadata.id)
-        verify_references(self.store, start.metadata, versions)
-        return start.advanced(versions)
-
-    def _version_at(self, files: LogFiles, timestamp: datetime) -> int:
-        millis = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
-        times = self._times(files)
-        at_or_before = [version for version, time_of in times.items() if time_of <= millis]
-        if not at_or_before:
-            first = datetime.fromtimestamp(min(times.values()) / 1000, UTC)
-            raise VersionNotFoundError(
-                f"{self.table} had no version at {timestamp}; the oldest one that can be read is "
-                f"version {files.earliest} of {first}",
-                table=self.table,
-                version=None,
-                earliest=files.earliest,
-                latest=files.latest,
-            )
-        return max(at_or_before)
-
-    def _times(self, files: LogFiles) -> dict[int, int]:
-        """When each readable version came to be; a version file that is gone may have left its time in a checkpoint."""
-        orphans = {n: entry.key for n, entry in files.checkpoints.items() if n not in files.commits}
-        kept = {number: read_checkpoint(self.store, key, number).timestamp for number, key in orphans.items()}
-        return kept | {
-            m.version: m.timestamp for m in read_commit_records(self.store, files) if m.version >= files.earliest
-        }
 
     def _refuse_unreadable(self, files: LogFiles, version: int) -> None:
         if files.earliest <= version <= files.latest:
