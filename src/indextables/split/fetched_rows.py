@@ -77,7 +77,7 @@ def _decode(fetched: Sequence[FetchedRows]) -> list[pa.Table]:
             dictionaries=first.dictionaries,
         )
         columns = [cast_to(array, field.type) for array, field in zip(arrays, first.schema, strict=True)]
-    except (OSError, ValueError, IndexError) as error:  # codes beyond a dictionary are IndexErrors
+    except (pa.ArrowException, OSError, ValueError, IndexError) as error:  # codes beyond a dictionary are IndexErrors
         if len(fetched) > 1:  # find out which of them is damaged
             return [table for rows in fetched for table in _decode([rows])]
         raise damaged(first.name, f"its pages cannot be read: {error}") from error

@@ -203,7 +203,7 @@ def parse_tail(tail: bytes, *, size: int, name: str) -> Footer:
         section = _section((metadata.metadata or {})[INDEX_KEY.encode()], name)
     except UnsupportedSplitError:
         raise
-    except (OSError, ValueError, KeyError, RecursionError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError, RecursionError) as error:
         raise damaged(name, f"its footer cannot be read: {error}") from error
     _check_files(section, name)
     footer = Footer(metadata, section, _chunk_ranges(metadata), PageIndex(tail, begin, start))
@@ -264,7 +264,7 @@ def _check_fields(footer: Footer, name: str) -> None:
     fields, exact = footer.index.fields, footer.index.exact
     try:
         types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
-    except ValueError as error:  # a name that is not text
+    except (pa.ArrowException, ValueError) as error:  # a name that is not text, a type that Arrow lacks
         raise damaged(name, f"its columns cannot be read: {error}") from error
     if fields.keys() != types.keys() or not exact.keys() <= types.keys():
         raise damaged(name, "its index has other columns than its row groups")

@@ -344,7 +344,7 @@ class SplitReader:
         data = self._cache.file(self._file_identity(file), fetch) if self._file.is_remote else fetch()
         try:
             return checked_index(parse_index(data), self.schema.field(column).type, num_rows=self.num_rows)
-        except (OSError, *MALFORMED) as error:
+        except (pa.ArrowException, OSError, *MALFORMED) as error:
             raise damaged(self.name, f"the file {file.name} of its index cannot be read: {error}") from error
 
     def _word_rows(self, query: Query, hits: int) -> Numbers:
@@ -389,7 +389,7 @@ class SplitReader:
             # Splits are read side by side already, and a process that ends while a thread of Arrow's lets go of a Python
             # file is aborted.
             rows = parquet.read_row_groups(groups, columns=list(columns), use_threads=False).select(list(columns))
-        except (OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(self.name, f"its row groups cannot be read: {error}") from error
         if len(rows) != sum(self.footer.group_rows[group] for group in groups):  # page checksums do not cover headers
             raise damaged(self.name, "a row group does not have all of its rows")
