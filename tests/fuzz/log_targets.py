@@ -37,7 +37,10 @@ def _generate_version(rng: Random) -> bytes:
         case 1:
             actions.insert(rng.randrange(len(actions) + 1), actions[at])
         case 2:
-            actions[at] = {**actions[at], **_other_line(rng)}
+            other = _other_line(rng)
+            actions[at] = (
+                {**actions[at], **other} if isinstance(other, dict) and isinstance(actions[at], dict) else other
+            )
         case _:
             actions[at] = mutate_json(rng, actions[at])
     text = b"\n".join(map(to_json, actions)) + b"\n"

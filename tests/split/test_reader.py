@@ -119,6 +119,15 @@ def test_any_store_will_do(tmp_path: Path) -> None:
     assert split.take(split.search(query(split, "level:ERROR")), ["n"])["n"].to_pylist() == list(range(3, 100, 10))
 
 
+@pytest.mark.parametrize("place", [(0, 9), (99, 3), (-5, 10), (10, 10**9), (None, -2)])
+def test_a_tail_that_is_elsewhere_than_the_log_says(tmp_path: Path, place: tuple[int | None, int]) -> None:
+    facts = write(numbered(100), tmp_path / "a.split")
+    start, end = place
+    footer = (facts.size - 4, facts.size) if start is None else (start, end)
+    split = SplitReader(open_store(tmp_path), "a.split", size=facts.size, footer=footer, cache=private_cache(tmp_path))
+    assert split.num_rows == 100
+
+
 def test_searching_finds_row_numbers(tmp_path: Path) -> None:
     rows = numbered(1000)
     split = split_of(rows, tmp_path, rows_per_group=64)

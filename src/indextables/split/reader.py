@@ -95,8 +95,10 @@ class SplitReader:
     def _read_footer(self) -> Footer:
         """Read in one request where the place of the tail is known, else with the end of the file."""
         size = self._file.size
-        start, end = self._tail_range or (max(0, size - _TAIL), size)
-        data = self._file.fetch(start, end)
+        start, end = self._tail_range or (0, 0)
+        if end != size or not 0 <= start <= size - TRAILER:  # unknown, or wrong in the log
+            start = max(0, size - _TAIL)
+        data = self._file.fetch(start, size)
         footer = footer_start(data[-TRAILER:].to_pybytes(), size=size, name=self.name)
         if footer < start:
             start, data = footer, self._file.fetch(footer, size)
