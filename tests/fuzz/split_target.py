@@ -1,6 +1,7 @@
 """Splits: damaged bytes, and footers that were changed and sealed again, so that what is behind the checksum is reached."""
 
 import json
+import re
 import zlib
 from functools import cache, partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.fuzz.target import Target, attempt
 
 _START = b'{"version":'
 _LOCATION = "memory://fuzz/split"
+_NAME = re.compile(rb'"name":"([0-9a-z-]+[.]split)"')
 
 
 def _generate(rng: Random) -> bytes:
@@ -142,13 +144,15 @@ def _sealed(data: bytes) -> bytes:
 
 
 def _run(data: bytes, *, every: bool = False) -> None:
-    store, key = open_store(_LOCATION), "a.split"
+    names = _NAME.findall(data)
+    store, key = open_store(_LOCATION), names[-1].decode() if names else "a.split"  # a split is known by its name
     store.put(key, data)
     split = SplitReader(store, key, size=len(data), cache=_cache())
     if attempt(lambda: split.footer) is None:
         return
     for use in _USES if every else Random(zlib.crc32(data)).sample(_USES, 4):
         attempt(lambda use=use: use(split))
+    store.delete([key])
 
 
 @cache
