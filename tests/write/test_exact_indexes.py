@@ -13,7 +13,6 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConfigError, IndexTablesError, SchemaError, StorageError
 from indextables.split.format import INDEX_KEY, IndexSection
-from indextables.storage.local import TEMPORARY
 from indextables.write import pipeline
 from tests.write.samples import SCHEMA, planned, rows, split_files, written
 
@@ -136,29 +135,37 @@ def scratch(tmp_path: Path) -> Path:
     return tmp_path / "scratch"
 
 
+@pytest.fixture
+def memory_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the place of the disk in memory, which other processes use too."""
+    monkeypatch.setattr("indextables.split.word_index_builders._MEMORY_DISK", tmp_path / "memory")
+    (tmp_path / "memory").mkdir()
+    return tmp_path / "memory"
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("words", [True, False])
-def test_a_split_that_fails_leaves_no_file_of_any(
+def test_a_split_that_fails_leaves_no_file_of_any(  # noqa: PLR0917 - cases and fixtures
     tmp_path: Path,
     scratch: Path,
+    memory_disk: Path,
     monkeypatch: pytest.MonkeyPatch,
     number: int,
     words: bool,  # noqa: FBT001 - a parameter of cases
 ) -> None:
     table = IndexTable.create(tmp_path / "t", SCHEMA, partition_by="day", fields={"message": "text"} if words else {})
     monkeypatch.setattr(pipeline, "write_split", Failing(number))
-    before = in_memory()
     batches = [rows(n, day=f"day {n}") for n in range(6)]
     with pytest.raises(StorageError, match="No space left on device; make room there"):
         table.append(iter(batches), options={"indexWriter.tempDirectoryPath": str(scratch)})
     assert split_files(Path(table.path)) == set()
     assert list(scratch.iterdir()) == []
-    assert in_memory() == before
+    assert list(memory_disk.iterdir()) == []
     assert table.refresh().version == 0
 
 
 def test_an_index_that_fails_leaves_no_file_in_memory(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, scratch: Path, memory_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the midst of the words of a split, while the rows of it are written by another thread."""
 
@@ -168,19 +175,12 @@ def test_an_index_that_fails_leaves_no_file_in_memory(
 
     table = IndexTable.create(tmp_path / "t", SCHEMA, partition_by="day", fields={"message": "text"})
     monkeypatch.setattr("indextables.split.word_index.documents", failing)
-    before = in_memory()
     with pytest.raises(MemoryError, match="no more words"):
         table.append(
             iter([rows(n, day=f"day {n}") for n in range(3)]), options={"indexWriter.tempDirectoryPath": str(scratch)}
         )
     assert split_files(Path(table.path)) == set()
     assert list(scratch.iterdir()) == []
-    assert in_memory() == before
+    assert list(memory_disk.iterdir()) == []
     monkeypatch.undo()
     assert table.append(rows(1)) == 1
-
-
-def in_memory() -> set[str]:
-    """The directories in which indexes are built, where there is a disk in memory."""
-    place = Path("/dev/shm")
-    return {path.name for path in place.glob(f"{TEMPORARY}*")} if place.exists() else set()

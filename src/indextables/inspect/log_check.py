@@ -15,9 +15,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import IndexTablesError, LogError, NotFoundError, StorageError, TableNotFoundError
+from indextables.errors import (
+    IndexTablesError,
+    LogError,
+    NotFoundError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedProtocolError,
+)
 from indextables.inspect.check_findings import CheckFinding, Problem, finding
-from indextables.log.actions import READER_VERSION, Add, CommitInfo, Remove
+from indextables.log.actions import Add, CommitInfo, Remove
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.codec import BrokenLineError
 from indextables.log.log_files import HINT_KEY, LogFiles, LogListing, checkpoint_key, commit_key, list_log_entries
@@ -142,6 +149,7 @@ class _Replay:
     paths: set[str] = field(default_factory=set)
     bases: list[pa.Table] = field(default_factory=list)
     adds: dict[str, Add] = field(default_factory=dict)
+    needs_newer_release: bool = False
 
     def version(self, number: int, content: pa.Buffer | StorageError) -> None:
         version = self._parsed(number, content)
@@ -175,6 +183,8 @@ class _Replay:
         try:
             stored = read_checkpoint(self.store, key, number)
             self.paths |= {*stored.splits["path"].to_pylist(), *stored.tombstones["path"].to_pylist()}
+        except UnsupportedProtocolError as error:
+            self._refuse_newer(key, error)
         except LogError as error:
             self.findings.append(finding(Problem.DAMAGED_CHECKPOINT, key, _reason(error)))
         except StorageError as error:
@@ -189,14 +199,12 @@ class _Replay:
     def newest_state(self) -> Snapshot | None:
         """The newest state that can be built, with its rows."""
         self._interrupt()
-        if self.best is not None and self.best.protocol.min_reader_version > READER_VERSION:
-            required = self.best.protocol.min_reader_version
-            message = (
-                f"the table needs protocol {required}, and this release supports {READER_VERSION}: no split is checked"
-            )
-            self._report(Problem.UNSUPPORTED_PROTOCOL, self.best.version, message)
-            return None
-        return self.best
+        return None if self.needs_newer_release else self.best
+
+    def _refuse_newer(self, key: str, error: UnsupportedProtocolError) -> None:
+        what = f"the table needs protocol {error.required}, and this release supports {error.supported}"
+        self.findings.append(finding(Problem.UNSUPPORTED_PROTOCOL, key, f"{what}: no split is checked"))
+        self.needs_newer_release = True
 
     def _parsed(self, number: int, content: pa.Buffer | StorageError) -> Version | None:
         if isinstance(content, StorageError):
@@ -206,6 +214,8 @@ class _Replay:
             return None
         try:
             return parse_version(self.store, number, content, files=self.files)
+        except UnsupportedProtocolError as error:
+            self._refuse_newer(self.files.commits[number].key, error)
         except LogError as error:
             line = error.__cause__.line if isinstance(error.__cause__, BrokenLineError) else None
             place = "" if line is None else f"line {line}"
