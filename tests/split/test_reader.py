@@ -219,3 +219,17 @@ def test_bounds_of_every_type(tmp_path: Path) -> None:
         assert pc.all(pc.less_equal(fact.lower[0], column)).as_py()
         assert pc.all(pc.greater_equal(fact.upper[0], column)).as_py()
         assert fact.may_be_null.to_pylist() == fact.may_be_value.to_pylist() == [True]
+
+
+def test_footers_are_kept_as_long_as_there_is_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory, a footer takes many times its bytes in the file, which are about 2,000 here: four of them fit."""
+    monkeypatch.setattr("indextables.split.index_cache._FOOTER_BYTES", 250_000)
+    cache = private_cache(tmp_path)
+    paths = [tmp_path / f"{number}.split" for number in range(20)]
+    for path in paths:
+        write(numbered(10), path)
+    first = [reader(path, None, cache=cache).footer for path in paths]
+    kept = [reader(path, None, cache=cache).footer is footer for path, footer in zip(paths, first, strict=True)]
+    assert not any(kept)
+    again = reader(paths[-1], None, cache=cache)
+    assert again.footer is reader(paths[-1], None, cache=cache).footer

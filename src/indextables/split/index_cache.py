@@ -18,7 +18,8 @@ from indextables.storage.cache import DirectoryCache, default_directory
 
 Identity = tuple[object, ...]
 _OPEN_INDEXES = 128
-_FOOTER_BYTES = 64 * 1024 * 1024
+_FOOTER_BYTES = 256 * 1024 * 1024
+_PARSED = 28  # bytes in memory for each byte of a footer, as Arrow and we have it: 20 to 29 with 3 to 300 columns
 _COLUMN_BYTES = 256 * 1024 * 1024
 _FILE = "file"
 T = TypeVar("T", bound="_Sized")
@@ -152,4 +153,4 @@ class SplitCache:
 
 
 def _bytes(footer: Footer) -> int:
-    return int(footer.metadata.serialized_size)
+    return _PARSED * int(footer.metadata.serialized_size)
