@@ -56,7 +56,7 @@ def check_actions(actions: Sequence[Action], *, root: object) -> None:
 
 def check_references(adds: Iterable[Add], metadata: Metadata) -> None:
     """Raises a ValueError where a split names a spec or a mapping that the table does not have."""
-    specs, mappings = metadata.layouts.keys(), {None, *(mapping.doc_mapping_id for mapping in metadata.doc_mappings)}
+    specs, mappings = metadata.layouts.keys(), _mapping_ids(metadata)
     for add in adds:
         if add.spec_id not in specs:
             raise ValueError(f"the split {add.path} has the spec {add.spec_id}, and the table has none of this number")
@@ -91,10 +91,7 @@ def check_rows(splits: pa.Table, metadata: Metadata, *, sealed: bool = False) ->
             raise ValueError(f"a split has the {name} {least}")
     if not sealed and pc.count_distinct(splits["path"]).as_py() != len(splits):
         raise ValueError("a split is there twice")
-    known = {
-        "spec_id": metadata.layouts.keys(),
-        "doc_mapping_id": {None, *(mapping.doc_mapping_id for mapping in metadata.doc_mappings)},
-    }
+    known = {"spec_id": metadata.layouts.keys(), "doc_mapping_id": _mapping_ids(metadata)}
     for name, numbers in known.items():
         unknown = {*pc.unique(splits[name]).to_pylist()} - numbers
         if unknown:
@@ -114,11 +111,15 @@ def check_metadata(metadata: Metadata) -> None:
         _check_layout(layout, schema)
     if metadata.current_spec_id not in metadata.layouts:
         raise ValueError(f"its current spec is {metadata.current_spec_id}, and there is no spec of this number")
-    mappings = {None, *(mapping.doc_mapping_id for mapping in metadata.doc_mappings)}
-    if metadata.current_doc_mapping_id not in mappings:
+    if metadata.current_doc_mapping_id not in _mapping_ids(metadata):
         raise ValueError(
             f"its current doc mapping is {metadata.current_doc_mapping_id}, and there is no mapping of this number"
         )
+
+
+def _mapping_ids(metadata: Metadata) -> set[int | None]:
+    """The doc mappings that a split may refer to; None is no mapping."""
+    return {None, *(mapping.doc_mapping_id for mapping in metadata.doc_mappings)}
 
 
 def _check(action: Action, root: object) -> None:

@@ -9,7 +9,6 @@ with zeros in its place.
 import io
 import re
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 
 import msgspec
 import pyarrow as pa
@@ -23,13 +22,13 @@ from indextables.log.log_files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
 from indextables.log.splits import splits_schema
 from indextables.log.supported_protocol import refuse_newer_reader
+from indextables.log.version_checksum import ZEROS, unsealed_checksum
 from indextables.storage import Store
 
 _STATE_KEY = b"indextables.snapshot"
 _DELETED = "deletion_timestamp"
 _ROW_GROUP = 131_072
 _TRAILER = 8  # bytes of a Parquet file after its footer
-_ZEROS = "0" * 64
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{64})"\}')
 
 
@@ -108,7 +107,7 @@ def _encode(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
         num_tombstones=len(tombstones),
         split_row_groups=-(-len(snapshot.splits) // _ROW_GROUP),
         version_checksum=snapshot.checksum,
-        checksum=_ZEROS,
+        checksum=ZEROS,
     )
     sink = io.BytesIO()
     with pq.ParquetWriter(
@@ -128,7 +127,7 @@ def _encode(snapshot: Snapshot, tombstones: pa.Table) -> pa.Buffer:
 def _sealed(data: memoryview) -> memoryview:
     """The file with its checksum in the place of the zeros."""
     start, end = _checksum_place(data) or (0, 0)
-    data[start:end] = _checksum(data, start, end).encode()
+    data[start:end] = unsealed_checksum(data, start, end).encode()
     return data
 
 
@@ -138,16 +137,8 @@ def _verify(data: memoryview, state: _State) -> None:
     if place is None or state.checksum is None:
         if state.version_checksum is not None:
             raise ValueError("it has lost its checksum")
-    elif _checksum(data, *place) != state.checksum:
+    elif unsealed_checksum(data, *place) != state.checksum:
         raise ValueError("it does not have the checksum that was written")
-
-
-def _checksum(data: memoryview, start: int, end: int) -> str:
-    """The checksum of a file, with zeros in a range."""
-    digest = sha256(data[:start])
-    digest.update(_ZEROS.encode())
-    digest.update(data[end:])
-    return digest.hexdigest()
 
 
 def _checksum_place(data: memoryview) -> tuple[int, int] | None:

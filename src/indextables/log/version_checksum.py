@@ -26,7 +26,8 @@ import pyarrow as pa
 from indextables.log.actions import Action, CommitInfo
 from indextables.log.codec import encode
 
-_ZEROS = "0" * 64
+ZEROS = "0" * 64
+"""In the place of a checksum while it is computed."""
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{64})"\}\}$')
 _FIRST_LINE = re.compile(rb"[^\n]*")
 
@@ -46,7 +47,7 @@ class Sealed:
 def seal(info: CommitInfo, actions: Sequence[Action]) -> Sealed:
     """The version file of a commitInfo, which names its version, and of the actions after it."""
     rest = encode(actions)
-    counted = msgspec.structs.replace(info, num_actions=len(actions), actions_checksum=_checksum(rest), checksum=_ZEROS)
+    counted = msgspec.structs.replace(info, num_actions=len(actions), actions_checksum=_checksum(rest), checksum=ZEROS)
     sealed = msgspec.structs.replace(counted, checksum=_checksum(encode([counted]).rstrip(b"\n")))
     return Sealed(sealed, encode([sealed]) + rest)
 
@@ -74,8 +75,7 @@ def verify_first_line(line: bytes, info: CommitInfo, number: int) -> bool:
         if info.version is not None:
             raise ChecksumError("its first line has lost its checksum")
         return False
-    unsealed = line[: seal_.start(1)] + _ZEROS.encode() + line[seal_.end(1) :]
-    if _checksum(unsealed) != seal_[1].decode():
+    if unsealed_checksum(line, *seal_.span(1)) != seal_[1].decode():
         raise ChecksumError("its first line is not the one that was written: its checksum differs")
     if info.version != number:
         raise ChecksumError(f"it is the file of version {info.version}")
@@ -89,6 +89,14 @@ def verify_chain(previous: str | None, info: CommitInfo, number: int) -> None:
             f"it was written after a version {number - 1} with the checksum {info.previous_checksum[:12]}..., and version "
             f"{number - 1} has {'none' if previous is None else f'{previous[:12]}...'}: one of the two was replaced"
         )
+
+
+def unsealed_checksum(data: bytes | memoryview, start: int, end: int) -> str:
+    """The checksum of some data that holds it in a range: with zeros there."""
+    digest = sha256(data[:start])
+    digest.update(ZEROS.encode())
+    digest.update(data[end:])
+    return digest.hexdigest()
 
 
 def _checksum(data: bytes | memoryview) -> str:
