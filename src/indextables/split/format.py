@@ -249,7 +249,7 @@ def _check_files(section: IndexSection, name: str) -> None:
     if len(names) != len(section.files):
         raise damaged(name, "its index has two files of the same name")
     exact = [column.file for column in section.exact.values()]
-    if not set(names) >= set(exact) or len(set(exact)) != len(exact):
+    if not names >= set(exact) or len(set(exact)) != len(exact):
         raise damaged(name, "its index lacks the file of a column")
     if not section.word_files and any(shape(rule) is Shape.WORDS for rule in section.fields.values()):
         raise damaged(name, "its index lacks the files of the words")

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -110,8 +109,7 @@ class CloudStore(Store):
         """Some at a time, so that little time passes between the look at a file and its deletion."""
         waiting = list(entries)
         for some in (waiting[at : at + _DELETED_TOGETHER] for at in range(0, len(waiting), _DELETED_TOGETHER)):
-            with ThreadPoolExecutor(_DELETED_TOGETHER) as pool:
-                unchanged = list(pool.map(self._is_unchanged, some))
+            unchanged = self.in_parallel(self._is_unchanged, some)
             self.delete([entry.key for entry, same in zip(some, unchanged, strict=True) if same])
 
     def verify_put_if_absent(self) -> None:
