@@ -4,6 +4,9 @@ from indextables.errors import IndexTablesError
 from indextables.layout import Layout, Transform
 from indextables.lazy import __getattr__
 from indextables.release import __version__
+from indextables.stderr_logging import log_to_stderr
 from indextables.table import IndexTable
 
 __all__ = ["IndexTable", "IndexTablesError", "Layout", "Transform", "__getattr__", "__version__"]
+
+log_to_stderr()

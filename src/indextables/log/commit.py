@@ -23,6 +23,7 @@ from indextables.errors import (
     TableReplacedError,
     UncommittedSplitsLostError,
 )
+from indextables.events import log_event
 from indextables.log.actions import CommitInfo
 from indextables.log.clock import now
 from indextables.log.confirm_put import confirm_put
@@ -82,7 +83,7 @@ def commit(
     """
     store.verify_put_if_absent()
     reason: IndexTablesError | None = None
-    doubt, looked = _Doubt(), time.monotonic()
+    doubt, looked, read = _Doubt(), time.monotonic(), transaction.snapshot
     caught_up = _against(store, transaction, _missed(store, transaction.snapshot), replan)
     if caught_up.transaction is None:
         return Committed(caught_up.snapshot_after(store), written=False, attempts=0)
@@ -97,6 +98,7 @@ def commit(
         reason = _put(store, mine.number, content)
         if reason is None:
             _confirm(store, transaction.snapshot, mine, log_retention, looked=looked)
+            _log_version(store, transaction, mine, read=read, attempts=attempt)
             return Committed(_after(store, transaction, mine), written=True, attempts=attempt)
         doubt.add(reason)
         time.sleep(pause)  # before the look at what won, so that the next attempt follows the look at once
@@ -106,12 +108,31 @@ def commit(
         if caught_up.transaction is None:
             if caught_up.is_mine:
                 _confirm(store, transaction.snapshot, mine, log_retention, looked=looked)
+                _log_version(store, transaction, mine, read=read, attempts=attempt)
             return Committed(caught_up.snapshot_after(store), written=caught_up.is_mine, attempts=attempt)
         transaction = caught_up.transaction
         if caught_up.winner is not None:
             reason = _exhausted(store, caught_up.winner, attempt)
             doubt.end()
     raise reason or AssertionError("there is at least one attempt")
+
+
+def _log_version(
+    store: Store, transaction: Transaction, mine: Version, *, read: Snapshot | None, attempts: int
+) -> None:
+    """Logs a version that was written, with the metrics of its history; `read` is the snapshot that was planned on."""
+    facts = {
+        "table": str(store.location),
+        "version": mine.number,
+        "operation": transaction.operation,
+        "predicate": transaction.parameters.get("predicate"),
+        "adds": len(transaction.adds),
+        "removes": len(transaction.removes),
+        "attempts": attempts,
+        "rebased_over": mine.number - (0 if read is None else read.version + 1),
+        "txn_id": transaction.txn_id,
+    }
+    log_event(logger, "Version committed", **{**facts, **transaction.metrics})
 
 
 class _Doubt:

@@ -18,6 +18,7 @@ from indextables.errors import (
     TableReplacedError,
     VersionNotFoundError,
 )
+from indextables.events import log_event
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import expired_files, state_at
 from indextables.log.cleanup_schedule import CleanUpSchedule
@@ -140,7 +141,11 @@ class TransactionLog:
         size = write_checkpoint(
             self.store, snapshot, tombstones_after=forgotten, verify=lambda: verify_log(self.store, snapshot)
         )
-        return CheckpointResult(snapshot.version, len(snapshot.splits), size)
+        splits = len(snapshot.splits)
+        log_event(
+            logger, "Checkpoint written", table=self.table, version=snapshot.version, splits=splits, size_in_bytes=size
+        )
+        return CheckpointResult(snapshot.version, splits, size)
 
     def clean_up(
         self, *, retention: timedelta | None = None, dry_run: bool = False, store_time: datetime | None = None
@@ -157,6 +162,8 @@ class TransactionLog:
         if not dry_run:
             by_key = {entry.key: entry for entry in files.entries}
             self.store.delete_unchanged(by_key[key] for key in expired)
+            if expired:
+                log_event(logger, "Log cleaned up", table=self.table, deleted_files=len(expired), retention=retention)
         return expired
 
     def _expired(

@@ -5,6 +5,7 @@ conflicting writer invalidates only the groups that it touched. The commits have
 not conflict, and readers of older versions are not affected.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.errors import CommitRetriesExhaustedError, ConflictError
+from indextables.events import log_event
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Remove
 from indextables.log.clock import now
@@ -28,6 +30,8 @@ from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, pla
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,16 @@ def merge(
             merging.commit()
         sweep(merging.job, log, keep=merging.in_doubt)
         raise
+    _log_result(log, merging.result)
     return merging.snapshot, merging.result
+
+
+def _log_result(log: TransactionLog, result: MergeResult) -> None:
+    if not result.groups:
+        return
+    names = ("version", "groups", "merged", "splits_before", "splits_after", "rows", "bytes_before", "bytes_after")
+    trouble = {"conflicts": len(result.conflicts), "damaged": len(result.damaged)}
+    log_event(logger, "Splits merged", table=log.table, **{name: getattr(result, name) for name in names}, **trouble)
 
 
 def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:

@@ -32,7 +32,6 @@ def merge_after_write(log: TransactionLog, snapshot: Snapshot, config: Config) -
     except Exception:
         logger.warning("version %d of %s is written, but not merged", snapshot.version, log.table, exc_info=True)
         return snapshot
-    level = logging.WARNING if result.conflicts or result.damaged else logging.INFO
-    if result.groups:
-        logger.log(level, "after version %d of %s: %s", snapshot.version, log.table, result)
+    if result.conflicts or result.damaged:
+        logger.warning("after version %d of %s: %s", snapshot.version, log.table, result)
     return after

@@ -7,6 +7,7 @@ log says that it has removed them: those of other tables below its root, those t
 and symbolic links. So a damaged log, or one that somebody has tampered with, costs no file of anybody else.
 """
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,12 +17,15 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.errors import ConfigError, CorruptLogError
+from indextables.events import log_event
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import epoch_millis
 from indextables.log.log_files import list_log
 from indextables.log.ownership import Ownership, files_of_table, is_temporary
 from indextables.log.version_file import read_versions
 from indextables.storage import Entry, Store
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,7 @@ def purge(
         log.store.in_parallel(lambda entry: log.store.delete([entry.key]), going)
     temporary = sum(is_temporary(entry.key) for entry in going)
     of_the_past = sum(entry.key in past for entry in going)
-    return PurgeResult(
+    result = PurgeResult(
         version=snapshot.version,
         before=before,
         dry_run=dry_run,
@@ -87,6 +91,14 @@ def purge(
         log_files=len(log.clean_up(dry_run=dry_run, store_time=now)),
         paths=tuple(sorted(entry.key for entry in going)),
     )
+    _log_result(log, result)
+    return result
+
+
+def _log_result(log: TransactionLog, result: PurgeResult) -> None:
+    if not result.dry_run and (result.files or result.log_files):
+        names = ("version", "before", "files", "bytes", "past", "orphans", "temporary", "log_files")
+        log_event(logger, "Files purged", table=log.table, **{name: getattr(result, name) for name in names})
 
 
 def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> None:

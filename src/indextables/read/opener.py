@@ -1,11 +1,15 @@
 """Opens splits that the log lists."""
 
+import logging
 from dataclasses import dataclass
 from functools import lru_cache
 
 from indextables.config import Config, ReadConfig
+from indextables.events import log_event
 from indextables.split import SplitCache, SplitReader
 from indextables.storage import Store
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,22 @@ class SplitOpener:
             footer=split.footer,
             cache=self.cache,
         )
+
+    def log_use(self, splits: int) -> None:
+        """Logs, at DEBUG, the requests of the store's handle so far, and how this process used the cache of indexes."""
+        if logger.isEnabledFor(logging.DEBUG):
+            cache, traffic = self.cache.use, self.store.traffic
+            log_event(
+                logger,
+                "Splits read",
+                level=logging.DEBUG,
+                table=str(self.store.location),
+                splits=splits,
+                requests=traffic.requests,
+                bytes_read=traffic.bytes_read,
+                index_cache_hits=cache.hits,
+                index_cache_misses=cache.misses,
+            )
 
 
 @lru_cache(maxsize=8)

@@ -35,6 +35,7 @@ class ScanContext:
             for batch in batches:
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+        opener.log_use(len(tasks))
 
     def _found(self, opener: SplitOpener, task: SplitTask) -> MatchingRows:
         with missing_split_errors(task.split, opener.store, self.version):

@@ -20,6 +20,7 @@ from indextables.read.metadata_counts import ROWS, count_from_metadata, group_co
 from indextables.read.metadata_extremes import extremes_from_metadata, extremes_of, merged_extreme, python_value
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
+from indextables.read.pruning_summary import log_pruning
 from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
 from indextables.read.scan_spec import ScanSpec
 from indextables.read.split_scan import aggregate_rows, count_matching, matching_rows
@@ -56,12 +57,13 @@ class Scan:
         self.options = dict(options or {})
         self._limit = limit
         self._parallelism = parallelism
+        self._is_logged = True
 
     @classmethod
     def of(cls, plan: ScanPlan, opener: SplitOpener, *, limit: int | None, parallelism: int) -> "Scan":
-        """A scan from its plan."""
+        """A scan from its plan, as a part of a query; the query is logged by whoever plans it."""
         scan = cls(plan.snapshot, plan.scan_spec, opener, limit=limit, parallelism=parallelism)
-        scan.plan = plan
+        scan.plan, scan._is_logged = plan, False
         return scan
 
     @cached_property
@@ -90,7 +92,7 @@ class Scan:
         left = self._limit
         if left == 0:
             return
-        for batches in self.rows_of(self.plan.tasks):
+        for batches in self.rows_of(self.logged(self.plan.tasks)):
             for batch in batches:
                 if left is not None:
                     batch = batch.slice(0, left)  # noqa: PLW2901 - the limit is reached
@@ -106,7 +108,7 @@ class Scan:
     def count(self) -> int:
         """The number of rows; a split is opened only if the log cannot give its count."""
         from_log = count_from_metadata(self.plan)
-        counts = self.over(from_log.unknown, lambda task: count_matching(self.open(task), self.scan_spec))
+        counts = self.over(self.logged(from_log.unknown), lambda task: count_matching(self.open(task), self.scan_spec))
         total = from_log.rows + sum(counts)
         return total if self._limit is None else min(total, self._limit)
 
@@ -139,7 +141,7 @@ class Scan:
         def partial(task: SplitTask) -> pa.Table:
             return aggregate_rows(self.open(task), self.scan_spec, bound, all_rows_match=task.all_rows_match)
 
-        return merge(bound, list(self.over(self.plan.tasks, partial)))
+        return merge(bound, list(self.over(self.logged(self.plan.tasks), partial)))
 
     def min(self, column: str) -> Any:
         """The least value of a column, None where there is none; from the statistics in the log where they suffice."""
@@ -154,7 +156,7 @@ class Scan:
         name = self._column(column)
         from_log, unknown = extremes_from_metadata(self.plan, name, self.snapshot.metadata)
         scan = self.with_columns((name,))
-        read = [extremes_of(batches, scan.schema) for batches in scan.rows_of(unknown)]
+        read = [extremes_of(batches, scan.schema) for batches in scan.rows_of(self.logged(unknown))]
         return pa.concat_tables([from_log, *read])
 
     def with_columns(self, columns: tuple[str, ...]) -> "Scan":
@@ -165,6 +167,12 @@ class Scan:
     def explain(self) -> Explanation:
         """The plan: which splits would be opened and why, and the requests to the store so far. It opens none."""
         return explain(self.plan, self.opener.store.traffic)
+
+    def logged(self, tasks: Sequence[SplitTask]) -> Sequence[SplitTask]:
+        """The splits that the scan is about to read; how many are left after pruning is logged."""
+        if self._is_logged:
+            log_pruning(self.plan, table=self.table, splits_to_scan=len(tasks))
+        return tasks
 
     def open(self, task: SplitTask) -> SplitReader:
         return self.opener.open(task.split)
@@ -200,6 +208,7 @@ class Scan:
         if not self.opener.store.is_remote:
             yield from _while_quick(translated, queue)
         yield from self._in_parallel(translated, queue, len(tasks))
+        self.opener.log_use(len(tasks))
 
     def _in_parallel(self, work: Callable[[SplitTask], T], tasks: Iterator[SplitTask], count: int) -> Iterator[T]:
         """The results in the order of the tasks. Requests wait, and many do at once; local tasks compute."""
@@ -251,7 +260,7 @@ class GroupedScan:
         scan = self._scan
         from_log, metadata_count = group_counts_from_metadata(scan.plan, self._keys, scan.snapshot.metadata)
         keys = scan.with_columns(self._keys)
-        counts = [_row_counts(batches, keys.schema) for batches in keys.rows_of(metadata_count.unknown)]
+        counts = [_row_counts(batches, keys.schema) for batches in keys.rows_of(scan.logged(metadata_count.unknown))]
         return summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema)
 
 

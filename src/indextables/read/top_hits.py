@@ -1,6 +1,7 @@
 """The best matches of a search, over all splits."""
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     schema = scan_spec.output_schema.append(pa.field(SCORE, pa.float32()))
     if limit < 1:
         return schema.empty_table()
-    tasks = scan.plan.tasks
+    tasks = scan.logged(scan.plan.tasks)
     if is_search_only(scan_spec):
         best = _rank_then_read(scan, tasks, limit)
         found = [] if best is None else [best]
@@ -44,7 +45,7 @@ def search_top(scan: Scan, limit: int) -> pa.Table:
     return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(0, limit))
 
 
-def _rank_then_read(scan: Scan, tasks: list[SplitTask], limit: int) -> pa.Table | None:
+def _rank_then_read(scan: Scan, tasks: Sequence[SplitTask], limit: int) -> pa.Table | None:
     """The indexes rank the hits of all splits; then only the rows of the best hits are read."""
     hits = list(scan.over(tasks, lambda task: ranked(scan.open(task), scan.scan_spec, limit)))
     best = pa.table(

@@ -48,7 +48,8 @@ def plan_job(
     if snapshot is None:
         layout = Layout.parse(config.write.partition_by or "")
         metadata = _new_table(log, schema, layout=layout, fields=config.write.typemap, properties=kept)
-        return _planned(log, None, schema, metadata, sized(config, None), mode=mode, overwrite=overwrite)
+        config = sized(config, None, table=log.table)
+        return _planned(log, None, schema, metadata, config, mode=mode, overwrite=overwrite)
     return plan_on(log, snapshot, schema, config, mode=mode, overwrite=overwrite)
 
 
@@ -69,7 +70,8 @@ def plan_on(
         refuse_other_layout(Layout.parse(layout), metadata)
     if config.write.merge_schema and schema is not None:
         metadata = with_columns_of(metadata, schema, config.write.typemap)
-    return _planned(log, snapshot, schema, metadata, sized(config, snapshot), mode=mode, overwrite=overwrite)
+    config = sized(config, snapshot, table=log.table)
+    return _planned(log, snapshot, schema, metadata, config, mode=mode, overwrite=overwrite)
 
 
 def create_table(

@@ -10,7 +10,6 @@ the same one is used by every task and by the commit, whatever process they run 
 id, so that the files of tasks whose result was lost are found, and no others.
 """
 
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,8 +30,6 @@ from indextables.write.overwrite import Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
 from indextables.write.uncommitted_files import commit_or_discard, discard, sweep
 from indextables.write.write_plan import WritePlan, plan_write
-
-logger = logging.getLogger(__name__)
 
 PROTOCOL = Protocol(min_reader_version=READER_VERSION, min_writer_version=WRITER_VERSION)
 
@@ -122,9 +119,7 @@ def commit_job(
     done = _commit(log, job, adds, snapshot, metrics)
     if job.speculative or any(result.attempt for result in results):
         sweep(job.plan.job, log)
-    after = done.snapshot if done else log.snapshot()
-    logger.info("%s is at version %d after %s: %s", job.table, after.version, job.mode, metrics)
-    return after
+    return done.snapshot if done else log.snapshot()
 
 
 def write_and_commit(

@@ -37,6 +37,7 @@ from indextables.spark.planner.metadata_aggregates import count_rows, filtered_r
 from indextables.spark.planner.plan import Opaque, Plan, walk
 from indextables.spark.planner.planner import QueryPlan, plan_query
 from indextables.spark.planner.pushdown import push_down
+from indextables.spark.planner.query_log import log_metadata_rows, log_query
 from indextables.spark.planner.scan_builder import build_scan
 from indextables.spark.source.read_options import condition_text
 
@@ -160,7 +161,10 @@ class Query:
     def count(self) -> int | DataFrame:
         """The number of rows, or a frame with as many rows."""
         rows = count_rows(self.plans[0], self.reader.tables)
-        return self.frame(is_counted=True) if rows is None else rows
+        if rows is None:
+            return self.frame(is_counted=True)
+        log_metadata_rows(self.plans[0], self.reader.tables, rows=rows)
+        return rows
 
     def planned(self, *, is_counted: bool = False) -> QueryPlan:
         return plan_query(self.plans, self.reader.tables, evaluate=self._evaluate, is_counted=is_counted)
@@ -179,6 +183,7 @@ class Query:
 
     def frame(self, *, is_counted: bool = False) -> DataFrame:
         planned = self.planned(is_counted=is_counted)
+        log_query(planned, self.plans[0], self.reader.tables)
         return frame_over(write_plan(self.plan, planned, self.reader, self.spark), self.spark)
 
     def _evaluate(self, plan: Plan, columns: frozenset[int]) -> pa.Table | None:

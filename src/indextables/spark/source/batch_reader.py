@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from indextables.errors import SchemaError
 from indextables.log import Snapshot
+from indextables.read.pruning_summary import log_pruning
 from indextables.read.read_task import ScanContext
 from indextables.read.scan_plan import SplitTask, plan_scan
 from indextables.schema import column_named, type_name
@@ -54,6 +55,7 @@ class TableReader(DataSourceReader):
         if self._snapshot is None:
             raise AssertionError("the driver plans, and it has the snapshot")
         plan, config = plan_scan(self._snapshot, self._work.scan_spec), self._work.config
+        log_pruning(plan, table=self._work.location, splits_to_scan=len(plan.tasks), read_by="the data source")
         return [SplitsPartition(tasks) for tasks in packed(plan.tasks, config)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,6 @@
 """The writing side of the data source: what Spark runs on executors, and at the end on the driver."""
 
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +9,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from indextables.events import log_event
 from indextables.maintain.compact_on_write import merge_after_write
 from indextables.write.write_job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
+logger = logging.getLogger(__name__)
 _KILL_TIMEOUT = (
     3.0  # seconds; Spark kills the Python process of a cancelled task after two (spark.python.task.killTimeout)
 )
@@ -42,7 +45,9 @@ class SplitSink(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of the job; those of cancelled tasks, which write on until Spark kills them, after that."""
-        abort_job(self._job)
+        deleted = abort_job(self._job)
         if None in messages:
             time.sleep(_KILL_TIMEOUT)
-            abort_job(self._job)
+            deleted += abort_job(self._job)
+        facts = {"table": self._job.table, "deleted_files": len(deleted), "txn_id": self._job.plan.job}
+        log_event(logger, "Write aborted", level=logging.WARNING, **facts)

@@ -8,6 +8,7 @@ input, and after a shuffle the rows come in another order: a row that then went 
 not at all (docs/decisions/0018-rows-choose-their-task.md).
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 
+from indextables.events import log_event
 from indextables.layout import PartitionField
 from indextables.schema import normalize
 from indextables.spark.catalyst.input_order import has_repeatable_order
@@ -25,6 +27,7 @@ from indextables.spark.source.quoting import quote_name
 from indextables.write.task_placement import Placement, bin_small_partitions, is_balanced, place_bins, task_count
 from indextables.write.write_plan import WritePlan
 
+logger = logging.getLogger(__name__)
 _KEY, _ROWS, _GROUP, _VALUE = "key", "rows", "group", "value"  # columns of the counts
 _BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is in the bits above
 _MAX_PLACED = 100_000  # the largest partitions are placed one by one; more than these, by their hash
@@ -40,10 +43,13 @@ def repartition(frame: DataFrame, plan: WritePlan) -> DataFrame:
 def _in_equal_shares(frame: DataFrame, plan: WritePlan) -> DataFrame:
     known_count, target = plan.config.write.input_row_count, plan.config.write.target_records
     if known_count is not None:
+        _log(plan, rows=known_count, tasks=task_count(known_count, target=target))
         return _sorted(frame.repartition(task_count(known_count, target=target)), plan)
     counts = _counts(frame.select(F.spark_partition_id().alias(_KEY)))
     rows = dict(zip(counts[_KEY].to_pylist(), counts[_ROWS].to_pylist(), strict=True))
-    return _sorted(frame if is_balanced(list(rows.values()), target=target) else _cut(frame, rows, target), plan)
+    total, keep = sum(rows.values()), is_balanced(list(rows.values()), target=target)
+    _log(plan, rows=total, tasks=len(rows) if keep else task_count(total, target=target))
+    return _sorted(frame if keep else _cut(frame, rows, target), plan)
 
 
 def _cut(frame: DataFrame, rows: dict[int, int], target: int) -> DataFrame:
@@ -88,7 +94,13 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     bins = bin_small_partitions(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
     parallelism = frame.sparkSession.sparkContext.defaultParallelism
     placement = place_bins(bins, rows, target=target, unlisted_rows=unlisted_rows, parallelism=parallelism)
+    _log(plan, rows=sum(rows) + unlisted_rows, tasks=placement.tasks, partitions=len(rows))
     return _sorted(_placed(keyed, key, counts[_KEY], placement), plan, first=[key]).drop(key)
+
+
+def _log(plan: WritePlan, **facts: int) -> None:
+    target = plan.config.write.target_records
+    log_event(logger, "Optimized write", **facts, target_rows_per_split=target, txn_id=plan.job)
 
 
 def _partitions(keyed: DataFrame, key: str, plan: WritePlan) -> pa.Table:

@@ -4,6 +4,7 @@ Spark commits a write in a process without a session, which could only copy them
 first, and the commit uses the copies if the table has not changed since. Otherwise it makes others.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import msgspec
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.maintain.copy_rows import refs_to, rows_of
@@ -24,6 +26,7 @@ from indextables.write.pipeline import write_rows
 from indextables.write.write_job import WriteJob, abort_job, open_log
 from indextables.write.write_plan import WritePlan
 
+logger = logging.getLogger(__name__)
 _TASKS_PER_CORE = 4
 
 
@@ -76,4 +79,13 @@ def _copies(spark: SparkSession, job: WriteJob, rewrite: SplitRewrite) -> Copies
     work = _CopyTask(job.table, rewrite.copy_plan(job.plan), rewrite.selection)
     tasks = min(len(splits), _TASKS_PER_CORE * context.defaultParallelism)
     adds = context.parallelize(splits, tasks).mapPartitionsWithIndex(work).collect()
+    log_event(
+        logger,
+        "Rows copied",
+        table=job.table,
+        splits=len(splits),
+        tasks=tasks,
+        rows=rewrite.copied,
+        txn_id=job.plan.job,
+    )
     return Copies(version=rewrite.snapshot.version, sources=[split.path for split in splits], adds=adds)

@@ -1,0 +1,153 @@
+"""Where Spark's users look: log lines of the driver, `observe`, the history."""
+
+import logging
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+import indextables
+from indextables import IndexTable
+from indextables.functions import indexquery
+from tests.log_lines import events, facts
+from tests.spark.samples import written
+
+pytestmark = pytest.mark.spark
+PRUNING = "Partition pruning summary"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    """60 rows in four partitions by level, each in two splits."""
+    return written(tmp_path_factory.mktemp("monitored") / "events")
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any, table: IndexTable) -> Any:
+    return spark.read.format("indextables").load(table.path)
+
+
+@pytest.fixture(autouse=True)
+def _at_info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="indextables")
+
+
+class TestLines:
+    """Of queries and writes, in the process of the driver."""
+
+    def test_a_query_has_one_line_per_table(
+        self, frame: Any, table: IndexTable, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assert len(frame.filter("level = 'INFO'").collect()) == 15
+        assert events(caplog) == [PRUNING]
+        [line] = facts(caplog, PRUNING)
+        assert (line["table"], line["version"], line["filters"]) == (table.path, 2, "level = 'INFO'")
+        assert (line["total_partitions"], line["partitions_after_pruning"], line["partitions_pruned"]) == (4, 1, 3)
+        assert (line["partitions_pruned_percent"], line["total_splits"], line["splits_to_scan"]) == (75.0, 8, 2)
+        assert line["read_by"] == "Spark, as Parquet"
+
+    @pytest.mark.parametrize("action", ["toArrow", "collect", "toLocalIterator", "isEmpty", "show"])
+    def test_every_action_logs_once(self, frame: Any, caplog: pytest.LogCaptureFixture, action: str) -> None:
+        wanted = frame.filter("level = 'WARN'").select("id", "level")
+        with redirect_stdout(StringIO()):
+            getattr(wanted, action)()
+        assert events(caplog) == [PRUNING]
+
+    def test_tables_of_a_join_have_a_line_each(
+        self, spark: Any, frame: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        other = IndexTable.create(tmp_path / "other", {"id": pa.int64(), "level": pa.string()}, partition_by="level")
+        caplog.clear()
+        right = spark.read.format("indextables").load(other.path)
+        frame.join(right, "id", "left").collect()
+        assert sorted(str(line["table"]) for line in facts(caplog, PRUNING)) == sorted([frame_path(frame), other.path])
+
+    def test_a_limit_scans_as_many_splits_as_it_needs(self, frame: Any, caplog: pytest.LogCaptureFixture) -> None:
+        assert len(frame.limit(3).collect()) == 3
+        [line] = facts(caplog, PRUNING)
+        assert (line["splits_after_pruning"], line["splits_to_scan"]) == (8, 1)
+
+    def test_what_metadata_answers(self, frame: Any, table: IndexTable, caplog: pytest.LogCaptureFixture) -> None:
+        assert frame.filter("level = 'INFO'").count() == 15
+        assert len(frame.groupBy("level").count().collect()) == 4
+        assert events(caplog) == ["Metadata aggregate"] * 2
+        assert [(line["table"], line["version"], line["rows"]) for line in facts(caplog, "Metadata aggregate")] == [
+            (table.path, 2, 15),
+            (table.path, 2, 4),
+        ]
+
+    def test_what_is_only_planned_or_explained_has_none(self, frame: Any, caplog: pytest.LogCaptureFixture) -> None:
+        wanted = frame.filter("level = 'INFO'").select("id")
+        with redirect_stdout(StringIO()):
+            wanted.explain()
+            wanted.printSchema()
+        assert "pruned            6 (75.0%)" in indextables.explain(wanted)
+        assert wanted.columns == ["id"]
+        assert caplog.records == []
+
+    def test_frames_of_others_have_none(self, spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+        assert spark.range(10).filter("id > 3").count() == 6
+        assert caplog.records == []
+
+    def test_an_optimized_write_tells_its_tasks(
+        self, spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        rows = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 5 AS STRING) AS day")
+        rows.write.format("indextables").partitionBy("day").save(str(tmp_path / "t"))
+        [line] = facts(caplog, "Optimized write")
+        assert (line["rows"], line["partitions"], line["target_rows_per_split"]) == (100, 5, 1_000_000)
+        [metrics] = [dict(row["metrics"]) for row in IndexTable.open(tmp_path / "t").history().to_pylist()]
+        assert int(metrics["numTasks"]) == line["tasks"]
+        assert (metrics["numAddedRows"], metrics["numPartitions"], metrics["numEmptyTasks"]) == ("100", "5", "0")
+        assert {"repartitionTimeMs", "taskTimeMs", "writeTimeMs", "numAddedSplits", "numAddedBytes"} <= metrics.keys()
+
+    def test_so_does_one_without_partitions(self, spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        for settings in ({}, {"autoSize.inputRowCount": "100"}):
+            writer = spark.range(0, 100, 1, 2).write.format("indextables").mode("append")
+            writer.options(**settings, targetRecordsPerSplit=30).save(str(tmp_path / "t"))
+        lines = facts(caplog, "Optimized write")
+        assert [(line["rows"], line["tasks"], line["target_rows_per_split"]) for line in lines] == [(100, 4, 30)] * 2
+
+
+def frame_path(frame: Any) -> str:
+    """Where the table of a frame is, as `explain` says."""
+    return indextables.explain(frame).partition(",")[0]
+
+
+TIMEOUTS = [number for number in range(60) if number % 7 in (0, 2)]
+
+
+class TestObservations:
+    """Metrics of `df.observe` are those of the rows that pass there, as for any other table."""
+
+    @pytest.fixture
+    def observation(self) -> Observation:
+        return Observation()
+
+    def observed(self, frame: Any, observation: Observation) -> Any:
+        return frame.observe(observation, F.count(F.lit(1)).alias("rows"), F.sum("id").alias("ids"))
+
+    def test_between_a_search_and_a_filter(self, frame: Any, observation: Observation) -> None:
+        found = self.observed(frame.filter(indexquery("message", "timeout")), observation).filter("id < 20")
+        assert len(found.collect()) == len([number for number in TIMEOUTS if number < 20])
+        assert observation.get == {"rows": len(TIMEOUTS), "ids": sum(TIMEOUTS)}
+
+    def test_of_a_count_that_metadata_could_answer(self, frame: Any, observation: Observation) -> None:
+        assert self.observed(frame.filter("level = 'INFO'"), observation).count() == 15
+        assert observation.get["rows"] == 15
+
+    def test_below_an_aggregate(self, frame: Any, observation: Observation) -> None:
+        assert self.observed(frame, observation).groupBy("level").count().count() == 4
+        assert observation.get["rows"] == 60
+
+    @pytest.mark.parametrize("optimized", ["true", "false"])
+    def test_in_a_write(self, frame: Any, observation: Observation, tmp_path: Path, optimized: str) -> None:
+        rows = self.observed(frame.filter(indexquery("message", "timeout")).select("id", "level"), observation)
+        rows.write.format("indextables").option("optimizeWrite.enabled", optimized).save(str(tmp_path / "t"))
+        assert observation.get == {"rows": len(TIMEOUTS), "ids": sum(TIMEOUTS)}
+        assert IndexTable.open(tmp_path / "t").count() == len(TIMEOUTS)
