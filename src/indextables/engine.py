@@ -15,8 +15,8 @@ class Engine(Protocol):
     def dataframe(self, scan: Any, session: Any) -> Any:
         """The rows of a scan as a DataFrame of the session."""
 
-    def compaction_runner(self, session: Any) -> Any:
-        """A `Runner` (`maintain/compact.py`) that rewrites each group of splits in a task of the session."""
+    def compaction_runner(self, session: Any, table: str) -> Any:
+        """A `Runner` (`maintain/compact.py`) that rewrites each group of splits of a table in a task of the session."""
 
 
 def register(name: str, load: Callable[[], Engine]) -> None:

@@ -372,7 +372,7 @@ class IndexTable:
         )
         if dry_run:
             return plan_only(snapshot, request, config)
-        run = run_in_process if spark is None else engine("spark").compaction_runner(spark)
+        run = run_in_process if spark is None else engine("spark").compaction_runner(spark, self.path)
         after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
         self._advance(after)
         return result

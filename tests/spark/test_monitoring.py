@@ -1,4 +1,4 @@
-"""Where Spark's users look: log lines of the driver, `observe`, the history."""
+"""Where Spark's users look: log lines of the driver, the UI's descriptions and plans, `observe`, the history."""
 
 import logging
 from contextlib import redirect_stdout
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 import indextables
 from indextables import IndexTable
 from indextables.functions import indexquery
+from indextables.spark.catalyst.query_planning import planned_frame
 from tests.log_lines import events, facts
 from tests.spark.samples import written
 
@@ -35,6 +36,15 @@ def frame(spark: Any, table: IndexTable) -> Any:
 @pytest.fixture(autouse=True)
 def _at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="indextables")
+
+
+def jobs(spark: Any) -> list[str | None]:
+    """The descriptions of all jobs so far, as Spark's UI has them."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    listed = context.statusStore().jobsList(None)
+    found = {int(job.jobId()): job.description() for job in (listed.apply(i) for i in range(listed.size()))}
+    return [found[number].get() if found[number].isDefined() else None for number in sorted(found)]
 
 
 class TestLines:
@@ -117,6 +127,82 @@ class TestLines:
 def frame_path(frame: Any) -> str:
     """Where the table of a frame is, as `explain` says."""
     return indextables.explain(frame).partition(",")[0]
+
+
+class TestDescriptions:
+    """Of the jobs that are started on behalf of a write, a merge or a join."""
+
+    def test_the_count_before_a_write_is_described_and_the_write_is_the_users(self, spark: Any, tmp_path: Path) -> None:
+        before, path = len(jobs(spark)), str(tmp_path / "t")
+        spark.sparkContext.setJobDescription("nightly load")
+        try:
+            spark.range(100).selectExpr("id", "id % 5 AS day").write.format("indextables").partitionBy("day").save(path)
+            assert spark.sparkContext.getLocalProperty("spark.job.description") == "nightly load"
+        finally:
+            spark.sparkContext.setJobDescription(None)
+        shown = jobs(spark)[before:]
+        assert set(shown) == {f"indextables: count rows before the write to {path}", "nightly load"}
+        assert shown[-1] == "nightly load"
+
+    def test_no_description_is_left_behind(self, spark: Any, tmp_path: Path) -> None:
+        copy = written(tmp_path / "t")
+        before = len(jobs(spark))
+        copy.merge_splits(spark=spark)
+        assert set(jobs(spark)[before:]) == {f"indextables: merge splits of {copy.path}"}
+        assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+
+    def test_a_failure_restores_it_too(self, spark: Any, tmp_path: Path) -> None:
+        rows = spark.range(10).selectExpr("CAST(raise_error('no such row') AS STRING) AS x", "id AS day")
+        with pytest.raises(Exception, match="no such row"):
+            rows.write.format("indextables").partitionBy("x").save(str(tmp_path / "t"))
+        assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+
+    def test_the_copies_of_a_replacement(self, spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        path = str(tmp_path / "t")
+        rows = spark.range(0, 100, 1, 1).selectExpr("id", "TIMESTAMP '2024-01-01' + make_interval(0, 0, 0, id) AS ts")
+        rows.write.format("indextables").option("partitionBy", "month(ts)").save(path)
+        before = len(jobs(spark))
+        new = spark.sql("SELECT CAST(1 AS BIGINT) AS id, TIMESTAMP '2024-01-05' AS ts")
+        condition = "ts >= '2024-01-03' AND ts < '2024-01-07'"
+        writer = new.write.format("indextables").mode("overwrite").option("replaceWhere", condition)
+        writer.option("replaceWhere.driverRows", "0").save(path)
+        assert f"indextables: copy the rows that a replaceWhere of {path} keeps" in jobs(spark)[before:]
+        [line] = facts(caplog, "Rows copied")
+        assert (line["table"], line["splits"], line["rows"]) == (path, 1, 27)
+
+    def test_the_small_side_of_a_join(self, spark: Any, frame: Any, tmp_path: Path) -> None:
+        path = str(tmp_path / "levels")
+        spark.createDataFrame([("INFO", 1), ("none", 2)], "level STRING, n INT").write.parquet(path)
+        few = spark.read.parquet(path).filter("n = 1")
+        before = len(jobs(spark))
+        assert len(frame.join(few, "level").collect()) == 15
+        shown = jobs(spark)[before:]
+        assert shown[0] == "indextables: evaluate the small side of a join, to filter the other side"
+        assert shown[-1] is None
+
+
+class TestPlans:
+    """The plan of a query that runs names the table, its version, and how many splits are read."""
+
+    def plan(self, frame: Any) -> str:
+        text = StringIO()
+        with redirect_stdout(text):
+            planned_frame(frame).explain("formatted")
+        return text.getvalue()
+
+    def test_of_a_scan_by_sparks_reader(self, frame: Any) -> None:
+        assert "/indextables-2-of-8-splits-of-events-version-2-" in self.plan(frame.filter("level = 'INFO'"))
+
+    def test_of_a_scan_with_indexes(self, frame: Any) -> None:
+        wanted = frame.filter(indexquery("message", "timeout")).filter("level = 'INFO'")
+        assert "indextables[2 of 8 splits of events, version 2](" in self.plan(wanted)
+
+    def test_whatever_the_table_is_called(self, spark: Any, tmp_path: Path) -> None:
+        path = str(tmp_path / f"täg lich[*] {'x' * 200}")
+        spark.range(10).write.format("indextables").save(path)
+        frame = spark.read.format("indextables").load(path)
+        assert "/indextables-1-of-1-splits-of-t-g-lich-xxx" in self.plan(frame)
+        assert frame.filter("id > 3").select("id").collect() == spark.range(4, 10).collect()
 
 
 TIMEOUTS = [number for number in range(60) if number % 7 in (0, 2)]

@@ -32,6 +32,7 @@ from indextables.spark.catalog import (
     table_exists,
 )
 from indextables.spark.catalyst.session_state import parse_name
+from indextables.spark.job_description import described_jobs
 from indextables.spark.source.job_option import encode_job
 from indextables.spark.source.options import (
     FORMAT,
@@ -247,7 +248,8 @@ class TableWriter(DataFrameWriter):
         if job.already_committed:
             return
         started = time.monotonic_ns()
-        frame = repartition(self._df, job.plan)
+        with described_jobs(self._spark, f"count rows before the write to {job.table}"):
+            frame = repartition(self._df, job.plan)
         metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
         speculative = (self._spark.conf.get("spark.speculation", "false") or "").lower() == "true"
         job = replace(job, plan=after_repartition(job.plan), metrics=metrics, speculative=speculative)

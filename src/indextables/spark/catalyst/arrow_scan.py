@@ -21,7 +21,7 @@ def node(spark: Any, scan: PlannedScan, output: list[Java]) -> Java:
     named = list(zip(output, scan.relation.columns.items(), strict=True))
     read = [attribute for attribute, (_, name) in named if name in scan.columns]
     numbers = {number for number, name in scan.relation.columns.items() if name in scan.columns}
-    return with_unread(spark, _scan(spark, planned_read(scan), seq(read, spark)), output, numbers)
+    return with_unread(spark, _scan(spark, planned_read(scan), seq(read, spark), scan.label), output, numbers)
 
 
 def planned_read(scan: PlannedScan) -> PlannedRead:
@@ -36,11 +36,12 @@ def planned_read(scan: PlannedScan) -> PlannedRead:
     return PlannedRead(work, tuple(tuple(group) for group in groups if group), scan.limit)
 
 
-def _scan(spark: Any, read: PlannedRead, output: Java) -> Java:
+def _scan(spark: Any, read: PlannedRead, output: Java, label: str) -> Java:
+    """The node; plans show the label as the name of its function."""
     jvm = jvm_of(spark)
     size = sum(task.split.size for group in read.groups for task in group)
     numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.scan_spec.output_schema)
-    function = UserDefinedFunction(read, types, FORMAT, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    function = UserDefinedFunction(read, types, f"{FORMAT}[{label}]", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     expression = function._judf.builder(numbers.output())
     return jvm.org.apache.spark.sql.catalyst.plans.logical.MapInArrow(
         expression, output, numbers, False, nothing(spark)

@@ -30,6 +30,8 @@ _OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
 }
 _GONE = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\][^\n]*? file:/*(/[^\n]*\.split)")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
+_LONGEST = 120  # characters of a label
 _BLOCK = 128 * 1024 * 1024
 
 
@@ -51,24 +53,25 @@ def missing_split_errors() -> Iterator[None]:
         ) from error
 
 
-def node(spark: Any, location: str, splits: Sequence[SplitRef], output: Java) -> Java:
-    """The node of Spark's plan that reads these columns (to Spark) of the splits."""
+def node(spark: Any, location: str, splits: Sequence[SplitRef], output: Java, *, label: str) -> Java:
+    """The node of Spark's plan that reads these columns (to Spark) of the splits; plans show its label as its location."""
     jvm, session = jvm_of(spark), spark._jsparkSession
     sources, nothing = jvm.org.apache.spark.sql.execution.datasources, jvm.scala.Option.empty()
     types = jvm.org.apache.spark.sql.types
     columns = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes(output)
     options = jvm.PythonUtils.toScalaMap(_OPTIONS)
-    files = _files(spark, Location.parse(location).path, tuple((split.path, split.size) for split in splits))
+    listed = tuple((split.path, split.size) for split in splits)
+    files = _files(spark, Location.parse(location).path, listed, _NOT_IN_NAMES.sub("-", label)[:_LONGEST])
     form = sources.parquet.ParquetFileFormat()
     read = sources.HadoopFsRelation(files, types.StructType(), columns, nothing, form, options, session)
     return sources.LogicalRelation(read, output, nothing, False, nothing)
 
 
-@cached(LRUCache(16), key=lambda spark, root, splits: (jvm_of(spark), root, splits), lock=Lock())
-def _files(spark: Any, root: str, splits: tuple[tuple[str, int], ...]) -> Java:
+@cached(LRUCache(16), key=lambda spark, *listed: (jvm_of(spark), *listed), lock=Lock())
+def _files(spark: Any, root: str, splits: tuple[tuple[str, int], ...], label: str) -> Java:
     """The list of the splits, in the JVM."""
     jvm, session = jvm_of(spark), spark._jsparkSession
-    with TemporaryDirectory(prefix="indextables-") as name:
+    with TemporaryDirectory(prefix=f"indextables-{label}-") as name:
         place = Path(name) / "_spark_metadata"
         place.mkdir()
         lines = (json.dumps(_entry(Path(root, path), size)) for path, size in splits)

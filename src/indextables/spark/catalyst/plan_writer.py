@@ -34,9 +34,8 @@ def _scan(scan: PlannedScan, relation: Java, spark: Any) -> Java:
         case ScanReader.NONE | ScanReader.DRIVER:
             return local_node(spark, scan.rows(), sequence(relation.output()))
         case ScanReader.SPARK_PARQUET if Capability.PARQUET_SCANS in capabilities(spark):
-            return parquet_scan.node(
-                spark, scan.relation.options.path, [t.split for t in scan.tasks], relation.output()
-            )
+            splits = [task.split for task in scan.tasks]
+            return parquet_scan.node(spark, scan.relation.options.path, splits, relation.output(), label=scan.label)
         case ScanReader.SPARK_PARQUET | ScanReader.EXECUTORS:
             return arrow_scan.node(spark, scan, sequence(relation.output()))
         case _:

@@ -32,6 +32,7 @@ from indextables.spark.catalyst.plan_writer import write_plan
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode, relation_leaves
 from indextables.spark.catalyst.search_columns import with_searches
+from indextables.spark.job_description import described_jobs
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.metadata_aggregates import count_rows, filtered_relation
 from indextables.spark.planner.plan import Opaque, Plan, walk
@@ -194,7 +195,8 @@ class Query:
         node = self.reader.nodes[plan.number]
         output = [one for one in sequence(node.output()) if int(one.exprId().id()) in columns]
         project = jvm_of(self.spark).org.apache.spark.sql.catalyst.plans.logical.Project
-        rows = planned_frame(frame_over(project(seq(output, self.spark), node), self.spark)).toArrow()
+        with described_jobs(self.spark, "evaluate the small side of a join, to filter the other side"):
+            rows = planned_frame(frame_over(project(seq(output, self.spark), node), self.spark)).toArrow()
         if not all(any(is_kind(one) for is_kind in _PLAIN) for one in rows.schema.types):
             return None
         return rows.rename_columns([name_of(int(one.exprId().id())) for one in output])

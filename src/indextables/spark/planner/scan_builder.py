@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property, partial
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -54,6 +55,12 @@ class PlannedScan:
     def is_parquet_scan(self) -> bool:
         """Whether Spark's Parquet reader reads the splits; to decide it, one of them may be opened."""
         return _is_parquet_scan(self.relation, self.plan, self.filtered)
+
+    @property
+    def label(self) -> str:
+        """The scan in plans that Spark shows: `3 of 12 splits of logs, version 7`."""
+        name, total = Path(self.relation.options.path).name, len(self.plan.split_verdicts.splits)
+        return f"{len(self.tasks)} of {total} splits of {name}, version {self.plan.snapshot.version}"
 
     @property
     def is_one_task(self) -> bool:

@@ -6,18 +6,21 @@ from pyspark.sql import SparkSession
 
 from indextables.maintain.compact import Runner, Work
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
+from indextables.spark.job_description import described_jobs
 
 _TASKS_PER_CORE = 4  # of one Spark job: enough to keep all cores busy, few enough to commit finished groups soon
 
 
-def on_executors(spark: SparkSession) -> Runner:
-    """A task for each group, in Spark jobs of some tasks per core; for `merge(..., run=on_executors(spark))`."""
+def on_executors(spark: SparkSession, table: str) -> Runner:
+    """A task for each group, in Spark jobs of some tasks per core; for `merge(..., run=on_executors(spark, table))`."""
 
     def run(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
         context = spark.sparkContext
         batch = _TASKS_PER_CORE * context.defaultParallelism
         for first in range(0, len(groups), batch):
             some = groups[first : first + batch]
-            yield from context.parallelize(some, len(some)).map(work).collect()
+            with described_jobs(spark, f"merge splits of {table}"):
+                done = context.parallelize(some, len(some)).map(work).collect()
+            yield from done
 
     return run

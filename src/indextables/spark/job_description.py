@@ -1,0 +1,22 @@
+"""Descriptions of the Spark jobs that indextables starts on its own, for Spark's UI."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from indextables.redaction import redacted
+
+_PROPERTY = "spark.job.description"
+
+
+@contextmanager
+def described_jobs(spark: SparkSession, description: str) -> Iterator[None]:
+    """Inside, jobs of this thread have the description `indextables: ...`; after it, that of the caller again."""
+    context = spark.sparkContext
+    own = context.getLocalProperty(_PROPERTY)
+    context.setJobDescription(f"indextables: {redacted(description)}")
+    try:
+        yield
+    finally:
+        context.setJobDescription(own)  # type: ignore[arg-type] # None removes it
