@@ -8,7 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.readwriter import DataFrameWriterV2
 
 from indextables.errors import ConfigError
-from indextables.spark.api.dataframe_writer import TableWriter, partition_term
+from indextables.spark.api.dataframe_writer import TableWriter
+from indextables.spark.api.recorded_write import partition_term
 from indextables.spark.catalog import (
     CatalogTable,
     lookup_table,

@@ -9,7 +9,8 @@ from indextables.config import Config, canonical
 from indextables.errors import ConfigError, LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
-from indextables.spark.api.dataframe_writer import TableWriter, partition_term
+from indextables.spark.api.dataframe_writer import TableWriter
+from indextables.spark.api.recorded_write import partition_term
 from indextables.spark.catalog import drop_from_catalog, qualify, register_table, table_exists
 from indextables.spark.catalyst.parsed_statement import CreateTable
 from indextables.spark.catalyst.probe import Capability, capabilities
