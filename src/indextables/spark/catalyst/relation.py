@@ -65,11 +65,11 @@ class RelationNode:
 
     def with_search(self, spark: Any, search: IndexQuery) -> Self:
         """The relation with a column, its last, that is true where the search finds the row."""
-        searches = (*self.read.searches, search)
-        schema = self.java.table().schema().add(search_name(len(searches) - 1), "boolean", False)
+        name = search_name(len(self.read.search_columns))
+        schema = self.java.table().schema().add(name, "boolean", False)
         fresh = jvm_of(spark).org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
         output = [*sequence(self.java.output()), fresh.apply(fresh.size() - 1)]
-        options = {**self.options, SEARCHES: as_option(searches)}
+        options = {**self.options, SEARCHES: as_option({**self.read.search_columns, name: search})}
         return type(self)(with_options(spark, self.java, options, schema, output), options, ReadOptions.of(options))
 
 

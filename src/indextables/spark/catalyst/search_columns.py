@@ -145,7 +145,7 @@ class _Searching:
         known = next((id_ for id_, other in relation.table.searches.items() if other == node), None)
         if known is not None:
             return relation.java, _column(relation.java, known)
-        if (name := search_name(len(relation.read.searches))) in relation.table.names.values():
+        if (name := search_name(len(relation.read.search_columns))) in relation.table.names.values():
             raise refusal(search.query, f"the table has a column {name}, which is the name of the search column")
         wide = relation.with_search(self.spark, node)
         wide.read.scan_spec(snapshot_of(wide.read))  # a search that cannot be read is an error here and now

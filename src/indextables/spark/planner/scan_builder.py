@@ -165,7 +165,7 @@ def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence
     floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
     """
     options, spec = relation.options, plan.scan_spec
-    if options.searches or index_queries(spec.predicate) or relation.has_own_condition:
+    if options.search_columns or index_queries(spec.predicate) or relation.has_own_condition:
         return False
     if not set(spec.schema.names).issuperset(relation.columns.values()):
         return False

@@ -51,7 +51,9 @@ class ReadOptions:
     query: str | None
     time_zone: str
     case_sensitive: bool
-    searches: tuple[IndexQuery, ...]
+    search_columns: Mapping[
+        str, IndexQuery
+    ]  # searches whose result is a column of the scan, by the names of these columns
     table: str | None  # the id of the table that the version is one of, where that has been decided
     settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
 
@@ -73,15 +75,10 @@ class ReadOptions:
             query=given.get("query"),
             time_zone=time_zone,
             case_sensitive=_boolean(given.get("caseSensitive", "false")),
-            searches=_searches(options),
+            search_columns=_search_columns(options),
             table=_internal(options, TABLE),
             settings={k: v for k, v in settings_in(options).items() if k.lower() not in _NAMES},
         )
-
-    @property
-    def search_columns(self) -> dict[str, IndexQuery]:
-        """The searches whose result is a column of the scan, by the names of these columns."""
-        return {search_name(number): search for number, search in enumerate(self.searches)}
 
     def config(self, properties: Mapping[str, str] | None = None) -> Config:
         return Config.resolve(self.settings, properties=properties)
@@ -125,13 +122,13 @@ def search_name(number: int) -> str:
     return f"_indexquery_{number}"
 
 
-def as_option(searches: Sequence[IndexQuery]) -> str:
-    return json.dumps([(search.field, search.query) for search in searches])
+def as_option(searches: Mapping[str, IndexQuery]) -> str:
+    return json.dumps({name: (search.field, search.query) for name, search in searches.items()})
 
 
-def _searches(options: Mapping[str, str]) -> tuple[IndexQuery, ...]:
-    given = _internal(options, SEARCHES) or "[]"
-    return tuple(IndexQuery(field, query) for field, query in json.loads(given))
+def _search_columns(options: Mapping[str, str]) -> dict[str, IndexQuery]:
+    given = _internal(options, SEARCHES) or "{}"
+    return {name: IndexQuery(field, query) for name, (field, query) in json.loads(given).items()}
 
 
 def _internal(options: Mapping[str, str], name: str) -> str | None:
