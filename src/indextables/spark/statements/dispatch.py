@@ -33,21 +33,13 @@ from indextables.spark.catalyst.parsed_statement import (
 from indextables.spark.catalyst.session_state import run_plan
 from indextables.spark.source.options import VIEW, path_in, settings_of
 from indextables.spark.statements import alter_table, table_commands
+from indextables.spark.statements.command_tables import path_of
 from indextables.spark.statements.create_table import create_table
 from indextables.spark.statements.insert_query import plan_query
 from indextables.spark.statements.write_statements import insert_directory, insert_into, writes_to_ours
 from indextables.statements import (
-    AddColumn,
     Check,
-    Checkpoint,
     Command,
-    Describe,
-    DropPartitions,
-    EvolveLayout,
-    MergeSplits,
-    Prewarm,
-    Purge,
-    WidenColumn,
 )
 from indextables.table import IndexTable
 
@@ -67,25 +59,14 @@ WRITE_STATEMENTS: dict[type, Callable[..., None]] = {  # (spark, statement)
     InsertDirectory: insert_directory,
     InsertInto: insert_into,
 }
-COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
-    AddColumn: table_commands.add_column,
-    Checkpoint: table_commands.checkpoint,
-    Describe: table_commands.describe,
-    DropPartitions: table_commands.drop_partitions,
-    EvolveLayout: table_commands.evolve_layout,
-    MergeSplits: table_commands.merge_splits,
-    Prewarm: table_commands.prewarm,
-    Purge: table_commands.purge,
-    WidenColumn: table_commands.widen_column,
-}
 
 
 def run_command(spark: SparkSession, command: Command) -> DataFrame:
-    path, options = table_commands.path_of(spark, command.table), settings_of(spark)
+    path, options = path_of(spark, command.table), settings_of(spark)
     if isinstance(command, Check):  # of a table that it may be impossible to open
         return local_frame(spark, table_commands.check(command, path, options))
     table = IndexTable.open(path, options=options)
-    return local_frame(spark, COMMANDS[type(command)](spark, command, table))
+    return local_frame(spark, table_commands.COMMANDS[type(command)](spark, command, table))
 
 
 def run_table_statement(spark: SparkSession, statement: TableStatement) -> DataFrame | None:

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from indextables.errors import ConfigError, UnsupportedOperatorError
 from indextables.spark.api.dataframe_reader import frame_at, resolve_version
 from indextables.spark.api.registration import ensure_registered
+from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.parsed_statement import (
     ExecuteImmediate,
@@ -33,11 +34,11 @@ from indextables.spark.catalyst.query_parameters import bind_parameters
 from indextables.spark.catalyst.query_planning import resolve_searches
 from indextables.spark.catalyst.session_state import run_plan
 from indextables.spark.source.options import VIEW
+from indextables.spark.statements.command_tables import is_ours
 from indextables.spark.statements.dispatch import run_command, run_table_statement, run_write
 from indextables.spark.statements.insert_query import plan_query
 from indextables.spark.statements.locate_tables import locate_tables
 from indextables.spark.statements.parameters import format_text
-from indextables.spark.statements.table_commands import is_ours
 from indextables.spark.statements.time_travel import resolve_time_travel
 from indextables.spark.statements.write_statements import writes_to_ours
 from indextables.statements import TableAt, parse_command, rewrite_statement
@@ -52,14 +53,9 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
 
     `indextables.sql(spark, "SELECT count(*) FROM indextables.`/data/logs` WHERE message INDEXQUERY :q", {"q": "disk"})`
     """
-    if not isinstance(spark, SparkSession):
-        reason = "its plans are on the server, out of reach"
-        raise UnsupportedOperatorError(
-            f"indextables.sql does not work over Spark Connect: {reason}; use spark.read with option('where', ...)",
-            predicate=text,
-            reason=reason,
-            operator="sql",
-        )
+    if is_remote(spark):
+        frame: DataFrame = connect().sql_remote(spark, text, args, **frames)
+        return frame
     return run_sql(unwrap(SparkSession.sql), spark, text, args, **frames)
 
 

@@ -1,21 +1,15 @@
 """Handlers of our own commands: each returns its result as an Arrow table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, assert_never
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from indextables.config import Config, canonical
-from indextables.errors import ConfigError, TableNotFoundError
-from indextables.log import TransactionLog
 from indextables.predicate import parse_condition
 from indextables.schema import type_name
-from indextables.spark.catalog import lookup_table
-from indextables.spark.catalyst.session_state import parse_plan
-from indextables.spark.source.options import FORMAT, settings_of
-from indextables.spark.source.quoting import quote_name
+from indextables.spark.source.options import FORMAT
 from indextables.statements import (
     AddColumn,
     Check,
@@ -29,27 +23,9 @@ from indextables.statements import (
     Subject,
     Table,
     TableName,
-    TablePath,
     WidenColumn,
 )
 from indextables.table import IndexTable
-
-
-def path_of(spark: SparkSession, table: Table) -> str:
-    match table:
-        case TablePath(path):
-            return path
-        case TableName(parts):
-            entry, name = lookup_table(spark, parts), quote_name(parts)
-            if entry is None:
-                raise TableNotFoundError(
-                    f"the session's catalog has no table {name} of indextables; name it as the catalog does, or give its "
-                    "path in quotes",
-                    table=name,
-                )
-            return entry.location
-        case _:
-            assert_never(table)
 
 
 def check(command: Check, path: str, options: Mapping[str, str]) -> pa.Table:
@@ -163,26 +139,18 @@ def _detail(table: IndexTable, named: Table) -> pa.Table:
     return pa.table(columns)
 
 
-def is_ours(spark: SparkSession, text: str, table: Table) -> bool:
-    """Whether a command that other formats have too is about a table of ours.
-
-    A path may be of another format if an extension of Spark has made it parse the command.
-    """
-    match table:
-        case TableName(parts):
-            return lookup_table(spark, parts) is not None
-        case TablePath(path):
-            return parse_plan(spark, text) is None or _is_table(spark, path)
-        case _:
-            assert_never(table)
-
-
-def _is_table(spark: SparkSession, path: str) -> bool:
-    try:
-        return TransactionLog.open(path, Config.resolve(canonical(settings_of(spark)))).exists()
-    except ConfigError:
-        return False  # a path that only another format can read
-
-
 def _columns(schema: pa.Schema) -> pa.Table:
     return pa.table({"column": schema.names, "type": [type_name(field.type) for field in schema]})
+
+
+COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
+    AddColumn: add_column,
+    Checkpoint: checkpoint,
+    Describe: describe,
+    DropPartitions: drop_partitions,
+    EvolveLayout: evolve_layout,
+    MergeSplits: merge_splits,
+    Prewarm: prewarm,
+    Purge: purge,
+    WidenColumn: widen_column,
+}
