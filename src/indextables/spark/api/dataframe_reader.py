@@ -14,6 +14,7 @@ from indextables.predicate import to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec
 from indextables.spark.api.registration import ensure_registered
+from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.options import TABLE, is_default, is_our_format, settings_in, settings_of
@@ -92,9 +93,10 @@ def frame_at(
     spark: SparkSession, given: Mapping[str, str], snapshot: Snapshot, schema: StructType | str | None = None
 ) -> DataFrame:
     """A frame over a table at the version that the options name."""
-    wanted = spark_schema(snapshot.metadata.arrow_schema()) if schema is None else schema
+    own = snapshot.metadata.arrow_schema()
+    wanted = spark_schema(own) if schema is None else schema
     columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
-    refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=ReadOptions.of(given).case_sensitive)
+    refuse_other_columns(arrow_schema(columns), own, case_sensitive=ReadOptions.of(given).case_sensitive)
     return relation_frame(spark, columns, given)
 
 
@@ -123,7 +125,8 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
         "where": _text_of(scan.scan_spec),
         "timeZone": "UTC",
     }
-    frame = load(spark, options, spark_schema(scan.scan_spec.output_schema))
+    columns = spark_schema(scan.scan_spec.output_schema)
+    frame = connect().scan_remote(spark, options, columns) if is_remote(spark) else load(spark, options, columns)
     return frame if scan.limit is None else frame.limit(scan.limit)
 
 

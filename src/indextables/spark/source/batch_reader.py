@@ -38,7 +38,9 @@ class TableReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         snapshot = options.snapshot()
         columns = StructType([field for field in schema if field.name not in options.search_columns])
-        refuse_other_columns(arrow_schema(columns), snapshot, case_sensitive=options.case_sensitive)
+        refuse_other_columns(
+            arrow_schema(columns), snapshot.metadata.arrow_schema(), case_sensitive=options.case_sensitive
+        )
         self._work = ScanContext(
             location=options.path,
             config=options.config(snapshot.metadata.properties),
@@ -62,9 +64,8 @@ class TableReader(DataSourceReader):
         return self._work.rows(partition.value or ())
 
 
-def refuse_other_columns(wanted: pa.Schema, snapshot: Snapshot, *, case_sensitive: bool) -> None:
-    """Refuses columns that the table has not, or has in another type."""
-    schema = snapshot.metadata.arrow_schema()
+def refuse_other_columns(wanted: pa.Schema, schema: pa.Schema, *, case_sensitive: bool) -> None:
+    """Refuses columns that a table with this schema has not, or has in another type."""
     for field in wanted:
         found = schema.field(column_named(schema, field.name, case_sensitive=case_sensitive))
         if found.type != field.type:

@@ -12,7 +12,8 @@ from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.source.batch_reader import TableReader
 from indextables.spark.source.batch_writer import SplitSink
 from indextables.spark.source.job_option import decode_job
-from indextables.spark.source.options import FORMAT, JOB, PROVIDER, path_in, settings_in
+from indextables.spark.source.options import FORMAT, JOB, PROVIDER, REQUEST, path_in, settings_in
+from indextables.spark.source.planning_requests import answer_request
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 from indextables.write.job_planning import plan_job
@@ -32,6 +33,8 @@ class IndexTablesDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The table's columns. From here on the instance reads the version that has them."""
+        if REQUEST in self.options:
+            return answer_request(self.options)
         snapshot = ReadOptions.of(self.options).snapshot()
         self.options["versionAsOf"] = str(snapshot.version)
         self.options.pop("timestampAsOf", None)

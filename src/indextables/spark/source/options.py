@@ -15,7 +15,7 @@ PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the sam
 VIEW = "_indextables_"  # prefix of the names of temporary views for paths in a statement
 _SHORT_PREFIX = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-JOB, TABLE, SEARCHES = (f"{_INTERNAL}{name}" for name in ("job", "table", "searches"))
+JOB, TABLE, SEARCHES, REQUEST = (f"{_INTERNAL}{name}" for name in ("job", "table", "searches", "request"))
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
     | {"serialization.format", "__required_write_privileges__"}  # the last one marks the target of an INSERT
@@ -51,7 +51,11 @@ def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, s
     S3 credentials are used as a set: if any of them is among the `given` keys, those of the session are left out. The
     prefix `spark.` is optional, because Spark writes all settings that begin with `spark` to its event log, secrets too.
     """
-    everything = session_settings(session)
+    return our_settings(session_settings(session), given)
+
+
+def our_settings(everything: Mapping[str, str], given: Iterable[str] = ()) -> dict[str, str]:
+    """The same, among all settings of a session."""
     short = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_SHORT_PREFIX)}
     ours = {**short, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
     found = {**from_hadoop(everything, ours), **ours}

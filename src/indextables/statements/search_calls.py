@@ -1,0 +1,75 @@
+"""Calls of the search functions in a SQL text whose operators are functions already (`rewriting`)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import TokenType
+
+from indextables.errors import StatementError
+from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
+
+_FUNCTIONS = frozenset({"INDEXQUERY", "TEXTSEARCH", "INDEXQUERYALL"})
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCall:
+    """A search from `start` to `end` in a text, of a column or, where `column` is None, of all columns of a table."""
+
+    start: int
+    end: int
+    qualifier: str | None
+    column: str | None
+    query: str
+
+
+def search_calls(text: str) -> list[SearchCall]:
+    """The calls in a text, in their order.
+
+    >>> search_calls("a = 1 AND indexquery(l.message, 'disk') OR indexqueryall('x')")
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [SearchCall(start=10, end=39, qualifier='l', column='message', query='disk'),
+     SearchCall(start=43, end=61, qualifier=None, column=None, query='x')]
+    """
+    tokens = tokens_of(text)
+    return [call for place in range(len(tokens)) for call in _call_at(place, tokens, text)]
+
+
+def replace_calls(text: str, names: Mapping[SearchCall, str]) -> str:
+    """The text with other expressions in the places of the calls."""
+    for call in sorted(names, key=lambda call: -call.start):
+        text = text[: call.start] + names[call] + text[call.end :]
+    return text
+
+
+def _call_at(place: int, tokens: Tokens, text: str) -> Iterator[SearchCall]:
+    is_call = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+    if word(tokens[place]) not in _FUNCTIONS or not is_call:
+        return
+    last = next((at for at in range(place, len(tokens)) if tokens[at].token_type == TokenType.R_PAREN), None)
+    if last is None:
+        return
+    inside = tokens[place + 2 : last]
+    comma = next((at for at, token in enumerate(inside) if token.token_type == TokenType.COMMA), None)
+    column, query = ((), inside) if comma is None else (inside[:comma], inside[comma + 1 :])
+    parts = [token.text for token in column if token.token_type != TokenType.DOT]
+    if not query or any(token.token_type not in STRINGS for token in query):
+        raise _unreadable(text, tokens[place].start, "the query of a search is a string literal here")
+    if comma is None and word(tokens[place]) != "INDEXQUERYALL":
+        raise _unreadable(text, tokens[place].start, "a search takes a column and a query")
+    is_star = not column or column[-1].token_type == TokenType.STAR
+    yield SearchCall(
+        tokens[place].start,
+        end_of(tokens[last]),
+        qualifier=parts[-2] if len(parts) > 1 else None,
+        column=None if is_star else parts[-1],
+        query="".join(token.text for token in query),
+    )
+
+
+def _unreadable(text: str, position: int, reason: str) -> StatementError:
+    return StatementError(
+        f"the search in {text!r} cannot be read at position {position}: {reason}",
+        statement=text,
+        reason=reason,
+        position=position,
+    )
