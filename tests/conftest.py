@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.connect_server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_server, missing, s3_server
 
@@ -75,12 +76,23 @@ def cloud(request: pytest.FixtureRequest) -> Server:
     return server
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--connect", action="store_true", help="run the Spark tests over Spark Connect, and no others")
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The one Spark session of a test run; whoever changes a setting sets it back."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need what the tests have
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the tests without a JVM run without PySpark
 
+    if os.environ.get("CX"):
+        yield SparkSession.builder.remote("sc://127.0.0.1:15777").getOrCreate()
+        return
+    if request.config.getoption("--connect"):
+        with connect_server() as address:
+            yield SparkSession.builder.remote(address).getOrCreate()
+        return
     session = (
         SparkSession.builder.master("local[2]")
         .appName("indextables tests")

@@ -3,10 +3,10 @@
 import indextables.spark.catalyst.versions  # noqa: F401 - says what to install before PySpark is imported
 
 # isort: split
-from pyspark.sql import Column
-from pyspark.sql.functions import col, lit
+from pyspark.sql import Column, is_remote
+from pyspark.sql.functions import call_function, col, lit
 
-from indextables.spark.api.search_function import search_udf
+from indextables.spark.api.search_function import INDEXQUERY, search_udf
 
 
 def indexquery(column: Column | str | None, query: str) -> Column:
@@ -16,4 +16,6 @@ def indexquery(column: Column | str | None, query: str) -> Column:
     the query fails; it never gives wrong rows.
     """
     fields = [] if column is None else [col(column) if isinstance(column, str) else column]
+    if is_remote():  # the client finds the function by its name
+        return call_function(INDEXQUERY, *fields, lit(query))
     return search_udf(*fields, lit(query))

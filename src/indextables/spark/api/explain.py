@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 
 from indextables.read.scan_plan import explain as explain_scan
+from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.query_planning import query_plan
 from indextables.spark.planner.plan import Rows
 from indextables.spark.planner.scan_builder import PlannedScan
@@ -14,6 +15,8 @@ def explain(frame: DataFrame) -> str:
     Aggregates that the transaction log stores, such as `groupBy("date").count()` of a table partitioned by `date`, read no
     split. A small side of a join is evaluated for this, as it is when the query runs.
     """
+    if is_remote(frame.sparkSession):
+        return str(connect().explain_remote(frame))
     plan = query_plan(frame)
     if isinstance(plan, str):
         return plan

@@ -1,6 +1,6 @@
 """Whether Spark gives the rows of a frame in the same order each time that it computes them."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from indextables.spark.catalyst.java import Java, kind
 from indextables.spark.catalyst.probe import Capability, capabilities
@@ -8,6 +8,8 @@ from indextables.spark.catalyst.probe import Capability, capabilities
 
 def has_repeatable_order(frame: DataFrame) -> bool:
     """Whether each task of a frame gives its rows in the same order when it runs again: files, row by row."""
+    if not isinstance(frame.sparkSession, SparkSession):
+        return False  # the plans of Spark Connect are on the server
     known = Capability.INPUT_ORDER in capabilities(frame.sparkSession)
     return known and _is_repeatable(frame._jdf.queryExecution().optimizedPlan())
 

@@ -23,6 +23,7 @@ from indextables.layout import PartitionField
 from indextables.schema import normalize
 from indextables.spark.catalyst.input_order import has_repeatable_order
 from indextables.spark.catalyst.local_relation import local_frame
+from indextables.spark.source.parallelism import default_parallelism
 from indextables.spark.source.quoting import quote_name
 from indextables.write.task_placement import Placement, bin_small_partitions, is_balanced, place_bins, task_count
 from indextables.write.write_plan import WritePlan
@@ -92,7 +93,7 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     unlisted_rows = keyed.count() - sum(rows) if len(rows) == _MAX_PLACED else 0
     small_below = plan.coalescing.small_below if plan.coalescing else 0
     bins = bin_small_partitions(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
-    parallelism = frame.sparkSession.sparkContext.defaultParallelism
+    parallelism = default_parallelism(frame.sparkSession)
     placement = place_bins(bins, rows, target=target, unlisted_rows=unlisted_rows, parallelism=parallelism)
     _log(plan, rows=sum(rows) + unlisted_rows, tasks=placement.tasks, partitions=len(rows))
     return _sorted(_placed(keyed, key, counts[_KEY], placement), plan, first=[key]).drop(key)

@@ -1,0 +1,1 @@
+"""Spark Connect: a client without a JVM, which plans on the messages of Connect's protocol."""

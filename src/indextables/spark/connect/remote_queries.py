@@ -1,0 +1,270 @@
+"""What a client sends to a server of Spark Connect, planned on the way: every query, view and write of a session.
+
+`PlanningStub` stands between PySpark and the connection. It sees the messages of the protocol, whichever method of a frame
+has made them.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.connect.proto import relations_pb2
+from pyspark.sql.types import StructType
+
+from indextables.errors import TableNotFoundError
+from indextables.spark.connect.protocol import (
+    Message,
+    Relation,
+    become,
+    column_names,
+    is_ours,
+    kind_of,
+    options_of,
+    read_of,
+    relations_in,
+)
+from indextables.spark.connect.remote_catalog import RemoteCatalog
+from indextables.spark.connect.remote_names import identifier_parts
+from indextables.spark.connect.remote_planning import plan_relation
+from indextables.spark.connect.remote_settings import read_settings
+from indextables.spark.connect.remote_sql import plan_sql
+from indextables.spark.connect.server_answers import explanation, table_description
+from indextables.spark.source.batch_reader import refuse_other_columns
+from indextables.spark.source.options import REQUEST, TABLE
+from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.source.spark_types import arrow_schema
+from indextables.statements.command_values import TableAt
+
+_VIEW_STATEMENT = re.compile(  # and the name of the view
+    r"^\s*(?:CREATE|DROP|ALTER)\b.*?\bVIEW\b(?:\s+IF\s+\w+(?:\s+EXISTS)?)?\s+([\w.`]+)", re.IGNORECASE | re.DOTALL
+)
+
+
+class PlanningStub:
+    """The stub of a connection, which plans what goes through it."""
+
+    def __init__(self, stub: Any, queries: "RemoteQueries") -> None:
+        self.stub, self.queries = stub, queries
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stub, name)
+
+    def ExecutePlan(self, request: Message, **options: Any) -> Any:  # noqa: N802 - the protocol's name
+        return self.stub.ExecutePlan(self.queries.planned_execution(request), **options)
+
+    def AnalyzePlan(self, request: Message, **options: Any) -> Any:  # noqa: N802
+        return self.stub.AnalyzePlan(self.queries.planned_analysis(request), **options)
+
+
+class RemoteQueries:
+    """The queries of one session, and what is remembered of it: its views and the frames that it has persisted."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._views: dict[str, bytes] = {}
+        self._persisted: dict[bytes, bytes] = {}
+        self.catalog = RemoteCatalog(session)
+
+    def planned_execution(self, request: Message) -> Message:
+        """A request to run a plan or a command, planned; the request itself if there is nothing to plan."""
+        kind = request.plan.WhichOneof("op_type")
+        if kind == "root":
+            return self._with_planned(request, lambda copy: copy.plan.root)
+        if kind != "command":
+            return request
+        command = request.plan.command
+        self._remember(command)
+        name = command.WhichOneof("command_type")
+        part = _INPUTS.get(name or "")
+        if part is None or not getattr(command, name).HasField(part):
+            return request
+        return self._with_planned(request, lambda copy: getattr(getattr(copy.plan.command, name), part))
+
+    def planned_analysis(self, request: Message) -> Message:
+        """A request for the schema or the plan of a frame, or to persist it."""
+        kind = request.WhichOneof("analyze")
+        inner = getattr(request, kind) if kind else None
+        if kind in {"persist", "unpersist", "get_storage_level"}:
+            return self._persistence(request, kind)
+        if inner is None or not any(field.name == "plan" for field in inner.DESCRIPTOR.fields):
+            return request
+        if inner.plan.WhichOneof("op_type") != "root":
+            return request
+        return self._with_planned(request, lambda copy: getattr(copy, kind).plan.root, with_metadata=False)
+
+    def explain(self, relation: Relation) -> str:
+        """What the server reads of our tables for a plan."""
+        planned = self._planned(relation, with_metadata=True) or relation
+        reads = [one for one in relations_in(planned) if is_ours(one)]
+        if not reads:
+            return "no split is read"
+        return "\n".join(self._explained(one) for one in reads)
+
+    def _explained(self, read: Relation) -> str:
+        options = options_of(read)
+        flags = ReadOptions.of(options).search_columns
+        columns = tuple(name for name in column_names(read) if name not in flags)
+        return explanation(self._session, options, columns) + "\n  read by           executors, with indexes"
+
+    def table_at(self, options: Mapping[str, str], schema: str | None = None) -> Relation:
+        """A read of a table at the version that the options mean now, with its schema and the session's settings."""
+        given = {**read_settings(self._session, options), **{key.lower(): value for key, value in options.items()}}
+        found = table_description(self._session, given)
+        if found is None:
+            raise TableNotFoundError(f"there is no table at {given.get('path')}", table=str(given.get("path")))
+        if schema is not None:
+            wanted, own = (arrow_schema(StructType.fromJson(json.loads(text))) for text in (schema, found.schema))
+            refuse_other_columns(wanted, own, case_sensitive=ReadOptions.of(given).case_sensitive)
+        pinned = {key: value for key, value in given.items() if key not in {"path", "versionasof", "timestampasof"}}
+        decision = {"path": found.location, "versionAsOf": str(found.version), TABLE: found.id}
+        return read_of({**pinned, **decision}, found.schema if schema is None else schema)
+
+    def _with_planned(self, request: Message, part: Any, *, with_metadata: bool = True) -> Message:
+        planned = self._planned(part(request), with_metadata=with_metadata)
+        if planned is None:
+            return request
+        copy = type(request)()
+        copy.CopyFrom(request)
+        part(copy).CopyFrom(planned)
+        return copy
+
+    def _planned(self, relation: Relation, *, with_metadata: bool) -> Relation | None:
+        """A planned copy of a plan; None if it reads no table of ours."""
+        kinds = {"read", "sql"}
+        leaves = [one for one in relations_in(relation) if kind_of(one) in kinds]
+        if not leaves or any(is_ours(one) and REQUEST in options_of(one) for one in leaves):
+            return None
+        copy = relations_pb2.Relation()
+        copy.CopyFrom(relation)
+        held = self._hold_persisted(copy)
+        self._locate(copy)
+        if not held and not any(is_ours(one) for one in relations_in(copy)):
+            return None
+        plan_relation(copy, self._session, with_metadata=with_metadata)
+        _release(copy, held)
+        return copy
+
+    def _locate(self, relation: Relation) -> None:
+        """Gives every table of ours in a plan its path, version and schema, in SQL texts too."""
+        for one in list(relations_in(relation)):
+            kind = kind_of(one)
+            if kind == "sql":
+                self._locate_in_text(one, relation)
+            elif kind == "read" and one.read.HasField("named_table") and not one.read.is_streaming:
+                found = self._named(identifier_parts(one.read.named_table.unparsed_identifier), views=False)
+                if found is not None:
+                    _replace(one, found)
+            elif is_ours(one) and not one.read.data_source.schema:
+                _replace(one, self.table_at(options_of(one)))
+
+    def _locate_in_text(self, relation: Relation, top: Relation) -> None:
+        """A text that comes back from the server, as `spark.sql` has sent it, has its relations with it already."""
+        around = next((one for one in relations_in(top) if _is_root_of(one, relation)), None)
+        known = set() if around is None else _aliases(around.with_relations.references)
+        planned = plan_sql(
+            relation.sql.query, self._at_path, lambda parts: None if parts[-1].lower() in known else self._named(parts)
+        )
+        if planned is None:
+            return
+        relation.sql.query = planned.text
+        if around is not None:
+            around.with_relations.root.sql.query = planned.text
+            around.with_relations.references.extend(planned.relations)
+            return
+        outer = relations_pb2.Relation()
+        outer.common.CopyFrom(relation.common)
+        outer.with_relations.root.CopyFrom(relation)
+        outer.with_relations.references.extend(planned.relations)
+        become(relation, outer)
+
+    def _at_path(self, table: TableAt) -> Relation:
+        given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
+        return self.table_at({key: value for key, value in given.items() if value is not None})
+
+    def _named(self, parts: Sequence[str], *, views: bool = True) -> Relation | None:
+        """The relation that a name means: a view of this client, or a table of ours in the catalog."""
+        if views and len(parts) == 1 and (view := self._views.get(parts[0].lower())) is not None:
+            relation = relations_pb2.Relation()
+            relation.ParseFromString(view)
+            self._locate(relation)
+            return relation if any(is_ours(one) for one in relations_in(relation)) else None
+        location = self.catalog.location_of(parts)
+        return None if location is None else self.table_at({"path": location})
+
+    def _remember(self, command: Message) -> None:
+        """Keeps track of temporary views, and forgets those that a statement may change."""
+        kind = command.WhichOneof("command_type")
+        if kind == "create_dataframe_view" and not command.create_dataframe_view.is_global:
+            view = command.create_dataframe_view
+            self._views[view.name.strip("`").lower()] = view.input.SerializeToString()
+        elif kind == "sql_command":
+            text = command.sql_command.input.sql.query or command.sql_command.sql
+            self.catalog.forget(text)
+            if (statement := _VIEW_STATEMENT.match(text)) is not None:
+                self._views.pop(identifier_parts(statement[1])[-1].lower(), None)
+
+    def forget_view(self, name: str) -> None:
+        self._views.pop(name.strip("`").lower(), None)
+
+    def _persistence(self, request: Message, kind: str) -> Message:
+        relation = getattr(request, kind).relation
+        key = relation.SerializeToString(deterministic=True)
+        if kind == "persist" and key not in self._persisted:
+            planned = self._planned(relation, with_metadata=False)
+            if planned is not None:
+                self._persisted[key] = planned.SerializeToString()
+        if key not in self._persisted:
+            return request
+        copy = type(request)()
+        copy.CopyFrom(request)
+        getattr(copy, kind).relation.ParseFromString(self._persisted[key])
+        if kind == "unpersist":
+            del self._persisted[key]
+        return copy
+
+    def _hold_persisted(self, relation: Relation) -> dict[str, bytes]:
+        """Puts marks in the places of persisted frames, so that they are sent exactly as they were persisted."""
+        held: dict[str, bytes] = {}
+        if not self._persisted:
+            return held
+        for one in list(relations_in(relation)):
+            planned = self._persisted.get(one.SerializeToString(deterministic=True))
+            if planned is not None:
+                name = f"persisted {len(held)}"
+                held[name] = planned
+                mark = relations_pb2.Relation()
+                mark.cached_remote_relation.relation_id = name
+                become(one, mark)
+        return held
+
+
+_INPUTS = {  # the commands that have a plan, and the field that it is in
+    "write_operation": "input",
+    "write_operation_v2": "input",
+    "create_dataframe_view": "input",
+    "sql_command": "input",
+    "checkpoint_command": "relation",
+    "write_stream_operation_start": "input",
+    "merge_into_table_command": "source_table_plan",
+}
+
+
+def _replace(relation: Relation, other: Relation) -> None:
+    """Another relation in the place of one, under its id."""
+    other.common.CopyFrom(relation.common)
+    become(relation, other)
+
+
+def _aliases(references: Sequence[Relation]) -> set[str]:
+    return {one.subquery_alias.alias.lower() for one in references if kind_of(one) == "subquery_alias"}
+
+
+def _is_root_of(relation: Relation, sql: Relation) -> bool:
+    return kind_of(relation) == "with_relations" and relation.with_relations.root == sql
+
+
+def _release(relation: Relation, held: Mapping[str, bytes]) -> None:
+    for one in list(relations_in(relation)) if held else []:
+        if kind_of(one) == "cached_remote_relation" and one.cached_remote_relation.relation_id in held:
+            one.ParseFromString(held[one.cached_remote_relation.relation_id])

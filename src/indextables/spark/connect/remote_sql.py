@@ -1,0 +1,272 @@
+"""SQL texts for Spark Connect: tables of ours become relations that travel with the text.
+
+Spark parses the text on the server. Here sqlglot finds the tables in it, and the searches and conditions on them; a table
+that sqlglot does not find is one that the server has to know. A search becomes a column of the relation of its table, and
+`SELECT *` leaves it out.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeAlias
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from indextables.errors import PredicateError, StatementError
+from indextables.predicate import parse
+from indextables.predicate.dialect import Dialect
+from indextables.redaction import redacted
+from indextables.spark.api.search_function import refusal
+from indextables.spark.connect.protocol import Relation, column_names, filtered, is_ours, named, selected
+from indextables.spark.connect.remote_search import Search, SearchResolver
+from indextables.spark.source.options import VIEW
+from indextables.statements import rewrite_statement
+from indextables.statements.command_values import TableAt
+from indextables.statements.search_calls import SearchCall, search_calls
+
+FindTable: TypeAlias = Callable[
+    [Sequence[str]], Relation | None
+]  # by the parts of a name: a view, a table of the catalog
+FindPath: TypeAlias = Callable[[TableAt], Relation]
+_FLAG = "search column"  # the key under which sqlglot's node of a search has the name of its column
+
+
+@dataclass(frozen=True, slots=True)
+class SqlPlan:
+    """A text for Spark, and the relations that it names."""
+
+    text: str
+    relations: Sequence[Relation]
+
+
+def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan | None:
+    """The text with relations for our tables; None where it names none of them."""
+    statement = rewrite_statement(text, prefix=VIEW)
+    calls = search_calls(statement.text)
+    tree = _parsed(statement.text)
+    paths = {table.name: table for table in statement.tables}
+    if tree is None:
+        if calls or paths:
+            raise _unreadable(text)
+        return None
+    if not _has_query(tree) and not calls and not paths:
+        return None
+    references = list(_references(tree, paths, find_path, find_table))
+    if not references and not calls and not paths:
+        return None
+    if not paths.keys() <= {reference.name for reference in references}:
+        raise _unreadable(text)
+    planned = _Statement(statement.text, tree, references)
+    planned.replace_searches(calls)
+    return SqlPlan(planned.edited(), [named(relation, name) for name, relation in planned.relations()])
+
+
+def _parsed(text: str) -> exp.Expr | None:
+    try:
+        return parse_one(text, dialect=Dialect)
+    except (SqlglotError, RecursionError):
+        return None
+
+
+def _has_query(tree: exp.Expr) -> bool:
+    """Whether a statement reads tables, and does not only name them."""
+    return isinstance(tree, exp.Query) or (
+        isinstance(tree, exp.Insert | exp.Create) and tree.find(exp.Query) is not None
+    )
+
+
+def _unreadable(text: str) -> StatementError:
+    reason = "the client of Spark Connect cannot find the tables of indextables in it"
+    return StatementError(
+        f"the statement {redacted(text)!r} cannot be run over Spark Connect: {reason}; read the table with spark.read, and "
+        "query the frame or a view of it",
+        statement=redacted(text),
+        reason=reason,
+        position=0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A table of ours in a statement; `name` is that of its relation, `alias` the one that columns are qualified with."""
+
+    node: exp.Table
+    name: str
+    alias: str
+    relation: Relation
+
+    @property
+    def select(self) -> exp.Expr | None:
+        return self.node.find_ancestor(exp.Select)
+
+
+def _references(
+    tree: exp.Expr, paths: Mapping[str, TableAt], find_path: FindPath, find_table: FindTable
+) -> Iterator[_Reference]:
+    """The tables of ours, each with a relation; one that is named twice has one relation."""
+    known: dict[tuple[str, ...], tuple[str, Relation]] = {}
+    numbers, hidden = count(), {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for node in tree.find_all(exp.Table):
+        if isinstance(tree, exp.Insert | exp.Create) and node.find_ancestor(exp.Query) is None:
+            continue  # what is written to
+        parts = tuple(part.name for part in node.parts)
+        key = tuple(part.lower() for part in parts)
+        if not parts[-1] or (len(parts) == 1 and key[0] in hidden) or not isinstance(node.this, exp.Identifier):
+            continue
+        if key not in known:
+            found = find_path(paths[parts[0]]) if parts[0] in paths else find_table(parts)
+            if found is None:
+                continue
+            known[key] = (parts[0] if len(parts) == 1 else f"{VIEW}named_{next(numbers)}", found)
+        name, relation = known[key]
+        yield _Reference(node, name, node.alias or parts[-1], relation)
+
+
+@dataclass
+class _Statement:
+    """A statement while it is planned: edits of its text, and searches added to its relations."""
+
+    text: str
+    tree: exp.Expr
+    references: list[_Reference]
+    edits: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._resolver = SearchResolver()
+        self._flags: dict[str, set[str]] = {}  # the columns of searches by the names of the relations
+        for reference in self.references:
+            if len(reference.node.parts) > 1:
+                alias = "" if reference.node.alias else f" AS `{reference.alias}`"
+                first, last = reference.node.parts[0].meta["start"], reference.node.parts[-1].meta["end"]
+                self.edits.append((first, last + 1, f"{reference.name}{alias}"))
+
+    def relations(self) -> Iterator[tuple[str, Relation]]:
+        """The relations by their names; one that is read once has only the rows and columns that the statement asks for."""
+        columns = _names(self.tree)
+        for name in dict.fromkeys(reference.name for reference in self.references):
+            first, *others = [reference for reference in self.references if reference.name == name]
+            yield name, first.relation if others else self._narrowed(first, columns)
+
+    def _narrowed(self, reference: _Reference, columns: frozenset[str] | None) -> Relation:
+        narrowed = reference.relation
+        if columns is not None and is_ours(narrowed):
+            flags = self._flags.get(reference.name, set())
+            listed = [name for name in column_names(narrowed) if name.lower() in columns or name in flags]
+            narrowed = selected(narrowed, listed) if listed else narrowed
+        for condition in self._conditions(reference):
+            narrowed = filtered(narrowed, condition)
+        return narrowed
+
+    def replace_searches(self, calls: Sequence[SearchCall]) -> None:
+        nodes = {node.meta.get("start"): node for node in self.tree.find_all(exp.Anonymous)}
+        for call in calls:
+            node = nodes.get(call.start)
+            if node is None:
+                raise _unreadable(self.text)
+            reference = self._searched(call, node)
+            flag, _ = self._resolver.provide(Search(None, call.column, call.query), reference.relation)
+            self._flags.setdefault(reference.name, set()).add(flag)
+            node.meta[_FLAG] = flag
+            column = f"`{reference.alias}`.`{flag}`"
+            joins = reference.select.args.get("joins") if reference.select is not None else None
+            text = f"coalesce({column}, false)" if any(join.side for join in joins or ()) else column
+            self.edits.append((call.start, call.end, text))
+        for name, flags in self._flags.items():
+            self._hide(name, sorted(flags))
+
+    def _searched(self, call: SearchCall, node: exp.Expr) -> _Reference:
+        """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
+        select = node.find_ancestor(exp.Select)
+        while select is not None:
+            found = [one for one in self.references if one.select is select and _fits(call, one)]
+            if len(found) == 1:
+                return found[0]
+            if len(found) > 1:
+                raise refusal(call.query, "its column belongs to several tables; name one of them: t.message")
+            select = select.find_ancestor(exp.Select)
+        known = "a table of indextables, by its path, its name or a view that this client has created"
+        raise refusal(call.query, f"it does not stand in a query of {known}")
+
+    def _hide(self, name: str, flags: Sequence[str]) -> None:
+        """Takes the columns of searches out of the stars of the queries that read a relation."""
+        listed = ", ".join(f"`{flag}`" for flag in flags)
+        for reference in self.references:
+            select = reference.select
+            if reference.name != name or select is None:
+                continue
+            for item in select.expressions:
+                star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
+                if not isinstance(star, exp.Star):
+                    continue
+                qualifier = item.table if isinstance(item, exp.Column) else ""
+                if qualifier and qualifier.lower() != reference.alias.lower():
+                    continue
+                if star.args.get("except_") or star.args.get("except"):
+                    raise refusal(flags[0], "SELECT * EXCEPT cannot be combined with it; name the columns")
+                end = star.meta["end"] + 1
+                self.edits.append((end, end, f" EXCEPT ({listed})"))
+
+    def _conditions(self, reference: _Reference) -> Iterator[str]:
+        """The terms of WHERE that are on this table alone and that a scan understands, without its qualifier."""
+        select = reference.select
+        where = None if select is None else select.args.get("where")
+        if select is None or where is None or not _is_preserved(reference, select):
+            return
+        qualifiers = {reference.alias.lower()}
+        if not select.args.get("joins") and not select.args.get("laterals") and select.parent is None:
+            qualifiers.add("")  # in a subquery, a name may be a column of the query around it
+        for term in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+            text = _plain(term, qualifiers)
+            if text is not None:
+                yield text
+
+    def edited(self) -> str:
+        text = self.text
+        for start, end, new in sorted(self.edits, reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+
+def _fits(call: SearchCall, reference: _Reference) -> bool:
+    if call.qualifier is not None:
+        return call.qualifier.lower() == reference.alias.lower()
+    if call.column is None or not is_ours(reference.relation):
+        return True
+    return call.column.lower() in map(str.lower, column_names(reference.relation))
+
+
+def _plain(term: exp.Expr, qualifiers: set[str]) -> str | None:
+    """A term on the columns of one table, without qualifiers and with the columns of searches; None for any other."""
+
+    def simplified(node: exp.Expr) -> exp.Expr:
+        if _FLAG in node.meta:
+            return exp.column(node.meta[_FLAG], quoted=True)
+        return exp.Column(this=node.this) if isinstance(node, exp.Column) else node
+
+    columns = [column for column in term.find_all(exp.Column) if _FLAG not in getattr(column.parent, "meta", {})]
+    if term.find(exp.Query) is not None or any(column.table.lower() not in qualifiers for column in columns):
+        return None
+    text = term.transform(simplified).sql(dialect=Dialect)
+    try:
+        parse(text)
+    except PredicateError:
+        return None
+    return text
+
+
+def _is_preserved(reference: _Reference, select: exp.Expr) -> bool:
+    """Whether WHERE sees no row in which an outer join has left out those of the table."""
+    joins = select.args.get("joins") or []
+    source = select.args.get("from_") or select.args.get("from")
+    is_first = source is not None and source.this is reference.node
+    sides = {join.side for join in joins}
+    return sides <= {""} or (is_first and sides <= {"", "LEFT"})
+
+
+def _names(tree: exp.Expr) -> frozenset[str] | None:
+    """All names in a statement, in lower case: no column of another name is read. None if a star may mean any."""
+    stars = [star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
+    if stars or any(join.method == "NATURAL" for join in tree.find_all(exp.Join)):
+        return None
+    return frozenset(identifier.name.lower() for identifier in tree.find_all(exp.Identifier))

@@ -1,0 +1,265 @@
+"""Frames over Spark Connect: the same rows as without our planning, and only what a query asks for is read."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import indextables
+from indextables import IndexTable
+from indextables.errors import SchemaError, TableNotFoundError, UnsupportedOperatorError, VersionNotFoundError
+
+pytestmark = pytest.mark.spark
+
+LINES = ["disk full", "all is well", "disk replaced", "timeout", None, "disk timeout"]
+
+
+def rows() -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array(range(12), pa.int64()),
+            "day": ["mon", "tue", "wed"] * 4,
+            "message": LINES * 2,
+            "size": pa.array([None if n == 5 else n * 10 for n in range(12)], pa.int32()),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("connect") / "logs"
+    table = IndexTable.create(place, rows().schema, partition_by="day", fields={"message": "text"})
+    table.append(rows())
+    return str(place)
+
+
+@pytest.fixture
+def logs(spark: Any, path: str) -> Any:
+    return spark.read.format("indextables").load(path)
+
+
+@pytest.fixture
+def without_splits(path: str, tmp_path: Path) -> str:
+    """A copy of the table that has only its log."""
+    import shutil  # noqa: PLC0415
+
+    shutil.copytree(path, tmp_path / "logs")
+    for split in (tmp_path / "logs").rglob("*.split"):
+        split.unlink()
+    return str(tmp_path / "logs")
+
+
+@pytest.fixture
+def view(spark: Any, logs: Any) -> Iterator[str]:
+    logs.createOrReplaceTempView("connect_logs")
+    yield "connect_logs"
+    spark.catalog.dropTempView("connect_logs")
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.collect())
+
+
+def disk(column: Any = "message") -> Any:
+    from indextables.functions import indexquery  # noqa: PLC0415 - it needs PySpark
+
+    return indexquery(column, "disk")
+
+
+FOUND = [0, 2, 5, 6, 8, 11]
+
+
+def of_functions() -> Any:
+    from pyspark.sql import functions  # noqa: PLC0415
+
+    return functions
+
+
+SEARCHES: dict[str, Callable[[Any], Any]] = {
+    "filter": lambda logs: logs.filter(disk()),
+    "text": lambda logs: logs.filter("message INDEXQUERY 'disk'"),
+    "function in a text": lambda logs: logs.filter("indexquery(message, 'disk') AND id >= 0"),
+    "one of several conditions": lambda logs: logs.filter(disk() & (logs.id < 100)),
+    "column of the frame": lambda logs: logs.filter(disk(logs["message"])),
+    "under OR": lambda logs: logs.filter(disk() | (logs.id == -1)),
+    "negated twice": lambda logs: logs.filter(~(~disk())),
+    "after a projection": lambda logs: logs.select("id", "message").filter(disk()),
+    "of a column that is left out": lambda logs: logs.filter(disk()).select("id"),
+    "of a column under another name": lambda logs: logs.withColumnRenamed("message", "line").filter(disk("line")),
+    "of an alias": lambda logs: logs.select("id", logs.message.alias("m")).filter(disk("m")),
+    "of a named frame": lambda logs: logs.alias("l").filter(disk("l.message")),
+    "after another filter, sorted": lambda logs: logs.filter("id < 100").orderBy("id").filter(disk()),
+    "with a column added": lambda logs: logs.withColumn("x", logs.id + 1).filter(disk()),
+    "in a column": lambda logs: logs.withColumn("hit", disk()).filter("hit"),
+    "in a projection": lambda logs: logs.select("id", disk().alias("hit")).filter("hit"),
+    "in CASE": lambda logs: logs.filter(of_functions().when(disk(), 1).otherwise(0) == 1),
+    "of all columns": lambda logs: logs.filter("* INDEXQUERY 'disk'"),
+    "in a join": lambda logs: logs.alias("a").join(logs.select("id"), "id").filter(disk("a.message")),
+    "in the condition of a join": lambda logs: logs.alias("a").join(
+        logs.selectExpr("id AS other"), (of_functions().col("id") == of_functions().col("other")) & disk("message")
+    ),
+}
+
+
+@pytest.mark.parametrize("query", SEARCHES.values(), ids=SEARCHES.keys())
+def test_a_search_may_stand_in_many_places(logs: Any, query: Callable[[Any], Any]) -> None:
+    found = query(logs)
+    assert ids(found) == FOUND
+    assert not [name for name in found.columns if "indexquery" in name]
+
+
+def test_rows_that_an_outer_join_makes_up_are_found_by_no_search(spark: Any, logs: Any) -> None:
+    more = spark.createDataFrame([(0, "x"), (99, "y")], "id bigint, note string")
+    joined = more.join(logs, "id", "left")
+    assert {(row.id, row.hit) for row in joined.select("id", disk().alias("hit")).collect()} == {(0, True), (99, False)}
+    assert ids(joined.filter(~disk())) == [99]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (lambda logs: logs.groupBy("message").count().filter(disk()), "aggregate"),
+        (lambda logs: logs.union(logs).filter(disk()), "set op"),
+        (lambda logs: logs.withColumn("message", of_functions().upper("message")).filter(disk()), "computed"),
+        (lambda logs: logs.filter(disk(of_functions().upper("message"))), "not a plain column"),
+    ],
+)
+def test_a_search_that_no_scan_can_evaluate_is_refused(logs: Any, query: Callable[[Any], Any], reason: str) -> None:
+    with pytest.raises(UnsupportedOperatorError, match=reason):
+        query(logs).collect()
+
+
+QUERIES: dict[str, str] = {
+    "where": "SELECT id FROM {} WHERE message INDEXQUERY 'disk'",
+    "and": "SELECT id FROM {} WHERE message INDEXQUERY 'disk' AND day <> 'never' ORDER BY id LIMIT 100",
+    "or": "SELECT id FROM {} WHERE message INDEXQUERY 'disk' OR id = -1",
+    "not": "SELECT id FROM {} WHERE NOT (message NOT INDEXQUERY 'disk')",
+    "star": "SELECT * FROM {} WHERE message INDEXQUERY 'disk'",
+    "qualified star": "SELECT l.* FROM {} AS l WHERE l.message INDEXQUERY 'disk'",
+    "selected": "SELECT id FROM (SELECT id, message INDEXQUERY 'disk' AS hit FROM {}) WHERE hit",
+    "case": "SELECT id FROM {} WHERE CASE WHEN message INDEXQUERY 'disk' THEN 1 ELSE 0 END = 1",
+    "all columns": "SELECT id FROM {} WHERE * INDEXQUERY 'disk'",
+    "function": "SELECT id FROM {} l WHERE indexquery(l.message, 'disk')",
+    "common table expression": "WITH f AS (SELECT * FROM {} WHERE message INDEXQUERY 'disk') SELECT id FROM f",
+    "subquery": "SELECT id FROM {0} WHERE id IN (SELECT id FROM {0} WHERE message INDEXQUERY 'disk')",
+    "join": "SELECT a.id FROM {0} a JOIN {0} b ON a.id = b.id WHERE a.message INDEXQUERY 'disk' AND b.id >= 0",
+    "left join": "SELECT a.id FROM {0} a LEFT JOIN {0} b ON a.id = b.id + 100 WHERE a.message INDEXQUERY 'disk'",
+    "other side": "SELECT a.id FROM {0} a LEFT JOIN {0} b ON a.id = b.id WHERE b.message INDEXQUERY 'disk'",
+}
+
+
+@pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES.keys())
+@pytest.mark.parametrize("kind", ["path", "view"])
+def test_a_search_in_sql(spark: Any, path: str, view: str, text: str, kind: str) -> None:
+    found = spark.sql(text.format(view if kind == "view" else f"indextables.`{path}`"))
+    assert ids(found) == FOUND
+    assert not [name for name in found.columns if "indexquery" in name]
+
+
+def test_sql_without_a_search(spark: Any, path: str, view: str) -> None:
+    assert ids(spark.sql(f"SELECT * FROM {view} WHERE day = 'mon'")) == [0, 3, 6, 9]
+    assert spark.sql(f"SELECT count(*) AS n FROM indextables.`{path}` VERSION AS OF 0").collect()[0].n == 0
+    assert ids(indextables.sql(spark, f"SELECT id FROM {view} WHERE id > :least", {"least": 9})) == [10, 11]
+    both = spark.sql("SELECT id FROM {frame} WHERE day = 'tue'", frame=spark.table(view))
+    assert ids(both) == [1, 4, 7, 10]
+
+
+def test_a_search_of_a_table_that_the_client_does_not_know(spark: Any) -> None:
+    spark.sql("CREATE OR REPLACE TEMP VIEW other AS SELECT 'disk' AS message")
+    try:
+        with pytest.raises(
+            UnsupportedOperatorError, match="by its path, its name or a view that this client has created"
+        ):
+            spark.sql("SELECT * FROM other WHERE message INDEXQUERY 'disk'")
+    finally:
+        spark.catalog.dropTempView("other")
+
+
+def test_counts_groups_and_extremes_come_from_the_log(spark: Any, without_splits: str) -> None:
+    logs = spark.read.format("indextables").load(without_splits)
+    assert logs.count() == 12
+    assert logs.filter(logs.day == "mon").count() == 4
+    assert logs.filter("day IN ('mon', 'tue')").count() == 8
+    groups = logs.groupBy("day").count()
+    assert groups.columns == ["day", "count"]
+    assert {tuple(row) for row in groups.collect()} == {("mon", 4), ("tue", 4), ("wed", 4)}
+    assert {row["count"] for row in groups.filter("day = 'tue'").orderBy("day").collect()} == {4}
+    extremes = logs.agg({"id": "max"}).collect()[0]
+    assert (extremes.asDict(), logs.selectExpr("day").count()) == ({"max(id)": 11}, 12)
+
+
+def test_what_the_log_does_not_have_is_computed(logs: Any) -> None:
+    functions = of_functions()
+    assert logs.select(functions.count("*")).count() == 1  # one row, whatever it says
+    assert logs.selectExpr("count(*)").count() == 1
+    assert logs.select(functions.explode(functions.array("id", "id"))).count() == 24
+    assert logs.filter("size > 50").count() == 6
+    assert logs.groupBy("day").agg(functions.sum("size").alias("s")).count() == 3
+    assert logs.agg(functions.countDistinct("day")).collect()[0][0] == 3
+    assert logs.filter(disk()).count() == 6
+
+
+def test_only_the_splits_and_columns_of_a_query_are_read(logs: Any) -> None:
+    text = indextables.explain(logs.filter("day = 'mon' AND size > 5").select("id"))
+    assert "scan of id, day, size where day = 'mon' AND size > 5" in text
+    assert "pruned            2" in text
+    searched = indextables.explain(logs.filter(disk()).select("id"))
+    assert "scan of id where message INDEXQUERY 'disk'" in searched
+
+
+def test_columns_that_a_projection_leaves_out_can_be_filtered_and_sorted_by(logs: Any) -> None:
+    assert ids(logs.select("id").filter(logs["size"] > 90)) == [10, 11]
+    assert [row.id for row in logs.select("id").orderBy(logs["size"].desc()).limit(2).collect()] == [11, 10]
+
+
+def test_a_frame_shows_one_version(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    spark.range(3).write.format("indextables").save(path)
+    before = spark.read.format("indextables").load(path)
+    spark.range(3, 5).write.format("indextables").mode("append").save(path)
+    assert ids(before) == [0, 1, 2]
+    assert before.count() == 3
+    assert ids(spark.read.format("indextables").option("versionAsOf", 0).load(path)) == [0, 1, 2]
+    assert spark.read.format("indextables").load(path).count() == 5
+
+
+def test_a_frame_that_is_cached(logs: Any) -> None:
+    cached = logs.filter("id < 6").cache()
+    try:
+        assert (cached.count(), ids(cached.filter("day = 'mon'")), ids(cached.filter(disk()))) == (6, [0, 3], [0, 2, 5])
+    finally:
+        cached.unpersist()
+    assert cached.count() == 6
+
+
+def test_errors_are_ours(spark: Any, path: str, tmp_path: Path) -> None:
+    reader = spark.read.format("indextables")
+    with pytest.raises(TableNotFoundError):
+        reader.load(str(tmp_path / "none"))
+    with pytest.raises(VersionNotFoundError):
+        spark.read.format("indextables").option("versionAsOf", 99).load(path)
+    with pytest.raises(SchemaError):
+        reader.schema("id string").load(path)
+
+
+def test_a_read_of_some_columns(spark: Any, path: str) -> None:
+    frame = spark.read.format("indextables").schema("id bigint, message string").load(path)
+    assert frame.columns == ["id", "message"]
+    assert ids(frame.filter(disk())) == FOUND
+
+
+def test_observed_metrics(logs: Any) -> None:
+    from pyspark.sql import Observation  # noqa: PLC0415
+
+    seen = Observation("seen")
+    assert len(logs.filter(disk()).observe(seen, of_functions().count("*").alias("n")).filter("id < 3").collect()) == 2
+    assert seen.get == {"n": 6}
+
+
+def test_other_formats_are_as_before(spark: Any, tmp_path: Path) -> None:
+    spark.range(3).write.mode("overwrite").parquet(str(tmp_path / "p"))
+    assert spark.read.parquet(str(tmp_path / "p")).count() == 3
+    assert spark.range(5).filter("id > 2").count() == 2
+    assert spark.sql("SELECT 1 AS one").collect()[0].one == 1

@@ -1,0 +1,183 @@
+"""Writes, statements and commands over Spark Connect."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import indextables
+from indextables import IndexTable
+from indextables.errors import ConfigError, SchemaError, TableExistsError, UnsupportedStatementError
+
+pytestmark = pytest.mark.spark
+
+
+def frame_of(spark: Any, count: int = 12) -> Any:
+    return spark.range(0, count, 1, 2).selectExpr("id", "concat('d', id % 3) AS day", "concat('line ', id) AS message")
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.collect())
+
+
+def writer_of(frame: Any) -> Any:
+    return frame.write.format("indextables").option("indexing.typemap.message", "text")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "table")
+
+
+@pytest.fixture
+def table(spark: Any, path: str) -> Iterator[str]:
+    """A table of the catalog with twelve rows."""
+    writer_of(frame_of(spark)).partitionBy("day").option("path", path).saveAsTable("connect_table")
+    yield "connect_table"
+    spark.sql("DROP TABLE IF EXISTS connect_table")
+
+
+def test_modes(spark: Any, path: str) -> None:
+    frame = frame_of(spark)
+    writer_of(frame).save(path)
+    with pytest.raises(TableExistsError):
+        writer_of(frame).save(path)
+    writer_of(frame).mode("ignore").save(path)
+    assert IndexTable.open(path).count() == 12
+    writer_of(frame).mode("append").save(path)
+    assert IndexTable.open(path).count() == 24
+    writer_of(frame.limit(2)).mode("overwrite").save(path)
+    assert IndexTable.open(path).count() == 2
+
+
+def test_layouts_and_settings(spark: Any, path: str) -> None:
+    spark.conf.set("spark.indextables.optimizeWrite.targetRecordsPerSplit", "2")
+    try:
+        writer_of(frame_of(spark)).partitionBy("day", "bucket(2, id)").save(path)
+    finally:
+        spark.conf.unset("spark.indextables.optimizeWrite.targetRecordsPerSplit")
+    table = IndexTable.open(path)
+    assert str(table.layout) == "day, bucket(2, id)"
+    assert max(table.splits()["num_records"].to_pylist()) <= 2
+    assert ids(spark.read.format("indextables").load(path)) == list(range(12))
+
+
+def test_an_optimized_write_makes_few_splits(spark: Any, path: str) -> None:
+    frame = frame_of(spark, 1000).repartition(8)
+    writer_of(frame).partitionBy("day").save(path)
+    assert len(IndexTable.open(path).splits()) == 3
+
+
+def test_rows_are_replaced(spark: Any, path: str) -> None:
+    writer_of(frame_of(spark)).partitionBy("day").save(path)
+    new = frame_of(spark).filter("id = 1")
+    writer_of(new).mode("overwrite").option("replaceWhere", "day = 'd1'").save(path)
+    assert ids(spark.read.format("indextables").load(path)) == [0, 1, 2, 3, 5, 6, 8, 9, 11]
+
+
+def test_a_write_that_is_refused_leaves_nothing(spark: Any, path: str) -> None:
+    with pytest.raises(ConfigError, match="typemap"):
+        frame_of(spark).write.format("indextables").option("indexing.typemap.nothing", "text").save(path)
+    with pytest.raises(SchemaError):
+        spark.sql("SELECT array(1) AS a").write.format("indextables").save(path)
+    assert not Path(path).exists()
+
+
+def test_a_write_of_a_search(spark: Any, path: str, tmp_path: Path) -> None:
+    from indextables.functions import indexquery  # noqa: PLC0415 - it needs PySpark
+
+    writer_of(frame_of(spark)).save(path)
+    found = spark.read.format("indextables").load(path).filter(indexquery("message", "7 OR 8"))
+    found.write.parquet(str(tmp_path / "found"))
+    writer_of(found).save(str(tmp_path / "copy"))
+    assert ids(spark.read.parquet(str(tmp_path / "found"))) == [7, 8]
+    assert IndexTable.open(tmp_path / "copy").count() == 2
+
+
+def test_a_batch_is_written_once(spark: Any, path: str) -> None:
+    for _ in range(2):
+        writer_of(frame_of(spark)).mode("append").options(txnAppId="app", txnVersion="1").save(path)
+    assert IndexTable.open(path).count() == 12
+
+
+def test_a_table_of_the_catalog(spark: Any, table: str) -> None:
+    assert spark.table(table).count() == 12
+    assert ids(spark.sql(f"SELECT id FROM {table} WHERE message INDEXQUERY '7'")) == [7]
+    assert ids(spark.sql(f"SELECT {table}.id FROM default.{table} WHERE day = 'd0'")) == [0, 3, 6, 9]
+    spark.sql(f"INSERT INTO {table} SELECT 50, 'd9', 'line 50'")
+    spark.sql(f"INSERT INTO {table} VALUES (51, 'd9', 'line 51')")
+    frame_of(spark).limit(0).write.insertInto(table)
+    writer_of(frame_of(spark).limit(1)).mode("append").saveAsTable(table)
+    assert spark.table(table).count() == 15
+    spark.sql(f"INSERT OVERWRITE {table} SELECT 1, 'd1', 'alone'")
+    assert ids(spark.table(table)) == [1]
+    with pytest.raises(TableExistsError):
+        writer_of(frame_of(spark)).saveAsTable(table)
+
+
+def test_a_named_entry_for_a_table_that_exists(spark: Any, path: str) -> None:
+    writer_of(frame_of(spark)).save(path)
+    spark.sql(f"CREATE TABLE connect_named USING indextables LOCATION '{path}'")
+    try:
+        assert ids(spark.sql("SELECT * FROM connect_named WHERE id < 2")) == [0, 1]
+    finally:
+        spark.sql("DROP TABLE connect_named")
+    assert IndexTable.open(path).count() == 12
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE {table} ADD COLUMNS (x int)",
+        "TRUNCATE TABLE {table}",
+        "INSERT INTO {table} (id, day) SELECT 1, 'd1'",
+        "INSERT INTO {table} BY NAME SELECT 1 AS id",
+        "INSERT INTO {table} REPLACE WHERE day = 'd1' SELECT 1, 'd1', 'x'",
+        "CREATE TABLE connect_new (id bigint) USING indextables",
+        "CREATE TABLE connect_new USING indextables AS SELECT 1 AS id",
+    ],
+)
+def test_statements_that_do_not_work(spark: Any, table: str, statement: str) -> None:
+    with pytest.raises(UnsupportedStatementError, match="Spark Connect"):
+        spark.sql(statement.format(table=table))
+    assert spark.table(table).columns == ["id", "day", "message"]
+    assert not spark.catalog.tableExists("connect_new")
+
+
+def test_write_to_and_new_tables_without_a_place(spark: Any, table: str) -> None:
+    with pytest.raises(UnsupportedStatementError, match="insertInto"):
+        frame_of(spark).writeTo(table)
+    with pytest.raises(ConfigError, match="path"):
+        writer_of(frame_of(spark)).saveAsTable("connect_new")
+
+
+def test_commands(spark: Any, path: str, table: str) -> None:
+    for _ in range(3):
+        writer_of(frame_of(spark).coalesce(1)).mode("append").save(path)
+    merged = spark.sql(f"MERGE SPLITS '{path}'").collect()[0]
+    assert (merged.rows, len(IndexTable.open(path).splits())) == (48, 3)
+    history = spark.sql(f"DESCRIBE HISTORY {table}")
+    assert history.select("operation").collect()[0].operation == "MERGE SPLITS"
+    assert spark.sql(f"DROP INDEXTABLES PARTITIONS FROM '{path}' WHERE day = 'd0'").collect()
+    assert ids(spark.table(table).distinct()) == [1, 2, 4, 5, 7, 8, 10, 11]
+
+
+def test_compaction_by_executors_and_scans_as_frames(spark: Any, path: str) -> None:
+    for _ in range(3):
+        writer_of(frame_of(spark).coalesce(1)).mode("append").save(path)
+    table = IndexTable.open(path)
+    assert table.merge_splits(spark=spark).splits_after == 1
+    scan = table.scan(where="id < 3 AND message INDEXQUERY 'line'", columns=["id"])
+    assert ids(scan.to_spark(spark)) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_sessions(spark: Any, path: str) -> None:
+    writer_of(frame_of(spark)).save(path)
+    other = indextables.enable(spark.newSession())
+    assert indextables.enable(other) is other
+    assert ids(other.sql(f"SELECT id FROM indextables.`{path}` WHERE message INDEXQUERY '7'")) == [7]
+    indextables.disable(other)
+    plain = other.read.format("indextables").option("where", "id < 2").load(path)  # the data source alone
+    assert ids(plain) == [0, 1]
+    assert spark.read.format("indextables").load(path).count() == 12
