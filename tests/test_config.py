@@ -136,6 +136,7 @@ def test_a_batch_number_is_a_number() -> None:
         ("optimizeWrite.enabled", "maybe", "true or false"),
         ("optimizeWrite.clusterBy", "a,,b", "the names of columns"),
         ("partitionOverwriteMode", "sometimes", "static or dynamic"),
+        ("optimizeWrite.persistInput", "yes", "auto, always or never"),
     ],
 )
 def test_settings_of_a_write_are_checked(key: str, value: str, expected: str) -> None:

@@ -68,24 +68,25 @@ shuffled = rows.repartition(6, "message").selectExpr("*", "IF(id < 250000, 'hot'
 (faults / "finished").mkdir()
 
 
-def write(checksums, layout):
+def write(checksums, layout, persisted):
     for key in ("enabled", "enableFullRetryOnMismatch"):
         spark.conf.set(f"spark.sql.shuffle.orderIndependentChecksum.{key}", checksums)
     writer = shuffled.write.format("indextables").option("targetRecordsPerSplit", 30000)
-    writer.option("partitionBy", layout).save(f"{table}{layout}")
-    found = indextables.IndexTable.open(f"{table}{layout}").scan(columns=["id"]).to_arrow()["id"]
+    path = f"{table}-{layout}-{persisted}"
+    writer.option("partitionBy", layout).option("optimizeWrite.persistInput", persisted).save(path)
+    found = indextables.IndexTable.open(path).scan(columns=["id"]).to_arrow()["id"]
     (faults / "killed").unlink()
     for marker in (faults / "finished").iterdir():
         marker.unlink()
     return [len(found), len(found.unique())]
 
 
-print(json.dumps([write("false", ""), write("true", "p")]))
+print(json.dumps([write("false", "", "never"), write("true", "p", "auto"), write("false", "", "auto")]))
 """
 
 
 def test_every_row_is_written_once_when_an_executor_is_lost(tmp_path: Path) -> None:
-    """With Spark's checksums of shuffles and without: then, nobody would notice."""
+    """With Spark's checksums of shuffles and without: then, nobody would notice. Rows kept on its disk are lost too."""
     (tmp_path / "sitecustomize.py").write_text(KILLER)
     searched = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "FAULTS": str(tmp_path), "PYTHONPATH": searched, "PYSPARK_PYTHON": sys.executable}
@@ -99,4 +100,4 @@ def test_every_row_is_written_once_when_an_executor_is_lost(tmp_path: Path) -> N
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == [[300_000, 300_000]] * 2
+    assert json.loads(ended.stdout) == [[300_000, 300_000]] * 3

@@ -84,6 +84,12 @@ def overwrite_mode(text: str) -> str:
     return text.strip().lower()
 
 
+def persistence(text: str) -> str:
+    if text.strip().lower() not in {"auto", "always", "never"}:
+        raise ValueError("auto, always or never")
+    return text.strip().lower()
+
+
 def duration(text: str) -> timedelta:
     """A duration.
 

@@ -9,6 +9,7 @@ from indextables.config.setting_parsers import (
     names,
     natural_number,
     overwrite_mode,
+    persistence,
     positive_integer,
     row_count,
     size,
@@ -39,6 +40,14 @@ class WriteConfig:
     )
     cluster_by: tuple[str, ...] = setting(
         "optimizeWrite.clusterBy", (), names, "Columns by which the rows of each split are sorted."
+    )
+    persist_input: str = setting(
+        "optimizeWrite.persistInput",
+        "auto",
+        persistence,
+        "Whether the rows of a Spark write are kept on the executors' disks between the count and the write, so that they "
+        "are computed once: `auto` (if Spark would have to do more than read columns of files to count them), `always` or "
+        "`never`; see [writing](writing.md#rows-are-computed-once).",
     )
     auto_size: bool = setting(
         "autoSize.enabled",

@@ -12,11 +12,17 @@ _PROPERTY = "spark.job.description"
 
 @contextmanager
 def described_jobs(spark: SparkSession, description: str) -> Iterator[None]:
-    """Inside, jobs of this thread have the description `indextables: ...`; after it, that of the caller again."""
-    context = spark.sparkContext
+    """Inside, jobs of this thread have the description `indextables: ...`; after it, that of the caller again.
+
+    Spark Connect has no descriptions.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is None:
+        yield
+        return
     own = context.getLocalProperty(_PROPERTY)
     context.setJobDescription(f"indextables: {redacted(description)}")
     try:
         yield
     finally:
-        context.setJobDescription(own)  # type: ignore[arg-type] # None removes it
+        context.setJobDescription(own)  # None removes it

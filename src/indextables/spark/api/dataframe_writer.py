@@ -30,7 +30,6 @@ from indextables.spark.catalog import (
     table_exists,
 )
 from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.job_description import described_jobs
 from indextables.spark.source.job_option import encode_job
 from indextables.spark.source.options import (
     FORMAT,
@@ -40,7 +39,7 @@ from indextables.spark.source.options import (
 )
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.statements.insert import insert_by_position
-from indextables.spark.write.repartition import repartition
+from indextables.spark.write.repartition import repartitioned
 from indextables.spark.write.replace_where_copies import copied_by_executors
 from indextables.storage.location import Location
 from indextables.write.job_planning import plan_job
@@ -168,15 +167,14 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         if job.already_committed:
             return
         started = time.monotonic_ns()
-        with described_jobs(self._spark, f"count rows before the write to {job.table}"):
-            frame = repartition(self._df, job.plan)
-        metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-        plan = after_repartition(job.plan)
-        job = replace(job, plan=plan, metrics=metrics, speculative=self._is_speculative())
-        writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-        secrets = {key: value for key, value in settings.items() if is_secret(key)}
-        with copied_by_executors(self._spark, job) as planned:
-            writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
+        with repartitioned(self._df, job.plan, table=job.table) as frame:
+            metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
+            plan = after_repartition(job.plan)
+            job = replace(job, plan=plan, metrics=metrics, speculative=self._is_speculative())
+            writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
+            secrets = {key: value for key, value in settings.items() if is_secret(key)}
+            with copied_by_executors(self._spark, job) as planned:
+                writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
 
 
 def _by_method(source: str) -> Callable[..., None]:

@@ -12,7 +12,5 @@ __all__ = ["compaction_runner", "dataframe"]
 
 def compaction_runner(session: Any, table: str) -> Runner:
     """Runs each group of splits in a task, by classic Spark or over Spark Connect."""
-    runner: Runner = (
-        connect().on_remote_executors(session) if is_remote(session) else on_executors(session, table)
-    )
+    runner: Runner = connect().on_remote_executors(session) if is_remote(session) else on_executors(session, table)
     return runner

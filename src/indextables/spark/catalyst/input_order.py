@@ -24,5 +24,7 @@ def _is_repeatable(plan: Java) -> bool:
             return str(plan.rdd().outputDeterministicLevel()) == "DETERMINATE"
         case "LogicalRelation":
             return str(plan.relation().getClass().getSimpleName()) == "HadoopFsRelation"
+        case "InMemoryRelation":
+            return _is_repeatable(plan.cacheBuilder().logicalPlan())
         case other:
             return other in {"LocalRelation", "Range"}

@@ -41,6 +41,7 @@ class Capability(Enum):
     SQL_PARAMETERS = "parameters of spark.sql"
     INSERT_ANALYSIS = "INSERT"
     INPUT_ORDER = "the order of rows that are written"
+    INPUT_COST = "the cost of counting rows that are written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,10 @@ REQUIREMENTS: Mapping[Capability, Requirement] = {
     Capability.INPUT_ORDER: Requirement(
         "an optimized write spreads the rows of a large partition by their hash",
         (Needed("org.apache.spark.rdd.DeterministicLevel"), Needed(f"{_SQL}execution.LogicalRDD")),
+    ),
+    Capability.INPUT_COST: Requirement(
+        "the input of an optimized write is computed twice, unless optimizeWrite.persistInput is `always`",
+        tuple(Needed(f"{_SQL}execution.{name}") for name in ("SparkPlan", "FileSourceScanExec", "RDDScanExec")),
     ),
 }
 

@@ -19,7 +19,7 @@ from indextables.spark.source.options import FORMAT, JOB, our_settings
 from indextables.spark.source.planning_requests import PlanWrite
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema
-from indextables.spark.write.repartition import repartition
+from indextables.spark.write.repartition import repartitioned
 from indextables.write.write_job import Mode
 from indextables.write.write_plan import after_repartition
 
@@ -117,19 +117,21 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         options = {**settings, "path": path}
         if mode is Mode.IGNORE and table_description(self._session, options) is not None:
             return
-        rows = arrow_schema(self._frame.schema).serialize().to_pybytes()
-        request = PlanWrite(schema=rows, mode=mode, properties=dict(self._properties), **self._conditions())
+        schema = arrow_schema(self._frame.schema).serialize().to_pybytes()
+        request = PlanWrite(schema=schema, mode=mode, properties=dict(self._properties), **self._conditions())
         secrets = {key: value for key, value in settings.items() if is_secret(key)}
         job = decode_job({**secrets, JOB: planned_job(self._session, options, request)})
         if job is None or job.already_committed:
             return
         started = time.monotonic_ns()
-        frame: Any = repartition(self._frame, job.plan)
-        metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-        job = replace(job, plan=after_repartition(job.plan), metrics=metrics, speculative=self._is_speculative())
-        writer = DataFrameWriter(frame._plan, self._session).format(FORMAT)
-        writer.mode("overwrite" if mode is Mode.OVERWRITE else "append")
-        writer.options(**secrets, **{JOB: encode_job(job)}).save(job.table)
+        with repartitioned(self._frame, job.plan, table=job.table) as frame:
+            metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
+            plan = after_repartition(job.plan)
+            job = replace(job, plan=plan, metrics=metrics, speculative=self._is_speculative())
+            rows: Any = frame
+            writer = DataFrameWriter(rows._plan, self._session).format(FORMAT)
+            writer.mode("overwrite" if mode is Mode.OVERWRITE else "append")
+            writer.options(**secrets, **{JOB: encode_job(job)}).save(job.table)
 
     def _server_settings(self) -> dict[str, str]:
         return our_settings(session_settings(self._session), self._write_options)

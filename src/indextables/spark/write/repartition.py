@@ -9,7 +9,8 @@ not at all (docs/decisions/0018-rows-choose-their-task.md).
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 
 import pyarrow as pa
@@ -21,10 +22,13 @@ from pyspark.sql.pandas.types import from_arrow_type
 from indextables.events import log_event
 from indextables.layout import PartitionField
 from indextables.schema import normalize
+from indextables.spark.catalyst.input_cost import is_one_task, max_rows
 from indextables.spark.catalyst.input_order import has_repeatable_order
 from indextables.spark.catalyst.local_relation import local_frame
+from indextables.spark.job_description import described_jobs
 from indextables.spark.source.parallelism import default_parallelism
 from indextables.spark.source.quoting import quote_name
+from indextables.spark.write.input_persistence import input_persisted
 from indextables.write.task_placement import Placement, bin_small_partitions, is_balanced, place_bins, task_count
 from indextables.write.write_plan import WritePlan
 
@@ -34,18 +38,39 @@ _BITS = 33  # of monotonically_increasing_id, for the row; Spark's partition is 
 _MAX_PLACED = 100_000  # the largest partitions are placed one by one; more than these, by their hash
 
 
-def repartition(frame: DataFrame, plan: WritePlan) -> DataFrame:
-    """The same rows in as many tasks as there are full splits, each partition in as few of them as its rows need."""
+@contextmanager
+def repartitioned(frame: DataFrame, plan: WritePlan, *, table: str) -> Iterator[DataFrame]:
+    """The same rows in as many tasks as there are full splits, each partition in as few of them as its rows need.
+
+    The rows may be kept on disk until they are written, which must happen inside.
+    """
     if not plan.config.write.optimize_write:
-        return frame
-    return _by_partition(frame, plan) if plan.layout.fields else _in_equal_shares(frame, plan)
+        yield frame
+    elif (uncounted := _without_count(frame, plan)) is not None:
+        yield _sorted(uncounted, plan)
+    else:
+        with input_persisted(frame, plan):
+            with described_jobs(frame.sparkSession, f"count rows before the write to {table}"):
+                placed = _by_partition(frame, plan) if plan.layout.fields else _in_equal_shares(frame, plan)
+            yield placed
+
+
+def _without_count(frame: DataFrame, plan: WritePlan) -> DataFrame | None:
+    """The rows in their tasks, where the number of tasks is known without a count. Those of partitions are counted."""
+    known_count, target = plan.config.write.input_row_count, plan.config.write.target_records
+    if plan.layout.fields:
+        return None
+    if known_count is not None:
+        _log(plan, rows=known_count, tasks=task_count(known_count, target=target))
+        return frame.repartition(task_count(known_count, target=target))
+    most = max_rows(frame)
+    if most is None or task_count(most, target=target) > 1:
+        return None
+    return frame if is_one_task(frame) else frame.repartition(1)
 
 
 def _in_equal_shares(frame: DataFrame, plan: WritePlan) -> DataFrame:
-    known_count, target = plan.config.write.input_row_count, plan.config.write.target_records
-    if known_count is not None:
-        _log(plan, rows=known_count, tasks=task_count(known_count, target=target))
-        return _sorted(frame.repartition(task_count(known_count, target=target)), plan)
+    target = plan.config.write.target_records
     counts = _counts(frame.select(F.spark_partition_id().alias(_KEY)))
     rows = dict(zip(counts[_KEY].to_pylist(), counts[_ROWS].to_pylist(), strict=True))
     total, keep = sum(rows.values()), is_balanced(list(rows.values()), target=target)
