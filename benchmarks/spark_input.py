@@ -66,11 +66,7 @@ def run(rows: int = 1_000_000) -> dict[str, object]:
 def _inputs(spark: Any, place: Path, rows: int, calls: Any) -> dict[str, Any]:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - after `session`
 
-    @F.udf("long")
-    def counted(value: int) -> int:
-        calls.add(1)
-        return value
-
+    counted = F.udf(lambda value: (calls.add(1), value)[1], "long")
     lines = spark.range(rows, numPartitions=8).selectExpr(
         "id", f"concat('d', id * 10 DIV {rows}) AS day", "concat('request ', id, ' served in ', id % 997) AS message"
     )

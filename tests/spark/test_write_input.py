@@ -61,13 +61,7 @@ def counted(spark: Any) -> Counted:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     calls = spark.sparkContext.accumulator(0)
-
-    @F.udf("long")
-    def same(value: int) -> int:
-        calls.add(1)
-        return value
-
-    return Counted(same, calls)
+    return Counted(F.udf(lambda value: (calls.add(1), value)[1], "long"), calls)
 
 
 INPUTS: dict[str, Callable[[Any, Callable[..., Any]], Any]] = {
@@ -75,7 +69,7 @@ INPUTS: dict[str, Callable[[Any, Callable[..., Any]], Any]] = {
     "partition": lambda files, same: files.withColumn("p", same("p")),
     "filter": lambda files, same: files.filter(same("id") >= 0),
     "aggregation": lambda files, same: files.withColumn("id", same("id")).groupBy("id", "p").count(),
-    "join": lambda files, same: files.withColumn("id", same("id")).join(files.select("id").hint("merge"), "id"),
+    "join": lambda files, same: files.filter(same("p") >= 0).join(files.select("id").hint("merge"), "id"),
     "limit": lambda files, same: files.filter(same("id") >= 0).limit(ROWS * 2),
 }
 
@@ -193,7 +187,7 @@ def growing(spark: Any, tmp_path: Path) -> Any:
                 def partitions(self) -> list[InputPartition]:
                     return [InputPartition(number) for number in range(2)]
 
-                def read(self, partition: InputPartition) -> Iterator[tuple[int, int]]:
+                def read(self, partition: InputPartition) -> "Iterator[tuple[int, int]]":
                     before = next(n for n in count() if not (reads / f"{partition.value}-{n}").exists())
                     (reads / f"{partition.value}-{before}").touch()
                     for number in range(100 * (before + 1)):
