@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.connect_server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory, place_for_files
-from tests.stores.servers import SECRET, Server, azure_server, missing, s3_server
+from tests.stores.servers import SECRET, Server, azure_oauth_server, azure_server, missing, s3_server
+from tests.stores.token_server import TokenServer
 
 slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=100, **slow_is_fine)
@@ -67,6 +68,15 @@ def azure() -> Iterator[Server]:
         pytest.skip(why)
     with azure_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def azure_oauth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, TokenServer]]:
+    """Azure storage that a service principal may use, and the server that issues its tokens."""
+    if why := missing("azure"):
+        pytest.skip(why)
+    with azure_oauth_server(tmp_path_factory.mktemp("certificates")) as servers:
+        yield servers
 
 
 @pytest.fixture(params=["s3", "azure"])

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import threading
@@ -12,16 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
 from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
+from tests.stores.token_server import CLIENT, SECRET, TENANT, Certificates, TokenServer, token_server
+
 ACCOUNT = "devstoreaccount1"  # the one that every Azurite has, with its key
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-SECRET = "an0therPlanted5ecretOfTheTests"
+_AZURITE = (
+    *("--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence"),
+    *("--skipApiVersionCheck", "--disableTelemetry", "--silent"),
+)
 _UNTIL_STDIN_ENDS = 'exec 3<&0; "$@" & served=$!; { cat <&3; kill $served; } > /dev/null 2>&1 & wait $served'
-_ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+_ADDRESS = re.compile(r"https?://127\.0\.0\.1:(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class Server:
 @contextmanager
 def s3_server() -> Iterator[Server]:
     with _running([sys.executable, "-m", "tests.stores.s3_server"]) as port:
-        _send("PUT", port, "/tables", {})
+        _put(HTTPConnection("127.0.0.1", port), "/tables", {})
         yield Server(
             port,
             "s3://tables",
@@ -59,14 +65,31 @@ def s3_server() -> Iterator[Server]:
 
 @contextmanager
 def azure_server() -> Iterator[Server]:
-    flags = ["--blobPort", "0", "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
-    with _running([str(_azurite()), "--blobHost", "127.0.0.1", *flags]) as port:
-        _send("PUT", port, f"/{ACCOUNT}/tables?restype=container", _signed(f"/{ACCOUNT}/tables\nrestype:container"))
+    with _running([str(_azurite()), *_AZURITE]) as port:
+        _make_container(port)
         yield Server(
             port,
             f"abfss://tables@{ACCOUNT}.dfs.core.windows.net",
             {"azure.endpoint": f"http://127.0.0.1:{port}/{ACCOUNT}", "azure.accountKey": ACCOUNT_KEY},
         )
+
+
+@contextmanager
+def azure_oauth_server(directory: Path) -> Iterator[tuple[Server, TokenServer]]:
+    """Azurite over TLS, which accepts the tokens of a service principal, and the server that issues them."""
+    certificates = Certificates(directory)
+    own = ["--oauth", "basic", "--cert", str(certificates.certificate), "--key", str(certificates.key)]
+    with _running([str(_azurite()), *_AZURITE, *own]) as port, token_server(certificates) as tokens:
+        _make_container(port, ssl.create_default_context(cafile=certificates.authority))
+        options = {
+            "azure.endpoint": f"https://127.0.0.1:{port}/{ACCOUNT}",
+            "azure.authorityHost": tokens.address,
+            "azure.tenantId": TENANT,
+            "azure.clientId": CLIENT,
+            "azure.clientSecret": SECRET,
+            "store.caCertificates": str(certificates.authority),
+        }
+        yield Server(port, f"abfss://tables@{ACCOUNT}.dfs.core.windows.net", options), tokens
 
 
 def missing(kind: str) -> str | None:
@@ -111,9 +134,14 @@ def _running(command: Sequence[str]) -> Iterator[int]:
             drain.join()
 
 
-def _send(method: str, port: int, path: str, headers: Mapping[str, str]) -> None:
-    connection = HTTPConnection("127.0.0.1", port)
-    connection.request(method, path, headers={"Content-Length": "0", **headers})
+def _make_container(port: int, context: ssl.SSLContext | None = None) -> None:
+    tls = HTTPSConnection("127.0.0.1", port, context=context)
+    connection = HTTPConnection("127.0.0.1", port) if context is None else tls
+    _put(connection, f"/{ACCOUNT}/tables?restype=container", _signed(f"/{ACCOUNT}/tables\nrestype:container"))
+
+
+def _put(connection: HTTPConnection, path: str, headers: Mapping[str, str]) -> None:
+    connection.request("PUT", path, headers={"Content-Length": "0", **headers})
     answer = connection.getresponse()
     assert answer.status in {200, 201}, answer.read()
     connection.close()

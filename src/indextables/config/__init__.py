@@ -3,7 +3,14 @@
 from indextables.config.maintenance_config import MaintenanceConfig
 from indextables.config.read_config import ReadConfig
 from indextables.config.setting import PREFIX
-from indextables.config.setting_keys import READ_OPTIONS, canonical, is_secret, property_key
+from indextables.config.setting_keys import (
+    READ_OPTIONS,
+    canonical,
+    credential_stores,
+    is_secret,
+    property_key,
+    without_credentials,
+)
 from indextables.config.setting_parsers import boolean, duration, duration_argument, size
 from indextables.config.settings import Config
 from indextables.config.settings_page import markdown
@@ -20,10 +27,12 @@ __all__ = [
     "WriteConfig",
     "boolean",
     "canonical",
+    "credential_stores",
     "duration",
     "duration_argument",
     "is_secret",
     "markdown",
     "property_key",
     "size",
+    "without_credentials",
 ]

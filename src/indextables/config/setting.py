@@ -8,10 +8,18 @@ PREFIX = "spark.indextables."
 
 
 def setting(
-    key: str, default: Any, parse: Callable[[str], Any], doc: str, *, short: str | None = None, secret: bool = False
+    key: str,
+    default: Any,
+    parse: Callable[[str], Any],
+    doc: str,
+    *,
+    short: str | None = None,
+    secret: bool = False,
+    credentials: str | None = None,
 ) -> Any:
-    """A setting; a `secret` one is never shown."""
-    facts = {"key": PREFIX + key, "parse": parse, "doc": doc, "short": short, "secret": secret}
+    """A setting; a `secret` one is never shown. The `credentials` of a store are used together or not at all."""
+    facts = {"key": PREFIX + key, "parse": parse, "doc": doc, "short": short}
+    facts |= {"secret": secret, "credentials": credentials}
     return field(default=default, repr=not secret, metadata=facts)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from typing import Any
 
@@ -45,8 +45,12 @@ _BY_KEY = {
 _LAST_WORDS = Counter(key.rpartition(".")[2] for key in _BY_KEY)
 _BY_LAST_WORD = {word: of for key, of in _BY_KEY.items() if _LAST_WORDS[word := key.rpartition(".")[2]] == 1}
 
+_CREDENTIALS = {field.metadata["key"].lower(): field.metadata["credentials"] for field in SETTINGS}
+
 _SECRET = re.compile(
-    r"(secret|password|token|signature|(access|account|secret|api|private|sas)[._-]?key)s?$", re.IGNORECASE
+    r"(secret|password|token|signature|(access|account|secret|api|private|sas)[._-]?key)s?$"
+    r"|fs\.azure\..*(account\.key|secret|token|password)(\.|$)|fs\.azure\.sas\.[^.]+\.[^.]+\.(blob|dfs)\.",  # for an account
+    re.IGNORECASE,
 )
 
 
@@ -55,8 +59,29 @@ def is_secret(key: str) -> bool:
 
     >>> [is_secret(key) for key in ("azure.accountKey", "fs.s3a.secret.key", "s3.sessionToken", "tokenizer")]
     [True, True, True, False]
+    >>> is_secret("spark.hadoop.fs.azure.account.key.logs.dfs.core.windows.net"), is_secret("fs.azure.sas.expiry.period")
+    (True, False)
     """
     return _SECRET.search(key.strip()) is not None
+
+
+def credential_stores(keys: Iterable[str]) -> frozenset[str]:
+    """The stores for which there are credentials among the keys.
+
+    >>> credential_stores(["s3.accessKey", "spark.indextables.azure.endpoint"])
+    frozenset({'s3'})
+    """
+    found = {_CREDENTIALS.get(f"{PREFIX}{_short(key)}".lower()) for key in keys}
+    return frozenset(store for store in found if store)
+
+
+def without_credentials(settings: Mapping[str, str], stores: Collection[str]) -> dict[str, str]:
+    """The settings but for the credentials of some stores, which are used together or not at all.
+
+    >>> without_credentials({"s3.accessKey": "a", "s3.region": "eu"}, {"s3"})
+    {'s3.region': 'eu'}
+    """
+    return {key: value for key, value in settings.items() if credential_stores([key]).isdisjoint(stores)}
 
 
 def canonical(source: Mapping[str, str]) -> dict[str, str]:

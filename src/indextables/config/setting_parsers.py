@@ -1,6 +1,7 @@
 """Parsers of the text of settings; each raises ValueError with what it expected."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 
@@ -58,6 +59,29 @@ def size(text: str) -> int:
 
 def text(given: str) -> str:
     return given
+
+
+def https_address(text: str) -> str:
+    if not text.strip().lower().startswith("https://"):
+        raise ValueError("an address that begins with https://")
+    return text.strip().rstrip("/")
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """A parser of some words, in any letter case.
+
+    >>> one_of("keys", "anonymous")("Keys")
+    'keys'
+    """
+    known = {word.lower(): word for word in words}
+
+    def parse(text: str) -> str:
+        try:
+            return known[text.strip().lower()]
+        except KeyError:
+            raise ValueError(f"one of {', '.join(words)}") from None
+
+    return parse
 
 
 def names(text: str) -> tuple[str, ...]:

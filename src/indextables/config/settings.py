@@ -11,7 +11,7 @@ Traceback (most recent call last):
 indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did you mean 'spark.indextables...interval'?
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -40,14 +40,26 @@ class Config:
     def resolve(cls, *sources: Mapping[str, str], properties: Mapping[str, str] | None = None) -> Self:
         """The settings from the sources, the first source first, then from the table's properties, then the defaults.
 
+        The credentials of a store come from the first source that has any of them, all of them.
         Properties may also hold a user's own keys, which are ignored if they do not start with `spark.indextables.`.
         """
         values: dict[str, dict[str, Any]] = {name: {} for name in GROUPS}
-        found = [*settings_in(properties or {}, lenient=True)]
-        found += [setting for source in reversed(sources) for setting in settings_in(source)]
-        for setting in found:
-            if "family" in setting.field.metadata:
-                values[setting.group].setdefault(setting.field.name, {})[setting.suffix] = setting.value
-            else:
-                values[setting.group][setting.field.name] = setting.value
+        by_source = [
+            settings_in(properties or {}, lenient=True),
+            *(settings_in(source) for source in reversed(sources)),
+        ]
+        for found in map(list, by_source):
+            _forget_credentials(values["store"], {setting.field.metadata.get("credentials") for setting in found})
+            for setting in found:
+                if "family" in setting.field.metadata:
+                    values[setting.group].setdefault(setting.field.name, {})[setting.suffix] = setting.value
+                else:
+                    values[setting.group][setting.field.name] = setting.value
         return cls(**{name: group(**values[name]) for name, group in GROUPS.items()})
+
+
+def _forget_credentials(values: dict[str, Any], stores: Collection[str | None]) -> None:
+    """Removes the credentials of these stores: a source that comes before has others."""
+    for setting in fields(StoreConfig):
+        if setting.metadata["credentials"] is not None and setting.metadata["credentials"] in stores:
+            values.pop(setting.name, None)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,6 +17,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from indextables.config import Config, is_secret
 from indextables.errors import ConfigError
+from indextables.storage.credentials import S3Keys, azure_credentials, s3_keys
 from indextables.storage.location import Location
 
 _KINDS = {"s3": S3Store, "s3a": S3Store, "abfs": AzureStore, "abfss": AzureStore, "az": AzureStore, "gs": GCSStore}
@@ -35,7 +37,8 @@ def client_for(location: Location, config: Config) -> Any:
         max_retries=config.store.max_retries,
         environment=tuple(sorted(_environment())),
         process=os.getpid(),
-        keys=_keys(config) if _KINDS[location.scheme] is S3Store else None,
+        keys=s3_keys(config) if _KINDS[location.scheme] is S3Store else None,
+        ca_certificates=_certificates(config.store.ca_certificates),
     )
     return _client(client_options)
 
@@ -56,20 +59,8 @@ class _ClientOptions:
     max_retries: int
     environment: tuple[tuple[str, str], ...]
     process: int
-    keys: "_Keys | None"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Keys:
-    """Credentials for S3 as they were given. As a whole, so that none of them is paired with one of the environment."""
-
-    access_key: str
-    secret_key: str
-    session_token: str | None
-
-    def get(self) -> Any:
-        keys = {"access_key_id": self.access_key, "secret_access_key": self.secret_key}
-        return {**keys, "token": self.session_token, "expires_at": None}
+    keys: S3Keys | None
+    ca_certificates: bytes | None
 
 
 @lru_cache(maxsize=32)
@@ -84,6 +75,7 @@ def _client(client_options: _ClientOptions) -> Any:
         client_options={
             "timeout": client_options.timeout,
             **({"allow_http": True} if endpoint.startswith("http:") else {}),
+            **({"root_certificate": certificates} if (certificates := client_options.ca_certificates) else {}),
         },
         retry_config={"max_retries": client_options.max_retries},
     )
@@ -101,19 +93,21 @@ def _s3(location: Location, config: Config) -> Mapping[str, Any]:
         else _with_bucket(endpoint, location.container),
         "region": config.store.s3_region,
         "virtual_hosted_style_request": None if config.store.s3_path_style else True,
+        "skip_signature": True if config.store.s3_credential_type == "anonymous" else None,
     }
 
 
-def _keys(config: Config) -> _Keys | None:
-    given = (config.store.s3_access_key, config.store.s3_secret_key)
-    if given == (None, None):
+def _certificates(path: str | None) -> bytes | None:
+    if path is None:
         return None
-    if None in given:
-        missing = "s3.secretKey" if given[1] is None else "s3.accessKey"
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
         raise ConfigError(
-            f"s3.accessKey and s3.secretKey go together, and {missing} is missing", key=missing, value=None
-        )
-    return _Keys(str(config.store.s3_access_key), str(config.store.s3_secret_key), config.store.s3_session_token)
+            f"store.caCertificates is {path!r}, which cannot be read: {error.strerror}",
+            key="store.caCertificates",
+            value=path,
+        ) from error
 
 
 def _with_bucket(endpoint: str, bucket: str) -> str:
@@ -132,12 +126,8 @@ def _azure(location: Location, config: Config) -> Mapping[str, Any]:
     account, _, domain = location.container.partition("@")[2].partition(".")
     return {
         "account_name": account or config.store.azure_account_name,
-        "account_key": config.store.azure_account_key,
-        "tenant_id": config.store.azure_tenant_id,
-        "client_id": config.store.azure_client_id,
-        "client_secret": config.store.azure_client_secret,
-        "sas_key": config.store.azure_sas_token,
         "endpoint": config.store.azure_endpoint or _azure_endpoint(account, domain),
+        **azure_credentials(config),
     }
 
 
