@@ -3,7 +3,7 @@
 The top package registers them (`lazy`). What is below it finds them here by name, and imports none of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 _LOADERS: "dict[str, Callable[[], Engine]]" = {}
@@ -14,6 +14,9 @@ class Engine(Protocol):
 
     def dataframe(self, scan: Any, session: Any) -> Any:
         """The rows of a scan as a DataFrame of the session."""
+
+    def session_settings(self, session: Any, path: str, given: Mapping[str, str]) -> dict[str, str]:
+        """The settings of the session for the table at a path, credentials too, that go with those that are given."""
 
     def compaction_runner(self, session: Any, table: str) -> Any:
         """A `Runner` (`maintain/compact.py`) that rewrites each group of splits of a table in a task of the session."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from indextables.config import Config, duration_argument
+from indextables.config import Config, canonical, duration_argument
 from indextables.engine import engine
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, TransactionLog
@@ -74,17 +74,19 @@ class IndexTable:
         fields: Mapping[str, str | FieldRule] | None = None,
         properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
+        spark: Any = None,
     ) -> Self:
         """A new, empty table with the columns of a schema, which may be a mapping of names to types.
 
         `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` is how columns are indexed:
-        `text`, `string` or `none`.
+        `text`, `string` or `none`. `spark` is a session whose settings and credentials are used besides the options.
         """
         from indextables.maintain.alter import parsed_layout
         from indextables.schema import schema_from_input
         from indextables.write.job_planning import create_table
 
-        config = Config.resolve(options or {}, properties=properties)
+        options = _with_session(options, spark, path)
+        config = Config.resolve(options, properties=properties)
         log = TransactionLog.open(path, config)
         rules = {**config.write.typemap, **(fields or {})}
         layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
@@ -101,10 +103,15 @@ class IndexTable:
         version: int | None = None,
         timestamp: datetime | date | str | None = None,
         options: Mapping[str, str] | None = None,
+        spark: Any = None,
     ) -> Self:
-        """Opens a table: the current version, or that of a version number or a timestamp (UTC if it has no zone)."""
+        """Opens a table: the current version, or that of a version number or a timestamp (UTC if it has no zone).
+
+        `spark` is a session whose settings and credentials are used besides the options.
+        """
         _refuse_both(version, timestamp)
-        log = TransactionLog.open(path, Config.resolve(options or {}))
+        options = _with_session(options, spark, path)
+        log = TransactionLog.open(path, Config.resolve(options))
         snapshot = log.snapshot(version, timestamp=_parse_timestamp(timestamp))
         return cls(log, snapshot, options=options, pinned=version is not None or timestamp is not None)
 
@@ -350,13 +357,15 @@ class IndexTable:
 
         `where` selects partitions; see `drop_partitions` for `time_zone` and `case_sensitive`. `cluster_by` sorts
         the rows of merged splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets
-        small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, executors rewrite them.
+        small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, executors rewrite
+        them, and its settings and credentials are used where there are no options.
         """
         from indextables.maintain.compact import merge, plan_only, run_in_process
         from indextables.maintain.compaction_request import merge_request
 
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
-        config = self._config({**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}})
+        own = {**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}}
+        config = Config.resolve(own, _with_session(self._options, spark, self.path), properties=self.properties)
         snapshot = self._verified()
         request = merge_request(
             snapshot,
@@ -596,6 +605,15 @@ def _pairs(
     if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # noqa: PLR2004 - a pair
         raise IndexTablesError("give data and a condition, or a list of pairs of data and condition")
     return cast("Sequence[tuple[Data, str | Predicate]]", pairs)
+
+
+def _with_session(options: Mapping[str, str] | None, spark: Any, path: str | Path) -> dict[str, str]:
+    """The options, and the settings of the session, if there is one, where there is no option."""
+    given = dict(options or {})
+    if spark is None:
+        return given
+    session = canonical(engine("spark").session_settings(spark, str(path), given))
+    return {**session, **canonical(given)}
 
 
 def _refuse_both(version: int | None, timestamp: object) -> None:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPSConnection
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlencode
 from uuid import uuid4
 
 from tests.stores.token_server import CLIENT, SECRET, TENANT, Certificates, TokenServer, token_server
@@ -92,6 +93,13 @@ def azure_oauth_server(directory: Path) -> Iterator[tuple[Server, TokenServer]]:
         yield Server(port, f"abfss://tables@{ACCOUNT}.dfs.core.windows.net", options), tokens
 
 
+def sas_token() -> str:
+    """A SAS token for the account, signed with its key."""
+    own = {"sp": "rwdlac", "ss": "b", "srt": "sco", "se": "2099-01-01T00:00:00Z", "sv": "2018-11-09"}
+    lines = [ACCOUNT, own["sp"], own["ss"], own["srt"], "", own["se"], "", "", own["sv"], ""]
+    return urlencode({**own, "sig": _signature("\n".join(lines))})
+
+
 def missing(kind: str) -> str | None:
     """Why there is no such server here."""
     if kind == "s3" and find_spec("moto") is None:
@@ -151,5 +159,9 @@ def _signed(resource: str) -> dict[str, str]:
     """The headers of a PUT without content, signed with the key of the account."""
     own = {"x-ms-date": datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"), "x-ms-version": "2021-08-06"}
     lines = ["PUT", *[""] * 11, *(f"{name}:{value}" for name, value in own.items()), f"/{ACCOUNT}{resource}"]
-    digest = hmac.new(base64.b64decode(ACCOUNT_KEY), "\n".join(lines).encode(), hashlib.sha256).digest()
-    return {**own, "Authorization": f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"}
+    return {**own, "Authorization": f"SharedKey {ACCOUNT}:{_signature(chr(10).join(lines))}"}
+
+
+def _signature(text: str) -> str:
+    digest = hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256).digest()
+    return base64.b64encode(digest).decode()

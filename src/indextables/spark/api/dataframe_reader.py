@@ -17,7 +17,14 @@ from indextables.spark.api.registration import ensure_registered
 from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
-from indextables.spark.source.options import TABLE, is_default, is_our_format, settings_in, settings_of
+from indextables.spark.source.options import (
+    TABLE,
+    is_default,
+    is_our_format,
+    location_in,
+    settings_in,
+    settings_of,
+)
 from indextables.spark.source.read_options import ReadOptions, condition_text
 from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
@@ -149,6 +156,6 @@ def _session_settings(spark: SparkSession, options: Mapping[str, str]) -> dict[s
         "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
         "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
         "read.minPartitions": str(spark.sparkContext.defaultParallelism),
-        **settings_of(spark, options),
+        **settings_of(spark, location_in(options), options),
     }
     return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in given}

@@ -153,7 +153,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
     def _write(self, mode: Mode) -> None:
         ensure_registered(self._spark)
         path = path_in(self._write_options)
-        settings = self._settings(mode, settings_of(self._spark, self._write_options))
+        settings = self._settings(mode, settings_of(self._spark, path, self._write_options))
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
             return
         job = plan_job(

@@ -14,7 +14,7 @@ from indextables.spark.source.options import FORMAT, PROVIDER
 
 LOCK = RLock()
 _REDACTED = "spark.sql.redaction.options.regex"
-_ACCOUNT_KEYS = "(?i)account[._-]?key"
+_SECRETS = "(?i)account[._-]?key|azure[.]sas[.].+[.](blob|dfs)[.]"  # that Spark's own pattern does not know
 _CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
 
 
@@ -34,15 +34,15 @@ def ensure_registered(spark: SparkSession) -> None:
 
 def configure_session(spark: SparkSession) -> None:
     """Sets the settings of Spark that we rely on; again, if they were reset."""
-    _hide_account_keys(spark)
+    _hide_secrets(spark)
     _check_shuffles(spark)
 
 
-def _hide_account_keys(spark: SparkSession) -> None:
-    """Redacts account keys: Spark shows options in plans and settings in its UI unless their names look like secrets."""
+def _hide_secrets(spark: SparkSession) -> None:
+    """Redacts the keys and tokens of Azure: Spark shows options and settings unless their names look like secrets."""
     hidden = spark.conf.get(_REDACTED) or ""
-    if _ACCOUNT_KEYS not in hidden:
-        spark.conf.set(_REDACTED, f"{hidden}|{_ACCOUNT_KEYS}")
+    if _SECRETS not in hidden:
+        spark.conf.set(_REDACTED, f"{hidden}|{_SECRETS}")
 
 
 def _check_shuffles(spark: SparkSession) -> None:

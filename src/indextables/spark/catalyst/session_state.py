@@ -32,7 +32,9 @@ def parse_name(spark: SparkSession, name: str) -> list[str]:
 
 
 def session_settings(spark: Any) -> dict[str, str]:
-    """All settings of the session. `spark.conf.getAll` makes two calls to the JVM for each of them."""
+    """All settings of the session. `spark.conf.getAll` makes two calls to the JVM for each of them, and one to a server."""
+    if not isinstance(spark, SparkSession):
+        return {key: value for key, value in spark.conf.getAll.items() if value is not None}
     return strings(spark.conf._jconf.getAllAsJava())
 
 

@@ -12,10 +12,9 @@ from sqlglot.tokenizer_core import TokenType
 from indextables.errors import IndexTablesError, UnsupportedStatementError
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
-from indextables.spark.connect.remote_settings import session_settings
 from indextables.spark.connect.remote_writer import RemoteWriter
 from indextables.spark.connect.server_answers import table_description
-from indextables.spark.source.options import FORMAT, our_settings
+from indextables.spark.source.options import FORMAT, settings_of
 from indextables.spark.statements.table_commands import COMMANDS, check
 from indextables.statements import Check, Command, Table, TableName, parse_command
 from indextables.statements.tokens import tokens_of, word
@@ -57,17 +56,18 @@ def run_remote_sql(
 def _location(session: Any, queries: RemoteQueries, table: Table) -> str | None:
     if isinstance(table, TableName):
         return queries.catalog.location_of(table.parts)
-    found = table_description(session, {**_settings(session), "path": table.path})
+    found = table_description(session, {**settings_of(session, table.path), "path": table.path})
     return None if found is None else found.location
 
 
 def _run_command(session: Any, queries: RemoteQueries, command: Command) -> Any:
-    settings, location = _settings(session), _location(session, queries, command.table)
+    location = _location(session, queries, command.table)
     if location is None:
         name = ".".join(command.table.parts) if isinstance(command.table, TableName) else command.table.path
         raise UnsupportedStatementError(
             f"the server has no table of indextables {name}", table=name, statement=type(command).__name__
         )
+    settings = settings_of(session, location)
     table = _same_table(session, location, settings, type(command).__name__)
     if isinstance(command, Check):
         return session.createDataFrame(check(command, location, settings))
@@ -147,7 +147,3 @@ def _insert(session: Any, queries: RemoteQueries, location: str, query: str, *, 
     writer = RemoteWriter(frame.toDF(*columns), queries).format(FORMAT)
     writer.mode("overwrite" if overwrites else "append").save(location)
     return session.createDataFrame([], "result string").limit(0)
-
-
-def _settings(session: Any) -> dict[str, str]:
-    return our_settings(session_settings(session))

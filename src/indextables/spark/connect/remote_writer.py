@@ -12,10 +12,9 @@ from indextables.errors import ConfigError, TableExistsError
 from indextables.spark.api.recorded_write import RecordedWrite, mode_named
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
-from indextables.spark.connect.remote_settings import session_settings
 from indextables.spark.connect.server_answers import planned_job, table_description
 from indextables.spark.source.job_option import decode_job, encode_job
-from indextables.spark.source.options import FORMAT, JOB, our_settings
+from indextables.spark.source.options import FORMAT, JOB, settings_of
 from indextables.spark.source.planning_requests import PlanWrite
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema
@@ -134,7 +133,7 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
             writer.options(**secrets, **{JOB: encode_job(job)}).save(job.table)
 
     def _server_settings(self) -> dict[str, str]:
-        return our_settings(session_settings(self._session), self._write_options)
+        return settings_of(self._session, self._write_options.get("path"), self._write_options)
 
 
 def _by_method(source: str) -> Callable[..., None]:

@@ -1,35 +1,59 @@
-"""Settings of Hadoop's S3 client (`fs.s3a.*`) as settings of ours: a cluster that reads `s3a://` needs no others."""
+"""Settings of Hadoop's clients for S3 and Azure as settings of ours: a cluster with access to a store needs no others.
 
-from collections.abc import Mapping
+They are looked up in the session first, as `fs.s3a.access.key` and as `spark.hadoop.fs.s3a.access.key`, and then in Hadoop's
+configuration on the driver. Only those for the store of the table are read.
+"""
 
-from indextables.config import PREFIX
+from collections.abc import Callable, Mapping
 
-_PREFIXES = ("spark.hadoop.fs.s3a.", "fs.s3a.")  # of the cluster, of the session: the later one decides
-_KEYS = {
-    "access.key": "s3.accessKey",
-    "secret.key": "s3.secretKey",
-    "session.token": "s3.sessionToken",
-    "endpoint": "s3.endpoint",
-    "endpoint.region": "s3.region",
-}
-CREDENTIALS = frozenset(f"{PREFIX}{_KEYS[name]}".lower() for name in ("access.key", "secret.key", "session.token"))
-_ANY_REGION = "s3.amazonaws.com"  # Hadoop's word for: wherever the bucket is
+from pyspark.sql import SparkSession
+
+from indextables.config import PREFIX, credential_stores
+from indextables.spark.catalyst.hadoop_configuration import cluster_setting, hadoop_configuration
+from indextables.spark.source.hadoop_azure import azure_credentials_from_hadoop
+from indextables.spark.source.hadoop_s3 import s3_credentials_from_hadoop, s3_endpoint_from_hadoop
+from indextables.spark.source.hadoop_settings import HadoopSettings
+from indextables.storage import Location
+
+_OF_CLUSTER = "spark.hadoop."
+_S3, _AZURE = "fs.s3a.", "fs.azure."
+_PREFIXES = {"s3": _S3, "s3a": _S3, "abfs": _AZURE, "abfss": _AZURE, "az": _AZURE}
 
 
-def from_hadoop(session: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """Settings that `fs.s3a.*` gives and `ours` do not. Credentials come from one of them, never from both.
+def from_hadoop(
+    spark: SparkSession, session: Mapping[str, str], location: Location, ours: Mapping[str, str]
+) -> dict[str, str]:
+    """The settings that Hadoop's clients have for a location; no credentials, if there are any among `ours`."""
+    prefix = _PREFIXES.get(location.scheme)
+    if prefix is None:
+        return {}
+    hadoop = HadoopSettings(_sources(spark, session, prefix))
+    if prefix == _AZURE:
+        account = next((v for key, v in ours.items() if key.lower().removeprefix(PREFIX) == "azure.accountname"), None)
+        return {} if "azure" in credential_stores(ours) else azure_credentials_from_hadoop(hadoop, location, account)
+    credentials = {} if "s3" in credential_stores(ours) else s3_credentials_from_hadoop(hadoop, location.container)
+    return {**s3_endpoint_from_hadoop(hadoop, location.container), **credentials}
 
-    >>> from_hadoop({"spark.hadoop.fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false"}, {})
-    {'spark.indextables.s3.endpoint': 'http://minio:9000'}
+
+def _sources(spark: SparkSession, session: Mapping[str, str], prefix: str) -> tuple[Mapping[str, str], ...]:
+    configured = hadoop_configuration(spark, prefix)
+    own = {key: value for key, value in session.items() if key.startswith(prefix)}
+    long = {key.removeprefix(_OF_CLUSTER): v for key, v in session.items() if key.startswith(_OF_CLUSTER + prefix)}
+    return own, set_in_session(long, configured, lambda key: cluster_setting(spark, _OF_CLUSTER + key)), configured
+
+
+def set_in_session(
+    session: Mapping[str, str], configured: Mapping[str, str], cluster: Callable[[str], str]
+) -> dict[str, str]:
+    """The `spark.hadoop.` settings of a session, if it has set any of them.
+
+    A session also has those of the cluster, which are in Hadoop's configuration unless a program has set others there.
+
+    >>> set_in_session({"a": "old"}, {"a": "new"}, {"a": "old"}.get), set_in_session({"a": "x"}, {"a": "x"}, {}.get)
+    ({}, {})
+    >>> set_in_session({"a": "old", "b": "mine"}, {"a": "old"}, {"a": "old"}.get)
+    {'a': 'old', 'b': 'mine'}
     """
-    given: dict[str, str] = {}
-    for prefix in _PREFIXES:
-        given |= {key.removeprefix(prefix): value for key, value in session.items() if key.startswith(prefix)}
-    found = {f"{PREFIX}{_KEYS[name]}": value for name, value in given.items() if name in _KEYS and value}
-    taken = {key.lower() for key in ours}
-    if taken & CREDENTIALS:
-        taken |= CREDENTIALS
-    if (endpoint := found.pop(f"{PREFIX}s3.endpoint", _ANY_REGION)) != _ANY_REGION:
-        plain = given.get("connection.ssl.enabled", "true").strip().lower() == "false"
-        found[f"{PREFIX}s3.endpoint"] = endpoint if "://" in endpoint else f"http{'' if plain else 's'}://{endpoint}"
-    return {key: value for key, value in found.items() if key.lower() not in taken}
+    others = {key for key, value in session.items() if configured.get(key) != value}
+    stale = {key for key in others if cluster(key) == session[key]}
+    return {key: value for key, value in session.items() if key not in stale} if others - stale else {}

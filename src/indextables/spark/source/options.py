@@ -1,13 +1,13 @@
 """Options of reads and writes, and settings of the session: which are ours, and which are Spark's own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from indextables.config import PREFIX
+from indextables.config import PREFIX, credential_stores, without_credentials
 from indextables.errors import ConfigError
 from indextables.spark.catalyst.session_state import session_settings
-from indextables.spark.source.hadoop import CREDENTIALS, from_hadoop
+from indextables.spark.source.hadoop import from_hadoop
 from indextables.storage import Location
 
 FORMAT = "indextables"
@@ -45,27 +45,30 @@ def settings_in(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if not _is_sparks(key.lower())}
 
 
-def settings_of(session: SparkSession, given: Iterable[str] = ()) -> dict[str, str]:
-    """The settings of the session that are ours, and those of Hadoop's S3 client with the same meaning.
+def settings_of(spark: SparkSession, path: str | None, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The settings of the session for the table at a path: ours, and those of Hadoop's clients with the same meaning.
 
-    S3 credentials are used as a set: if any of them is among the `given` keys, those of the session are left out. The
-    prefix `spark.` is optional, because Spark writes all settings that begin with `spark` to its event log, secrets too.
+    The credentials of a store are used as a set: if any of them is `given`, those of the session are left out; if the
+    session has any, those of Hadoop are. The prefix `spark.` is optional, because Spark writes all settings that begin with
+    `spark` to its event log, secrets too.
     """
-    return our_settings(session_settings(session), given)
+    session, options = session_settings(spark), settings_in(given or {})
+    short = {f"spark.{key}": value for key, value in session.items() if key.lower().startswith(_SHORT_PREFIX)}
+    ours = {**short, **{key: value for key, value in session.items() if key.lower().startswith(PREFIX)}}
+    hadoop = {} if path is None else from_hadoop(spark, session, Location.parse(path), {**ours, **options})
+    known = {key.lower() for key in ours}
+    found = {**{key: value for key, value in hadoop.items() if key.lower() not in known}, **ours}
+    return without_credentials(found, credential_stores(options))
 
 
-def our_settings(everything: Mapping[str, str], given: Iterable[str] = ()) -> dict[str, str]:
-    """The same, among all settings of a session."""
-    short = {f"spark.{key}": value for key, value in everything.items() if key.lower().startswith(_SHORT_PREFIX)}
-    ours = {**short, **{key: value for key, value in everything.items() if key.lower().startswith(PREFIX)}}
-    found = {**from_hadoop(everything, ours), **ours}
-    full = {PREFIX + key.strip().lower().removeprefix(PREFIX) for key in given}
-    return {key: value for key, value in found.items() if key.lower() not in CREDENTIALS or not full & CREDENTIALS}
+def location_in(options: Mapping[str, str]) -> str | None:
+    """The option `path`, in whatever letter case."""
+    return next((value for key, value in options.items() if key.lower() == "path"), None)
 
 
 def path_in(options: Mapping[str, str]) -> str:
     """The location of the table, absolute: Python processes on executors have another working directory."""
-    path = next((value for key, value in options.items() if key.lower() == "path"), None)
+    path = location_in(options)
     if path is None:
         raise ConfigError(
             "there is no path: Spark does not pass the location of a catalog table to a Python data source; "

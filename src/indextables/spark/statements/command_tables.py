@@ -47,6 +47,6 @@ def is_ours(spark: SparkSession, text: str, table: Table) -> bool:
 
 def _is_table(spark: SparkSession, path: str) -> bool:
     try:
-        return TransactionLog.open(path, Config.resolve(canonical(settings_of(spark)))).exists()
+        return TransactionLog.open(path, Config.resolve(canonical(settings_of(spark, path)))).exists()
     except ConfigError:
         return False  # a path that only another format can read

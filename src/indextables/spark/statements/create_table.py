@@ -73,8 +73,9 @@ def _refuse_expressions(definition: TableDefinition) -> None:
 
 def _create_with_columns(spark: SparkSession, name: tuple[str, ...], definition: TableDefinition) -> None:
     """A new table with these columns, or the one at the location, which must have them if they are given."""
-    options, columns, session = _options(definition), definition.columns, canonical(settings_of(spark))
+    options, columns = _options(definition), definition.columns
     location = options.pop("path", None)
+    session = {} if location is None else canonical(settings_of(spark, location))
     if not columns.fields and location is None:
         raise _refused("neither columns nor a location", "give columns, or the LOCATION of a table")
     if location is not None and (not columns.fields or TransactionLog.open(location, Config.resolve(session)).exists()):
@@ -90,7 +91,7 @@ def _create_with_columns(spark: SparkSession, name: tuple[str, ...], definition:
             entry.location,
             arrow_schema(columns, as_declared=True),
             partition_by=_terms(definition),
-            options={**session, **settings},
+            options={**canonical(settings_of(spark, entry.location, settings)), **settings},
             properties={**definition.properties, **settings},
         )
     except BaseException:

@@ -62,7 +62,8 @@ WRITE_STATEMENTS: dict[type, Callable[..., None]] = {  # (spark, statement)
 
 
 def run_command(spark: SparkSession, command: Command) -> DataFrame:
-    path, options = path_of(spark, command.table), settings_of(spark)
+    path = path_of(spark, command.table)
+    options = settings_of(spark, path)
     if isinstance(command, Check):  # of a table that it may be impossible to open
         return local_frame(spark, table_commands.check(command, path, options))
     table = IndexTable.open(path, options=options)
@@ -77,7 +78,7 @@ def run_table_statement(spark: SparkSession, statement: TableStatement) -> DataF
     handler = TABLE_STATEMENTS[type(statement)]
     if isinstance(statement, Unsupported):
         return handler(spark, statement, None, entry)
-    table = IndexTable.open(entry.location, options=settings_of(spark))
+    table = IndexTable.open(entry.location, options=settings_of(spark, entry.location))
     return handler(spark, statement, table, entry) or local_frame(spark, pa.table({}), StructType())
 
 

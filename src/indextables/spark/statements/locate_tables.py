@@ -21,15 +21,16 @@ _OPTIONS = re.compile(r"\s*WITH\s*\(", re.IGNORECASE)
 def locate_tables(spark: SparkSession, text: str, parsed: Parsed) -> str:
     """The statement with a path for every table of ours, except where Spark takes none: `INSERT INTO t TABLE u`."""
     places = sorted(_places(spark, parsed), key=lambda place: -place[0])
-    session = _script_settings(spark) if isinstance(parsed.statement, Script) else {}
+    settings = _script_settings if isinstance(parsed.statement, Script) else _no_settings
+    options = {entry: {**settings(spark, entry), "path": entry.location} for _, entry in places}
     located = text
     for end, entry in places:
-        located = _with_options(located, end, {**session, "path": entry.location})
+        located = _with_options(located, end, options[entry])
     if located == text or parse_plan(spark, located) is not None:
         return located
     located = text
     for end, entry in places:
-        one_more = _with_options(located, end, {**session, "path": entry.location})
+        one_more = _with_options(located, end, options[entry])
         located = located if parse_plan(spark, one_more) is None else one_more
     return located
 
@@ -44,9 +45,14 @@ def _places(spark: SparkSession, parsed: Parsed) -> Iterator[tuple[int, CatalogT
                 yield reference.end, entry
 
 
-def _script_settings(spark: SparkSession) -> dict[str, str]:
+def _script_settings(spark: SparkSession, entry: CatalogTable) -> dict[str, str]:
     """The session's settings for the statements of a script, which Spark runs. It refuses its own dynamic mode there."""
-    return {f"{PREFIX}partitionOverwriteMode": "static", **canonical(settings_of(spark))}
+    return {f"{PREFIX}partitionOverwriteMode": "static", **canonical(settings_of(spark, entry.location))}
+
+
+def _no_settings(_spark: SparkSession, _entry: CatalogTable) -> dict[str, str]:
+    """Of other statements: the frames over their tables get those of the session."""
+    return {}
 
 
 def _with_options(text: str, end: int, given: Mapping[str, str]) -> str:
