@@ -271,7 +271,8 @@ def test_the_configuration_of_a_cluster(s3: Server, tmp_path: Path) -> None:
     arguments = " ".join(f"--conf {key}={value}" for key, value in submit.items())
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     environment |= {"HADOOP_CONF_DIR": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)}
-    environment |= {"PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell", "PYSPARK_PYTHON": sys.executable}
+    environment |= {"PYSPARK_SUBMIT_ARGS": f"{arguments} {environment['PYSPARK_SUBMIT_ARGS']}"}  # see tests/quick.py
+    environment |= {"PYSPARK_PYTHON": sys.executable}
     with proxied(s3) as proxy:
         signers = Signers(proxy)
         where = for_spark({"fs.s3a.endpoint": proxy.server.options["s3.endpoint"]})
@@ -467,3 +468,27 @@ def test_spark_hides_the_secrets_of_hadoops_client(spark: Any) -> None:
     with in_session(spark, dict.fromkeys(secrets, SECRET)):
         shown = {row.key: row.value for row in spark.sql("SET").collect()}
     assert {shown[key] for key in secrets} == {"*********(redacted)"}
+
+
+def test_hadoops_configuration_is_read_at_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few calls to the JVM for a table in a store, however many settings there are, and none for a local one."""
+    client, calls = spark.sparkContext._gateway._gateway_client, []
+    send = client.send_command
+
+    def counted(command: str, *args: Any, **options: Any) -> Any:
+        if not command.startswith("m\n"):  # what Python has no use for any more
+            calls.append(command)
+        return send(command, *args, **options)
+
+    def count(place: str) -> int:
+        calls.clear()
+        settings_of(spark, place)
+        return len(calls)
+
+    settings_of(spark, "s3://tables/t")  # classes and methods are looked up once
+    monkeypatch.setattr(client, "send_command", counted)
+    local, store = count("/local/t"), count("s3://tables/t")
+    assert local < store <= local + 5
+    many = {f"fs.s3a.bucket.b{number}.access.key": "a" for number in range(30)}
+    with in_hadoops_configuration(spark, many), in_session(spark, many):
+        assert (count("/local/t"), count("s3://tables/t")) == (local, store)

@@ -62,19 +62,20 @@ def s3_credentials_from_hadoop(hadoop: HadoopSettings, bucket: str) -> dict[str,
 def s3_endpoint_from_hadoop(hadoop: HadoopSettings, bucket: str) -> dict[str, str]:
     """Where a bucket is, and how it is addressed."""
 
-    def get(name: str) -> str | None:
-        return hadoop.get(*(f"{prefix}{name}" for prefix in _prefixes(bucket)))
+    def get(name: str) -> str:
+        return hadoop.get(*(f"{prefix}{name}" for prefix in _prefixes(bucket))) or ""
 
-    endpoint, region = get("endpoint") or _ANY_REGION, get("endpoint.region")
-    plain, path_style = (
-        (get("connection.ssl.enabled") or "").lower() == "false",
-        (get("path.style.access") or "").lower(),
+    endpoint, region, path_style = (
+        get("endpoint") or _ANY_REGION,
+        get("endpoint.region"),
+        get("path.style.access").lower(),
     )
+    scheme = "http" if get("connection.ssl.enabled").lower() == "false" else "https"
+    address = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
     named = _REGION.fullmatch(endpoint)
-    address = endpoint if "://" in endpoint else f"http{'' if plain else 's'}://{endpoint}"
     found = {
         "s3.endpoint": None if endpoint == _ANY_REGION else address,
-        "s3.region": region if region not in {None, "sdk"} else named and named[1],
+        "s3.region": region if region not in {"", "sdk"} else named and named[1],
         "s3.pathStyleAccess": path_style if path_style in {"true", "false"} else None,
     }
     return {f"{PREFIX}{key}": value for key, value in found.items() if value is not None}
