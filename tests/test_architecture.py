@@ -15,7 +15,7 @@ ROOT = Path(next(iter(indextables.__path__)))
 LAYERS = [  # from the bottom up; names on one line do not know each other
     ("engine", "errors", "nearest", "plural", "redaction", "release", "stderr_logging"),
     ("events",),
-    ("schema",),
+    ("schema", "worker_versions"),
     ("kernels",),
     ("civil",),
     ("values", "config"),

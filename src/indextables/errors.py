@@ -17,6 +17,7 @@ IndexTablesError
 ├── StatementError                  SQL text that cannot be read
 ├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
 ├── UnsupportedSparkError (ImportError)  a PySpark that is too old, or none
+├── WorkerEnvironmentError          a Python of Spark's that does not start, lacks a package, or has another version of it
 ├── SearchQueryError                a search that cannot be parsed, or that the index cannot evaluate
 ├── StorageError                    bytes that could not be read or written
 │   ├── NotFoundError
@@ -169,6 +170,14 @@ class UnsupportedSparkError(IndexTablesError, ImportError):
 
     found: str | None
     needed: str
+
+
+@_error
+class WorkerEnvironmentError(IndexTablesError):
+    """`python` is the interpreter; `host` is where it runs, None where that is not known."""
+
+    python: str
+    host: str | None
 
 
 @_error

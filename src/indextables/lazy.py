@@ -6,7 +6,9 @@ from typing import Any
 from indextables.engine import Engine, register
 
 _HOMES = {
-    **dict.fromkeys(("IndexTablesDataSource", "disable", "enable", "explain", "sql"), "indextables.spark"),
+    **dict.fromkeys(
+        ("IndexTablesDataSource", "check_workers", "disable", "enable", "explain", "sql"), "indextables.spark"
+    ),
     "col": "indextables.predicate",
 }
 

@@ -6,6 +6,7 @@ import indextables.spark.catalyst.versions  # noqa: F401 - refuses an older PySp
 from indextables.spark.api.explain import explain
 from indextables.spark.api.session import disable, enable
 from indextables.spark.source.data_source import IndexTablesDataSource
+from indextables.spark.source.worker_check import check_workers
 from indextables.spark.statements.spark_sql import sql
 
-__all__ = ["IndexTablesDataSource", "disable", "enable", "explain", "sql"]
+__all__ = ["IndexTablesDataSource", "check_workers", "disable", "enable", "explain", "sql"]

@@ -5,7 +5,7 @@ the data source as an option of a plain append or overwrite. All other formats a
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from indextables.spark.catalog import (
     register_table,
     table_exists,
 )
+from indextables.spark.catalyst.python_workers import refuse_missing_python, worker_errors
 from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.source.job_option import encode_job
 from indextables.spark.source.options import (
@@ -43,7 +44,7 @@ from indextables.spark.write.repartition import repartitioned
 from indextables.spark.write.replace_where_copies import copied_by_executors
 from indextables.storage.location import Location
 from indextables.write.job_planning import plan_job
-from indextables.write.write_job import Mode
+from indextables.write.write_job import Mode, WriteJob
 from indextables.write.write_plan import after_repartition
 
 
@@ -152,6 +153,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
 
     def _write(self, mode: Mode) -> None:
         ensure_registered(self._spark)
+        refuse_missing_python(self._spark)
         path = path_in(self._write_options)
         settings = self._settings(mode, settings_of(self._spark, path, self._write_options))
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
@@ -166,13 +168,16 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         )
         if job.already_committed:
             return
+        with worker_errors():
+            self._run(job, mode, {key: value for key, value in settings.items() if is_secret(key)})
+
+    def _run(self, job: WriteJob, mode: Mode, secrets: Mapping[str, str]) -> None:
         started = time.monotonic_ns()
         with repartitioned(self._df, job.plan, table=job.table) as frame:
             metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
             plan = after_repartition(job.plan)
             job = replace(job, plan=plan, metrics=metrics, speculative=self._is_speculative())
             writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-            secrets = {key: value for key, value in settings.items() if is_secret(key)}
             with copied_by_executors(self._spark, job) as planned:
                 writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
 

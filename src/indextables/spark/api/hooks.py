@@ -6,7 +6,7 @@ frame that reads none of our tables makes a few calls into the JVM to see that, 
 """
 
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from pyspark import RDD
@@ -20,6 +20,7 @@ from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import missing_split_errors
+from indextables.spark.catalyst.python_workers import worker_errors
 from indextables.spark.catalyst.query_planning import count, planned_frame, push_to_data_source, reads_our_tables
 from indextables.spark.catalyst.session_state import parse_name, session_of
 from indextables.spark.source.options import FORMAT
@@ -68,11 +69,15 @@ def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
 
     @wraps(original)
     def hooked(self: Any, *args: Any, **options: Any) -> Any:
-        with missing_split_errors():
+        with missing_split_errors(), worker_errors(partial(_reads_ours, self)):
             return around(original, self, *args, **options)
 
     _originals[owner, name] = original
     setattr(owner, name, hooked)
+
+
+def _reads_ours(hooked: Any) -> bool:
+    return isinstance(hooked, ClassicDataFrame) and reads_our_tables(hooked)
 
 
 def _count(original: Callable[..., int], frame: DataFrame) -> int:
@@ -88,11 +93,11 @@ def _to_local_iterator(
     original: Callable[..., Iterator[Row]], frame: DataFrame, *args: Any, **options: Any
 ) -> Iterator[Row]:
     """Spark starts at once, and rows are read while they are fetched: a missing split may be noticed late."""
-    return _naming_missing_splits(original(planned_frame(frame), *args, **options))
+    return _with_our_errors(original(planned_frame(frame), *args, **options), partial(_reads_ours, frame))
 
 
-def _naming_missing_splits(rows: Iterator[Row]) -> Iterator[Row]:
-    with missing_split_errors():
+def _with_our_errors(rows: Iterator[Row], reads_ours: Callable[[], bool]) -> Iterator[Row]:
+    with missing_split_errors(), worker_errors(reads_ours):
         yield from rows
 
 

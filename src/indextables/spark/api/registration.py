@@ -8,6 +8,7 @@ from threading import RLock
 from pyspark.sql import SparkSession
 
 from indextables.spark.api.search_function import register_functions
+from indextables.spark.catalyst.python_workers import data_source_python
 from indextables.spark.catalyst.session_state import has_data_source, register_data_source
 from indextables.spark.source.data_source import IndexTablesDataSource, ProviderDataSource
 from indextables.spark.source.options import FORMAT, PROVIDER
@@ -25,11 +26,16 @@ def ensure_registered(spark: SparkSession) -> None:
     with LOCK:
         if has_data_source(spark, PROVIDER):
             return
-        if not has_data_source(spark, FORMAT):
+        if not has_data_source(spark, FORMAT) or _runs_elsewhere(spark):
             register_data_source(spark, FORMAT, IndexTablesDataSource)
         register_functions(spark)
         configure_session(spark)
         register_data_source(spark, PROVIDER, ProviderDataSource)  # last: it marks the session as complete
+
+
+def _runs_elsewhere(spark: SparkSession) -> bool:
+    """Whether Spark has found the data source by itself, and would run its tasks with the driver's interpreter."""
+    return data_source_python(spark, FORMAT) != spark.sparkContext.pythonExec
 
 
 def configure_session(spark: SparkSession) -> None:

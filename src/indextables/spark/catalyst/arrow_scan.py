@@ -12,6 +12,7 @@ from indextables.spark.planner.scan_builder import PlannedScan
 from indextables.spark.source.options import FORMAT
 from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
+from indextables.worker_versions import OnWorkers
 
 _SMALL = 2 * 1024 * 1024  # bytes of splits
 
@@ -41,7 +42,7 @@ def _scan(spark: Any, read: PlannedRead, output: Java, label: str) -> Java:
     jvm = jvm_of(spark)
     size = sum(task.split.size for group in read.groups for task in group)
     numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.scan_spec.output_schema)
-    function = UserDefinedFunction(read, types, f"{FORMAT}[{label}]", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    function = UserDefinedFunction(OnWorkers(read), types, f"{FORMAT}[{label}]", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     expression = function._judf.builder(numbers.output())
     return jvm.org.apache.spark.sql.catalyst.plans.logical.MapInArrow(
         expression, output, numbers, False, nothing(spark)

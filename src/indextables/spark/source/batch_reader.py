@@ -1,7 +1,6 @@
 """Reading a table as a data source: the driver plans, executors read splits as Arrow batches."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -16,6 +15,7 @@ from indextables.schema import column_named, type_name
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
+from indextables.worker_versions import OnWorkers
 
 
 class SplitsPartition(InputPartition):
@@ -50,8 +50,11 @@ class TableReader(DataSourceReader):
         )
         self._snapshot: Snapshot | None = snapshot
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_work": self._work}
+    def __getstate__(self) -> OnWorkers[ScanContext]:
+        return OnWorkers(self._work)
+
+    def __setstate__(self, state: OnWorkers[ScanContext]) -> None:
+        self._work, self._snapshot = state.value, None
 
     def partitions(self) -> list[InputPartition]:
         if self._snapshot is None:

@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from indextables.events import log_event
 from indextables.maintain.compact_on_write import merge_after_write
+from indextables.worker_versions import OnWorkers
 from indextables.write.write_job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,12 @@ class SplitSink(DataSourceArrowWriter):
 
     def __init__(self, job: WriteJob) -> None:
         self._job = job
+
+    def __getstate__(self) -> OnWorkers[WriteJob]:
+        return OnWorkers(self._job)
+
+    def __setstate__(self, state: OnWorkers[WriteJob]) -> None:
+        self._job = state.value
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
         context = TaskContext.get()

@@ -6,7 +6,9 @@ from pyspark.sql import SparkSession
 
 from indextables.maintain.compact import Runner, Work
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
+from indextables.spark.catalyst.python_workers import worker_errors
 from indextables.spark.job_description import described_jobs
+from indextables.worker_versions import OnWorkers
 
 _TASKS_PER_CORE = 4  # of one Spark job: enough to keep all cores busy, few enough to commit finished groups soon
 
@@ -19,8 +21,8 @@ def on_executors(spark: SparkSession, table: str) -> Runner:
         batch = _TASKS_PER_CORE * context.defaultParallelism
         for first in range(0, len(groups), batch):
             some = groups[first : first + batch]
-            with described_jobs(spark, f"merge splits of {table}"):
-                done = context.parallelize(some, len(some)).map(work).collect()
-            yield from done
+            with described_jobs(spark, f"merge splits of {table}"), worker_errors():
+                written = context.parallelize(some, len(some)).map(OnWorkers(work)).collect()
+            yield from written
 
     return run

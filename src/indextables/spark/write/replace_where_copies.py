@@ -23,6 +23,7 @@ from indextables.maintain.split_rewrite import SplitRewrite
 from indextables.predicate import Verdict
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.spark.job_description import described_jobs
+from indextables.worker_versions import OnWorkers
 from indextables.write.pipeline import write_rows
 from indextables.write.write_job import WriteJob, abort_job, open_log
 from indextables.write.write_plan import WritePlan
@@ -77,7 +78,7 @@ def _large_rewrite(job: WriteJob) -> SplitRewrite | None:
 
 def _copies(spark: SparkSession, job: WriteJob, rewrite: SplitRewrite) -> Copies:
     splits, context = refs_to(rewrite.rewritten), spark.sparkContext
-    work = _CopyTask(job.table, rewrite.copy_plan(job.plan), rewrite.selection)
+    work = OnWorkers(_CopyTask(job.table, rewrite.copy_plan(job.plan), rewrite.selection))
     tasks = min(len(splits), _TASKS_PER_CORE * context.defaultParallelism)
     with described_jobs(spark, f"copy the rows that a replaceWhere of {job.table} keeps"):
         adds = context.parallelize(splits, tasks).mapPartitionsWithIndex(work).collect()

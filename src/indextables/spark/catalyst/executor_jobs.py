@@ -1,0 +1,40 @@
+"""Jobs that run a program on the executors, without a Python process of Spark's, and the hosts of the executors."""
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from cachetools import LRUCache, cached
+from pyspark.sql import SparkSession
+
+from indextables.spark.catalyst.java import jvm_of, sequence
+
+_SEPARATOR = "\0"
+
+
+def executor_addresses(spark: Any) -> list[str]:
+    """`host:port` of each executor that the driver knows; none where the driver runs the tasks itself."""
+    context = spark.sparkContext
+    known = str(context._jsc.sc().getExecutorMemoryStatus().keySet().mkString(_SEPARATOR)).split(_SEPARATOR)
+    return sorted({*known} - {_driver_address(context.applicationId, context)})
+
+
+@cached(LRUCache(2), key=lambda application, _: application, lock=Lock())
+def _driver_address(_: str, context: Any) -> str:
+    """The driver is an executor to Spark's block manager, whatever runs the tasks."""
+    executors = sequence(context._jsc.sc().statusStore().executorList(True))
+    return next((str(executor.hostPort()) for executor in executors if executor.id() == "driver"), "")
+
+
+def run_on_executors(spark: SparkSession, command: Sequence[str], tasks: int, seconds: float) -> list[str]:
+    """The lines that a program prints, run by each of as many tasks; idle executors have got one each before any gets two.
+
+    Raises an error of py4j where that takes longer.
+    """
+    context: Any = spark.sparkContext
+    running = context._jsc.parallelize(list(range(tasks)), tasks).pipe(list(command)).collectAsync()
+    try:
+        unit = jvm_of(spark).java.util.concurrent.TimeUnit.MILLISECONDS
+        return [str(line) for line in running.get(int(seconds * 1000), unit)]
+    finally:
+        running.cancel(True)
