@@ -134,6 +134,11 @@ def test_check_workers(spark: Any, bare_python: str, python_of_spark: Any, tmp_p
     assert "no python does not start in" in problem
 
 
+def test_check_workers_does_not_wait_for_ever(spark: Any) -> None:
+    with pytest.raises(WorkerEnvironmentError, match="no executor has run .* within 0 s"):
+        indextables.check_workers(spark, timeout=0)
+
+
 def test_check_workers_looks_at_the_cache(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     spark.conf.set("spark.indextables.cache.directory", str(tmp_path / "file"))

@@ -5,6 +5,7 @@ from threading import Lock
 from typing import Any
 
 from cachetools import LRUCache, cached
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from indextables.spark.catalyst.java import jvm_of, sequence
@@ -26,15 +27,19 @@ def _driver_address(_: str, context: Any) -> str:
     return next((str(executor.hostPort()) for executor in executors if executor.id() == "driver"), "")
 
 
-def run_on_executors(spark: SparkSession, command: Sequence[str], tasks: int, seconds: float) -> list[str]:
+def run_on_executors(spark: SparkSession, command: Sequence[str], tasks: int, seconds: float) -> list[str] | None:
     """The lines that a program prints, run by each of as many tasks; idle executors have got one each before any gets two.
 
-    Raises an error of py4j where that takes longer.
+    None where that takes longer.
     """
     context: Any = spark.sparkContext
     running = context._jsc.parallelize(list(range(tasks)), tasks).pipe(list(command)).collectAsync()
     try:
         unit = jvm_of(spark).java.util.concurrent.TimeUnit.MILLISECONDS
         return [str(line) for line in running.get(int(seconds * 1000), unit)]
+    except Py4JJavaError as error:
+        if "TimeoutException" not in str(error.java_exception):
+            raise
+        return None
     finally:
         running.cancel(True)

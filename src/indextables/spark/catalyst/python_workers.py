@@ -70,7 +70,7 @@ def _hosts_with_problems(spark: SparkSession) -> str | None:
     """Spark does not say where a Python process failed; the executors that are idle do."""
     try:
         check = check_workers(spark, timeout=_PATIENCE)
-    except (PySparkException, Py4JError, OSError, subprocess.SubprocessError):
+    except (PySparkException, Py4JError, WorkerEnvironmentError, OSError, subprocess.SubprocessError):
         return None
     hosts = {worker.host for worker in check.workers if any(worker.problems(check.driver))}
     return ", ".join(sorted(hosts)) or None

@@ -10,11 +10,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from indextables.config import Config
+from indextables.errors import WorkerEnvironmentError
 from indextables.plural import pluralize
 from indextables.spark.catalyst.executor_jobs import executor_addresses, run_on_executors
 from indextables.spark.source.options import settings_of
 from indextables.worker_versions import REMEDY, compared
 
+_ROUNDS = 3  # executors that have come meanwhile get a task in the next one
 _TASKS_PER_EXECUTOR = 4  # a busy core of an executor does not hide it
 _PACKAGES = ("indextables", "tantivy", "pyarrow", "pyspark")
 
@@ -121,18 +123,33 @@ class WorkerCheck:
         return "\n".join([*lines, *self.problems, *([] if not self.problems else [REMEDY])])
 
 
-def check_workers(spark: SparkSession, *, timeout: float = 60.0) -> WorkerCheck:
+def check_workers(spark: SparkSession, *, timeout: float = 300.0) -> WorkerCheck:
     """What the Python of each executor has: its interpreter, versions of packages, and whether its cache can be written to.
 
-    Runs one short job on the executors that there are now, within `timeout` seconds. It starts PYSPARK_PYTHON as Spark does.
+    Runs short jobs, each within `timeout` seconds; the first one waits until there are executors. They start PYSPARK_PYTHON,
+    as Spark does.
     """
     config = Config.resolve(settings_of(spark, {}))
-    python, addresses = spark.sparkContext.pythonExec, executor_addresses(spark)
+    python = spark.sparkContext.pythonExec
     arguments = [_PROBE, config.read.cache_directory or "", json.dumps(_PACKAGES)]
-    tasks = max(_TASKS_PER_EXECUTOR * len(addresses), 1)
-    lines = run_on_executors(spark, ["sh", "-c", _SHELL, "sh", python, *arguments], tasks, timeout)
-    workers = {(worker.host, worker.directory): worker for worker in map(Worker.of, map(json.loads, lines))}
-    return WorkerCheck(_driver(arguments), tuple(workers[key] for key in sorted(workers)), max(len(addresses), 1))
+    command = ["sh", "-c", _SHELL, "sh", python, *arguments]
+    workers: dict[tuple[str, str], Worker] = {}
+    executors = 0
+    for _ in range(_ROUNDS):
+        tasks = max(_TASKS_PER_EXECUTOR * executors, 1)
+        lines = run_on_executors(spark, command, tasks, timeout)
+        if lines is None:
+            raise WorkerEnvironmentError(
+                f"no executor has run {python} within {timeout:g} s; are there any, and are they idle?",
+                python=python,
+                host=None,
+            )
+        found = map(Worker.of, map(json.loads, lines))
+        workers.update({(worker.host, worker.directory): worker for worker in found})
+        executors = max(len(executor_addresses(spark)), 1)
+        if len(workers) >= executors:
+            break
+    return WorkerCheck(_driver(arguments), tuple(workers[key] for key in sorted(workers)), executors)
 
 
 def _driver(arguments: list[str]) -> Worker:
