@@ -1,14 +1,20 @@
 """A scan by executors: each task has splits, columns and a condition that the driver has chosen."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
 from indextables.read.read_task import PlannedRead, ScanContext
-from indextables.spark.catalyst.java import Java, jvm_of, nothing, seq
-from indextables.spark.catalyst.local_relation import with_unread
+from indextables.spark.catalyst.executor_jobs import executor_hosts
+from indextables.spark.catalyst.java import Java, jvm_of, kind, nothing, seq
+from indextables.spark.catalyst.local_relation import local_frame, with_unread
+from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.planner.scan_builder import PlannedScan
+from indextables.spark.planner.split_placement import PlacedGroup, busiest, placed
 from indextables.spark.source.options import FORMAT
 from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
@@ -22,41 +28,77 @@ def node(spark: Any, scan: PlannedScan, output: list[Java]) -> Java:
     named = list(zip(output, scan.relation.columns.items(), strict=True))
     read = [attribute for attribute, (_, name) in named if name in scan.columns]
     numbers = {number for number, name in scan.relation.columns.items() if name in scan.columns}
-    return with_unread(spark, _scan(spark, planned_read(scan), seq(read, spark), scan.label), output, numbers)
+    return with_unread(spark, _scan(spark, scan, seq(read, spark)), output, numbers)
 
 
-def planned_read(scan: PlannedScan) -> PlannedRead:
-    """What the tasks of a scan do."""
-    options, plan = scan.relation.options, scan.plan
-    config = options.config(plan.snapshot.metadata.properties)
-    schema = to_arrow_utc(spark_schema(plan.scan_spec.output_schema))
-    work = ScanContext(options.path, config, plan.scan_spec, schema, plan.snapshot.version)
-    groups = (
-        [scan.tasks] if scan.is_one_task else packed(scan.tasks, config, searched=plan.scan_spec.search is not None)
+def _scan(spark: Any, scan: PlannedScan, output: Java) -> Java:
+    jvm, spec = jvm_of(spark), scan.plan.scan_spec
+    size = sum(task.split.size for task in scan.tasks)
+    groups = _groups(scan, _hosts(spark, scan) if size > _SMALL else [])
+    read = PlannedRead(_work(scan), tuple(group.tasks for group in groups), scan.limit)
+    numbers = _numbers(spark, [group.host for group in groups], size)
+    function = UserDefinedFunction(
+        OnWorkers(read),
+        spark_schema(spec.output_schema),
+        f"{FORMAT}[{scan.label}]",  # plans show it
+        PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
     )
-    return PlannedRead(work, tuple(tuple(group) for group in groups if group), scan.limit)
-
-
-def _scan(spark: Any, read: PlannedRead, output: Java, label: str) -> Java:
-    """The node; plans show the label as the name of its function."""
-    jvm = jvm_of(spark)
-    size = sum(task.split.size for group in read.groups for task in group)
-    numbers, types = _numbers(spark, len(read.groups), size), spark_schema(read.work.scan_spec.output_schema)
-    function = UserDefinedFunction(OnWorkers(read), types, f"{FORMAT}[{label}]", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     expression = function._judf.builder(numbers.output())
     return jvm.org.apache.spark.sql.catalyst.plans.logical.MapInArrow(
         expression, output, numbers, False, nothing(spark)
     )
 
 
-def _numbers(spark: Any, count: int, size: int) -> Java:
-    """The plan of `count` numbers, each in a task of its own, for a node that reads `size` bytes.
+def _work(scan: PlannedScan) -> ScanContext:
+    """What the tasks of a scan do."""
+    options, plan = scan.relation.options, scan.plan
+    schema = to_arrow_utc(spark_schema(plan.scan_spec.output_schema))
+    return ScanContext(options.path, scan.config, plan.scan_spec, schema, plan.snapshot.version)
+
+
+def _hosts(spark: Any, scan: PlannedScan) -> list[str]:
+    """The hosts to choose from, where tasks use indexes that a host keeps; rows are not kept."""
+    spec = scan.plan.scan_spec
+    if not (spec.queries or spec.point_conditions) or Capability.SPLIT_PLACEMENT not in capabilities(spark):
+        return []
+    return executor_hosts(spark)
+
+
+def _groups(scan: PlannedScan, hosts: Sequence[str]) -> list[PlacedGroup]:
+    """The splits of each task."""
+    if scan.is_one_task:
+        return [PlacedGroup(tuple(scan.tasks), busiest(scan.tasks, hosts))]
+    pack = partial(packed, config=scan.config, searched=scan.plan.scan_spec.search is not None)
+    return list(placed(scan.tasks, hosts, pack))
+
+
+def _numbers(spark: Any, hosts: Sequence[str | None], size: int) -> Java:
+    """The plan of the numbers of the tasks, each in a task of its own on its host, for a node that reads `size` bytes.
 
     Spark takes a node to be about as large as what is below it, and sends small sides of joins to all executors. It does not
     know how large an RDD is, and takes it for large.
     """
-    numbers = spark.range(0, count, 1, count)._jdf
-    if size > _SMALL:
+    if any(hosts) and (rows := _placed_rows(spark, hosts)):
+        numbers = spark.range(0)._jdf
+    else:
+        numbers = spark.range(0, len(hosts), 1, len(hosts))._jdf
+        if size <= _SMALL:
+            return numbers.queryExecution().analyzed()
         rows = numbers.queryExecution().toRdd()
-        numbers = spark._jsparkSession.internalCreateDataFrame(rows, numbers.schema(), False)
-    return numbers.queryExecution().analyzed()
+    return spark._jsparkSession.internalCreateDataFrame(rows, numbers.schema(), False).queryExecution().analyzed()
+
+
+def _placed_rows(spark: Any, hosts: Sequence[str | None]) -> Java | None:
+    """An RDD of numbers, each in a partition with its preferred location."""
+    jvm, context = jvm_of(spark), spark.sparkContext
+    local = local_frame(spark, pa.table({"id": range(len(hosts))}))._jdf.queryExecution().analyzed()
+    if kind(local) != "LocalRelation":
+        return None
+    locations, names = jvm.java.util.HashMap(), {host: seq([host], spark) for host in {*hosts} if host}
+    for number, host in enumerate(hosts):
+        if host:
+            locations.put(number, names[host])
+    preferred = jvm.PythonUtils.toScalaMap(locations)
+    any_class = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("java.lang.Object"))
+    rdd = jvm.org.apache.spark.rdd.ParallelCollectionRDD
+    return rdd(context._jsc.sc(), local.data(), len(hosts), preferred, any_class)

@@ -20,6 +20,11 @@ def executor_addresses(spark: Any) -> list[str]:
     return sorted({*known} - {_driver_address(context.applicationId, context)})
 
 
+def executor_hosts(spark: Any) -> list[str]:
+    """The hosts of the executors, each once."""
+    return sorted({address.rpartition(":")[0] for address in executor_addresses(spark)})
+
+
 @cached(LRUCache(2), key=lambda application, _: application, lock=Lock())
 def _driver_address(_: str, context: Any) -> str:
     """The driver is an executor to Spark's block manager, whatever runs the tasks."""

@@ -35,6 +35,7 @@ class Capability(Enum):
     TABLE_RELATIONS = "relations of tables"
     PLANNED_SCANS = "planning on the driver"
     PARQUET_SCANS = "scans by Spark's Parquet reader"
+    SPLIT_PLACEMENT = "placement of searches"
     LOCAL_RELATIONS = "local relations"
     SEARCH_COLUMNS = "searches in DataFrames and SQL"
     CATALOG_TABLES = "tables by name"
@@ -107,6 +108,10 @@ REQUIREMENTS: Mapping[Capability, Requirement] = {
             Needed(f"{_SOURCES}parquet.ParquetFileFormat"),
             Needed(f"{_CATALYST}types.DataTypeUtils"),
         ),
+    ),
+    Capability.SPLIT_PLACEMENT: Requirement(
+        "a search may run on a host that has not cached the index of a split, and download it there too",
+        (Needed("org.apache.spark.rdd.ParallelCollectionRDD", 5),),
     ),
     Capability.LOCAL_RELATIONS: Requirement(
         "rows that the driver has pass through a projection", (Needed(f"{_LOGICAL}LocalRelation", 4),)

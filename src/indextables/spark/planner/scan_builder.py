@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from indextables.config import Config
 from indextables.errors import IndexTablesError, PredicateError
 from indextables.log import Snapshot
 from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
@@ -69,12 +70,16 @@ class PlannedScan:
         return few and not self.is_parquet_scan
 
     @cached_property
+    def config(self) -> Config:
+        return self.relation.options.config(self.plan.snapshot.metadata.properties)
+
+    @cached_property
     def reader(self) -> ScanReader:
         if not self.tasks:
             return ScanReader.NONE
         if self.is_parquet_scan:
             return ScanReader.SPARK_PARQUET
-        most = self.relation.options.config(self.plan.snapshot.metadata.properties).read.driver_rows
+        most = self.config.read.driver_rows
         return ScanReader.DRIVER if finds_few_rows(self._driver_scan, most) else ScanReader.EXECUTORS
 
     def rows(self) -> pa.Table:

@@ -129,7 +129,7 @@ def check_workers(spark: SparkSession, *, timeout: float = 300.0) -> WorkerCheck
     Runs short jobs, each within `timeout` seconds; the first one waits until there are executors. They start PYSPARK_PYTHON,
     as Spark does.
     """
-    config = Config.resolve(settings_of(spark, {}))
+    config = Config.resolve(settings_of(spark, None))
     python = spark.sparkContext.pythonExec
     arguments = [_PROBE, config.read.cache_directory or "", json.dumps(_PACKAGES)]
     command = ["sh", "-c", _SHELL, "sh", python, *arguments]
