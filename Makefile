@@ -32,6 +32,9 @@ laws: $(READY) ## the laws with 20,000 examples each
 torture: $(READY) ## many processes, hundreds of SIGKILLs and faults, the final state checked each time
 	@$(BIN)/python -m tests.torture
 
+packed: $(READY) ## the transcript of docs/cluster.md: a packed environment on a standalone cluster, a table in S3
+	@$(JAVA) $(BIN)/python -m tests.packed.packed_environment
+
 matrix: $(READY) ## a smoke suite on every supported version of PySpark; VERSIONS="4.1 4.3" for some of them
 	@$(JAVA) $(BIN)/python scripts/matrix.py $(VERSIONS)
 
@@ -62,4 +65,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test unit laws torture matrix check format docs load bench clean
+.PHONY: help setup demo test unit laws torture matrix packed check format docs load bench clean

@@ -111,7 +111,7 @@ def _run_code(block: Block, names: dict[str, Any], where: str) -> None:
     with redirect_stdout(printed):
         exec(compile("\n" * (block.line - 1) + code, where, "exec"), names)
     if block.kind == "python" or block.prints is not None:
-        _compare(block.prints or "", printed.getvalue(), where)
+        compare(block.prints or "", printed.getvalue(), where)
 
 
 def _run_doctest(block: Block, names: dict[str, Any], where: str) -> None:
@@ -125,7 +125,7 @@ def _run_commands(block: Block, where: str) -> None:
     assert block.text.startswith("$ "), where
     for shown in block.text.removeprefix("$ ").split("\n$ "):
         line, _, expected = shown.partition("\n")
-        _compare(expected, _printed_by(line), f"{where} $ {line}")
+        compare(expected, _printed_by(line), f"{where} $ {line}")
 
 
 def _printed_by(line: str) -> str:
@@ -137,7 +137,8 @@ def _printed_by(line: str) -> str:
     return subprocess.run(["bash", "-c", line], **both, text=True, env={**os.environ, "PATH": path}, check=False).stdout
 
 
-def _compare(expected: str, printed: str, where: str) -> None:
+def compare(expected: str, printed: str, where: str) -> None:
+    """What was printed must be what is shown; blanks and `...` count as in doctests."""
     example = doctest.Example("", expected)
     printed = printed.strip("\n") + "\n" if printed.strip() else ""
     checker = doctest.OutputChecker()
