@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
 from indextables import IndexTable
 from indextables.spark.catalyst import arrow_scan
@@ -59,3 +60,15 @@ def test_scans_without_an_index_run_anywhere(spark: Any, path: str, hosts: list[
 def test_with_one_host_there_is_nothing_to_prefer(spark: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_scan, "_SMALL", 0)
     assert preferred(opened(spark, path).filter("indexquery(message, 'full')")) == []
+
+
+def test_a_spark_that_does_not_say_where_its_executors_are(
+    spark: Any, path: str, hosts: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_: Any) -> list[str]:
+        raise Py4JError(f"not allowed: {hosts}")
+
+    monkeypatch.setattr(arrow_scan, "executor_hosts", refuse)
+    for _ in range(2):
+        assert len(opened(spark, path).filter("indexquery(message, 'full')").collect()) == 9
+    assert [record.getMessage()[:38] for record in caplog.records] == ["switched off: placement of searches. S"]

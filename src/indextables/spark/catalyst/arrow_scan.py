@@ -1,10 +1,13 @@
 """A scan by executors: each task has splits, columns and a condition that the driver has chosen."""
 
+import logging
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
@@ -12,7 +15,7 @@ from indextables.read.read_task import PlannedRead, ScanContext
 from indextables.spark.catalyst.executor_jobs import executor_hosts
 from indextables.spark.catalyst.java import Java, jvm_of, kind, nothing, seq
 from indextables.spark.catalyst.local_relation import local_frame, with_unread
-from indextables.spark.catalyst.probe import Capability, capabilities
+from indextables.spark.catalyst.probe import REQUIREMENTS, Capability, capabilities
 from indextables.spark.planner.scan_builder import PlannedScan
 from indextables.spark.planner.split_placement import PlacedGroup, busiest, placed
 from indextables.spark.source.options import FORMAT
@@ -20,6 +23,7 @@ from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 from indextables.spark.source.task_packing import packed
 from indextables.worker_versions import OnWorkers
 
+logger = logging.getLogger(__name__)
 _SMALL = 2 * 1024 * 1024  # bytes of splits
 
 
@@ -61,7 +65,21 @@ def _hosts(spark: Any, scan: PlannedScan) -> list[str]:
     spec = scan.plan.scan_spec
     if not (spec.queries or spec.point_conditions) or Capability.SPLIT_PLACEMENT not in capabilities(spark):
         return []
-    return executor_hosts(spark)
+    try:
+        return executor_hosts(spark)
+    except (PySparkException, Py4JError) as error:
+        _warn(type(error).__name__)
+        return []
+
+
+@cache
+def _warn(reason: str) -> None:
+    logger.warning(
+        "switched off: %s. Spark does not say where its executors are (%s): %s",
+        Capability.SPLIT_PLACEMENT.value,
+        reason,
+        REQUIREMENTS[Capability.SPLIT_PLACEMENT].cost,
+    )
 
 
 def _groups(scan: PlannedScan, hosts: Sequence[str]) -> list[PlacedGroup]:

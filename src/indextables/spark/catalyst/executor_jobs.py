@@ -16,6 +16,8 @@ _SEPARATOR = "\0"
 def executor_addresses(spark: Any) -> list[str]:
     """`host:port` of each executor that the driver knows; none where the driver runs the tasks itself."""
     context = spark.sparkContext
+    if context.master.partition("[")[0] == "local":
+        return []
     known = str(context._jsc.sc().getExecutorMemoryStatus().keySet().mkString(_SEPARATOR)).split(_SEPARATOR)
     return sorted({*known} - {_driver_address(context.applicationId, context)})
 
