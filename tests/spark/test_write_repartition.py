@@ -47,6 +47,15 @@ def test_more_partitions_than_are_placed_one_by_one(spark: Any, path: str, monke
     assert sum(splits(path, "p=-1/")) == 20
 
 
+def test_an_input_that_has_fewer_rows_each_time(spark: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is counted by partition, counted as a whole, and written; a count of Spark's stands for a source that shrinks."""
+    monkeypatch.setattr("indextables.spark.write.repartition._MAX_PLACED", 2)
+    frame = spark.range(40).selectExpr("id", "IF(id < 30, 0, 1) AS p")
+    monkeypatch.setattr(type(frame), "count", lambda _: 5)
+    write(frame, path, partitionBy="p", targetRecordsPerSplit=10)
+    assert sum(splits(path)) == 40
+
+
 def test_days_are_days_in_utc_whatever_the_time_zone_of_the_session(spark: Any, path: str) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")

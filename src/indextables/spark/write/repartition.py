@@ -115,7 +115,7 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     keyed = frame.withColumn(key, F.xxhash64(*(_value(field, plan.schema) for field in plan.layout.fields)))
     counts = _partitions(keyed, key, plan)
     rows, target = counts[_ROWS].to_pylist(), plan.config.write.target_records
-    unlisted_rows = keyed.count() - sum(rows) if len(rows) == _MAX_PLACED else 0
+    unlisted_rows = max(0, keyed.count() - sum(rows)) if len(rows) == _MAX_PLACED else 0
     small_below = plan.coalescing.small_below if plan.coalescing else 0
     bins = bin_small_partitions(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
     parallelism = default_parallelism(frame.sparkSession)
