@@ -5,6 +5,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -480,3 +481,23 @@ class TestTrouble:
 )
 def test_packing(given: list[tuple[int, int]], limits: dict[str, int], expected: list[list[int]]) -> None:
     assert packed(given, Limits(target_size=100, **limits)) == expected
+
+
+@pytest.mark.parametrize(("other_attempts", "left"), [(True, 0), (False, 3)])
+def test_what_lost_attempts_of_tasks_have_written_is_deleted(
+    table: IndexTable,
+    other_attempts: bool,  # noqa: FBT001 - a parameter of the test
+    left: int,
+) -> None:
+    def each_twice(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
+        for group in groups:
+            work(group)  # its executor is lost before it can report
+            yield replace(work(group), other_attempts=other_attempts)
+
+    before, known = contents(table), {str(file) for file in Path(table.path).rglob("*.split")}
+    log = TransactionLog.open(table.path)
+    merge(log, log.snapshot(), MergeRequest(limits=Limits(target_size=1 << 20)), Config(), run=each_twice)
+    files = {str(file) for file in Path(table.path).rglob("*.split")}
+    assert known < files
+    assert len(files - known) == table.refresh().splits().num_rows + left
+    assert contents(table) == before

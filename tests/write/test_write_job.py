@@ -229,6 +229,21 @@ def test_of_two_attempts_only_the_one_that_counts_stays(path: Path) -> None:
     assert (ids(path), len(split_files(path))) == ([1], 1)
 
 
+def test_a_commit_has_happened_even_if_leftovers_cannot_be_deleted(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = planned(path)
+    written(job, rows(1))
+
+    def broken(*_: object, **__: object) -> None:
+        raise StorageError("the disk does not answer", path=str(path))
+
+    monkeypatch.setattr("indextables.write.uncommitted_files.files_of_table", broken)
+    assert commit_job(job, written(job, rows(1), attempt=1)).version == 0
+    assert (ids(path), len(split_files(path))) == ([1], 2)
+    assert "files of lost tasks may be left; a vacuum deletes them" in caplog.text
+
+
 def test_abort_deletes_only_files_of_the_job_that_are_not_committed(path: Path) -> None:
     other, done, failed = planned(path), planned(path), planned(path)
     written(other, rows(5))

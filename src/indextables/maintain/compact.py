@@ -29,7 +29,7 @@ from indextables.log.splits import removes_for
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.commit_metrics import split_metrics
-from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep
+from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep, sweep_after_commit
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def merge(
     """Merges until there is nothing left that is worth it; gives the table afterwards, and what was done.
 
     Sizes are known when splits are written: where merged ones turned out small, they are merged once more. Whatever ends it
-    early, groups that are finished are committed, and the files of others are deleted.
+    early, groups that are finished are committed, and files of others are deleted; so are those of lost attempts of tasks.
     """
     merging = _Compaction(log, snapshot, config, job=uuid4().hex[:12], result=MergeResult(version=snapshot.version))
     try:
@@ -109,6 +109,8 @@ def merge(
             merging.commit()
         sweep(merging.job, log, keep=merging.in_doubt)
         raise
+    if merging.other_attempts:
+        sweep_after_commit(merging.job, log)
     _log_result(log, merging.result)
     return merging.snapshot, merging.result
 
@@ -155,6 +157,7 @@ class _Compaction:
     candidates: pa.Array | None = None
     bundle: list[WrittenGroup] = field(default_factory=list)
     in_doubt: set[str] = field(default_factory=set)
+    other_attempts: bool = False
     committed_at: float = field(default_factory=time.monotonic)
 
     def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
@@ -171,6 +174,7 @@ class _Compaction:
     def finish(self, written: WrittenGroup, *, last: bool) -> None:
         """Takes a group into the bundle, and commits that if it is time. The splits of a failure are not tried again."""
         self.done += 1
+        self.other_attempts |= written.other_attempts
         self.skipped.update(written.damaged)
         self.result = replace(self.result, damaged=(*self.result.damaged, *written.damaged))
         if written.adds:

@@ -47,11 +47,15 @@ class MergeGroup:
 
 @dataclass(frozen=True, slots=True)
 class WrittenGroup:
-    """A rewritten group that is not committed yet: its new splits, and the damaged sources."""
+    """A rewritten group that is not committed yet: its new splits, and the damaged sources.
+
+    `other_attempts` if the task was or may have been run more than once, so that there may be splits of other attempts.
+    """
 
     group: MergeGroup
     adds: Sequence[Add]
     damaged: tuple[str, ...] = ()
+    other_attempts: bool = False
 
 
 def plan_merge(

@@ -1,11 +1,13 @@
 """Files before they are committed: checked that they are there, and deleted where their commit failed."""
 
+import logging
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from indextables.errors import (
     AccessDeniedError,
     ConflictError,
+    IndexTablesError,
     LogError,
     TableNotFoundError,
     UncommittedSplitsLostError,
@@ -16,6 +18,8 @@ from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.log.commit import Committed, Plan
 from indextables.log.ownership import files_of_table, is_split_of_job
+
+logger = logging.getLogger(__name__)
 
 NOT_COMMITTED = (
     ConflictError,
@@ -99,6 +103,16 @@ def sweep(job: str, log: TransactionLog, *, keep: Collection[str] = ()) -> list[
     uncommitted = [key for key in written if key not in committed]
     log.store.delete(uncommitted)
     return uncommitted
+
+
+def sweep_after_commit(job: str, log: TransactionLog) -> None:
+    """Deletes what other attempts of tasks have left. The commit has happened: a failure is logged, and a vacuum does it."""
+    try:
+        sweep(job, log)
+    except IndexTablesError:
+        logger.warning(
+            "%s is written, but files of lost tasks may be left; a vacuum deletes them", log.table, exc_info=True
+        )
 
 
 def _committed(log: TransactionLog) -> set[str]:

@@ -28,7 +28,7 @@ from indextables.write.commit_metrics import partition_count, split_metrics
 from indextables.write.idempotent_writes import txn_of
 from indextables.write.overwrite import Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
-from indextables.write.uncommitted_files import commit_or_discard, discard, sweep
+from indextables.write.uncommitted_files import commit_or_discard, discard, sweep, sweep_after_commit
 from indextables.write.write_plan import WritePlan, plan_write
 
 PROTOCOL = Protocol(min_reader_version=READER_VERSION, min_writer_version=WRITER_VERSION)
@@ -118,7 +118,7 @@ def commit_job(
     metrics = _metrics(job, results)
     done = _commit(log, job, adds, snapshot, metrics)
     if job.speculative or any(result.attempt for result in results):
-        sweep(job.plan.job, log)
+        sweep_after_commit(job.plan.job, log)
     return done.snapshot if done else log.snapshot()
 
 

@@ -42,6 +42,7 @@ from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.repartition import repartitioned
 from indextables.spark.write.replace_where_copies import copied_by_executors
+from indextables.spark.write.task_attempts import is_speculative, swept_after_stage_retries
 from indextables.storage.location import Location
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, WriteJob
@@ -175,10 +176,10 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         started = time.monotonic_ns()
         with repartitioned(self._df, job.plan, table=job.table) as frame:
             metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-            plan = after_repartition(job.plan)
-            job = replace(job, plan=plan, metrics=metrics, speculative=self._is_speculative())
+            plan, speculative = after_repartition(job.plan), is_speculative(self._spark)
+            job = replace(job, plan=plan, metrics=metrics, speculative=speculative)
             writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-            with copied_by_executors(self._spark, job) as planned:
+            with swept_after_stage_retries(self._spark, job), copied_by_executors(self._spark, job) as planned:
                 writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
 
 

@@ -144,10 +144,6 @@ class RecordedWrite:
         case = self._session.conf.get("spark.sql.caseSensitive")
         return {"time_zone": zone or "UTC", "case_sensitive": (case or "").lower() == "true"}
 
-    def _is_speculative(self) -> bool:
-        """Whether Spark may run a task of the write twice at the same time."""
-        return (self._session.conf.get("spark.speculation", "false") or "").lower() == "true"
-
 
 def mode_named(name: str) -> Mode:
     try:

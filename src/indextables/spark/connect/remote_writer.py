@@ -19,6 +19,7 @@ from indextables.spark.source.planning_requests import PlanWrite
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.write.repartition import repartitioned
+from indextables.spark.write.task_attempts import is_speculative
 from indextables.write.write_job import Mode
 from indextables.write.write_plan import after_repartition
 
@@ -125,8 +126,8 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         started = time.monotonic_ns()
         with repartitioned(self._frame, job.plan, table=job.table) as frame:
             metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-            plan = after_repartition(job.plan)
-            job = replace(job, plan=plan, metrics=metrics, speculative=self._is_speculative())
+            plan, speculative = after_repartition(job.plan), is_speculative(self._session)
+            job = replace(job, plan=plan, metrics=metrics, speculative=speculative)
             rows: Any = frame
             writer = DataFrameWriter(rows._plan, self._session).format(FORMAT)
             writer.mode("overwrite" if mode is Mode.OVERWRITE else "append")
