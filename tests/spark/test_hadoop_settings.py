@@ -488,7 +488,7 @@ def test_hadoops_configuration_is_read_at_once(spark: Any, monkeypatch: pytest.M
     settings_of(spark, "s3://tables/t")  # classes and methods are looked up once
     monkeypatch.setattr(client, "send_command", counted)
     local, store = count("/local/t"), count("s3://tables/t")
-    assert local < store <= local + 5
+    assert local < store <= local + 6
     many = {f"fs.s3a.bucket.b{number}.access.key": "a" for number in range(30)}
     with in_hadoops_configuration(spark, many), in_session(spark, many):
         assert (count("/local/t"), count("s3://tables/t")) == (local, store)
