@@ -35,8 +35,9 @@ torture: $(READY) ## many processes, hundreds of SIGKILLs and faults, the final 
 packed: $(READY) ## the transcript of docs/cluster.md: a packed environment on a standalone cluster, a table in S3
 	@$(JAVA) $(BIN)/python -m tests.packed.packed_environment
 
-matrix: $(READY) ## a smoke suite on every supported version of PySpark; VERSIONS="4.1 4.3" for some of them
+matrix: $(READY) ## suites on versions of Python and PySpark, and docs/versions.md; VERSIONS="4.1 3.13" for some of them
 	@$(JAVA) $(BIN)/python scripts/matrix.py $(VERSIONS)
+	@test -n "$(VERSIONS)" || $(BIN)/python scripts/matrix.py --page
 
 check: $(READY) ## ruff, ruff format, mypy strict
 	@$(BIN)/ruff check .

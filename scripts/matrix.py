@@ -1,86 +1,216 @@
-"""`make matrix`: the smoke suite on each supported version of PySpark, and the refusal of older ones.
+"""`make matrix`: suites on versions of Python and PySpark, side by side; older versions of PySpark must be refused.
 
-Each version has a virtual environment under .matrix/, made once; `rm -r .matrix` to get newer patches. Prints one table,
-capability by version, and exits with 1 if anything failed. `python scripts/matrix.py 4.1 none` runs some of the versions.
+Each Python has a virtual environment under .matrix/, with the project and its dependencies, and each PySpark a directory,
+which the environments share; both are made once, `rm -r .matrix` to get newer patches. Prints one table, capability by pair
+of versions, keeps it in .matrix/results.json, and exits with 1 if anything failed. `python scripts/matrix.py 4.1 none` runs
+the pairs with these versions, `python scripts/matrix.py --page` writes docs/versions.md from the last run of each pair.
 """
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
-import venv
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).parent.parent
-SUITES = {  # the modules to run, by version; the newest patch of each
-    "4.1": ("smoke enabled", "smoke public"),
-    "4.2": ("smoke enabled", "smoke public"),
-    "4.3": ("smoke enabled", "smoke public"),
-    "4.0": ("refusal old",),
-    "3.5": ("refusal old",),
-    "none": ("refusal absent",),
-}
-OK = "ok"
+HOME, RESULTS, PAGE = ROOT / ".matrix", ROOT / ".matrix" / "results.json", ROOT / "docs" / "versions.md"
+SUPPORTED, OLD, ABSENT = ("4.1", "4.2", "4.3"), ("4.0", "3.5"), ("none",)  # PySpark; the newest patch of each
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    version: str
-    capability: str
-    outcome: str
+class Pair:
+    python: str
+    pyspark: str
+
+    def __str__(self) -> str:
+        return f"{self.pyspark} on {self.python}"
 
 
-def python_for(version: str) -> Path:
-    """The Python of a version's environment, which is made if there is none or the project's dependencies have changed."""
-    home = ROOT / ".matrix" / version
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """`python -m tests.matrix.<module> <mode>` prints a JSON object, capability to "ok" or to what went wrong."""
+
+    module: str
+    mode: str
+    versions: tuple[str, ...]
+
+
+SUITES = (
+    Suite("smoke", "enabled", SUPPORTED),
+    Suite("smoke", "public", SUPPORTED),
+    Suite("refusal", "old", OLD),
+    Suite("refusal", "absent", ABSENT),
+)
+PAIRS = (
+    *(Pair("3.11", version) for version in (*SUPPORTED, *OLD, *ABSENT)),
+    *(Pair(python, "4.3") for python in ("3.12", "3.13")),
+    Pair("3.13", "4.1"),
+)
+OK, NO_PYTHON = "ok", "no interpreter"
+_VERSIONS = """
+import json, platform
+from importlib.metadata import PackageNotFoundError, version
+try:
+    spark = version("pyspark")
+except PackageNotFoundError:
+    spark = "none"
+print(json.dumps({"python": platform.python_version(), "pyspark": spark}))
+"""
+_TEXT = """\
+# Versions
+
+<!-- written by `make matrix` and `python scripts/matrix.py --page` -->
+
+indextables needs Python 3.11 or newer, and PySpark 4.1 or newer on Java 17 or newer; tables without Spark need no PySpark.
+An older PySpark is refused with an `UnsupportedSparkError`, in one sentence, by whatever needs Spark: imports, `enable()`
+and the data source.
+
+`make matrix` runs these checks for pairs of versions, PySpark on Python. `enabled` is a session after
+`indextables.enable(spark)`, `public` one that found the data source by itself, `old` one of an older PySpark, `absent` a
+Python without PySpark. An empty cell is a check that is not for this pair, `no interpreter` a Python that was not found.
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was run for a pair, when and on what; `outcomes` are by capability, "ok" or what went wrong."""
+
+    python: str
+    pyspark: str
+    java: str
+    date: str
+    outcomes: dict[str, str]
+
+
+def interpreter(version: str) -> Path | None:
+    """A Python of a version: this one, one on the PATH, or one of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates = [sys.executable, shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
+    return next((Path(each) for each in candidates if each is not None and _is_python(Path(each), version)), None)
+
+
+def _is_python(path: Path, version: str) -> bool:
+    """Whether it runs, and is what its name says: a shim of pyenv may be neither."""
+    command = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() == version
+
+
+def environment_of(version: str, interpreter: Path) -> Path:
+    """The Python of an environment, made anew if the project's dependencies have changed."""
+    home = HOME / f"python-{version}"
     python, ready, project = home / "bin" / "python", home / ".ready", ROOT / "pyproject.toml"
     if not ready.exists() or ready.stat().st_mtime < project.stat().st_mtime:
-        print(f"installing PySpark {version} into {home.relative_to(ROOT)} ...", file=sys.stderr)
-        venv.create(home, with_pip=True)
-        packages = [] if version == "none" else [f"pyspark=={version}.*"]
-        quietly = ["-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([python, *quietly, "-e", ROOT, *packages], check=True)
+        print(f"installing the project for Python {version} into {home.relative_to(ROOT)} ...", file=sys.stderr)
+        subprocess.run([interpreter, "-m", "venv", "--clear", home], check=True)
+        _pip(python, "-e", str(ROOT))
         ready.touch()
     return python
 
 
-def run(version: str, suite: str) -> list[Result]:
-    """One suite in a process of its own."""
-    module, mode = suite.split()
-    python = python_for(version)
-    environment = {**os.environ, "PYSPARK_PYTHON": str(python)}
-    command = [python, "-m", f"tests.matrix.{module}", mode]
+def pyspark_of(version: str, python: Path) -> Path:
+    """The directory with a PySpark, which is the same for all versions of Python."""
+    home = HOME / f"pyspark-{version}"
+    if version != "none" and not (home / ".ready").exists():
+        print(f"installing PySpark {version} into {home.relative_to(ROOT)} ...", file=sys.stderr)
+        shutil.rmtree(home, ignore_errors=True)
+        _pip(python, "--target", str(home), f"pyspark=={version}.*")
+        (home / ".ready").touch()
+    return home
+
+
+def _pip(python: Path, *arguments: str) -> None:
+    subprocess.run([python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", *arguments], check=True)
+
+
+def run(pair: Pair) -> Run:
+    """The outcomes of the suites of a pair."""
+    suites = [suite for suite in SUITES if pair.pyspark in suite.versions]
+    found, date = interpreter(pair.python), datetime.now(UTC).date().isoformat()
+    if found is None:
+        return Run(pair.python, pair.pyspark, "", date, {f"{suite.mode}: runs": NO_PYTHON for suite in suites})
+    python = environment_of(pair.python, found)
+    spark = pyspark_of(pair.pyspark, python)
+    environment = {**os.environ, "PYTHONPATH": str(spark), "PYSPARK_PYTHON": str(python)}
+    versions = subprocess.run([python, "-c", _VERSIONS], env=environment, capture_output=True, text=True, check=True)
+    outcomes = [_outcomes(suite, python, environment) for suite in suites]
+    merged = {capability: outcome for some in outcomes for capability, outcome in some.items()}
+    return Run(**json.loads(versions.stdout), java=java_version(), date=date, outcomes=merged)
+
+
+def _outcomes(suite: Suite, python: Path, environment: dict[str, str]) -> dict[str, str]:
+    """Of one suite, in a process of its own."""
+    command = [python, "-m", f"tests.matrix.{suite.module}", suite.mode]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        return [Result(version, f"{mode}: runs", done.stderr.strip().splitlines()[-1])]
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {f"{suite.mode}: runs": last}
     found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return [Result(version, f"{mode}: {capability}", outcome) for capability, outcome in found.items()]
+    return {f"{suite.mode}: {capability}": outcome for capability, outcome in found.items()}
 
 
-def table(results: list[Result]) -> Table:
-    shown = Table("capability")
-    versions = list(dict.fromkeys(result.version for result in results))
-    for version in versions:
-        shown.add_column(version, justify="center")
-    outcomes = {(result.capability, result.version): result.outcome for result in results}
-    for capability in dict.fromkeys(result.capability for result in results):
-        found = [outcomes.get((capability, version)) for version in versions]
-        shown.add_row(capability, *("" if one is None else OK if one == OK else "[red]failed" for one in found))
-    return shown
+def rows(runs: Sequence[Run]) -> Iterator[list[str]]:
+    """The rows of the table: a capability, and its outcome for each pair."""
+    for capability in dict.fromkeys(capability for run in runs for capability in run.outcomes):
+        found = [run.outcomes.get(capability, "") for run in runs]
+        yield [capability, *(one if one in {OK, NO_PYTHON, ""} else "failed" for one in found)]
 
 
-def main(versions: list[str]) -> int:
-    results = [result for version in versions or SUITES for suite in SUITES[version] for result in run(version, suite)]
-    console = Console()
-    console.print(table(results))
-    failures = [result for result in results if result.outcome != OK]
-    for failure in failures:
-        console.print(f"{failure.version}, {failure.capability}: {failure.outcome}", markup=False, style="red")
-    return 1 if failures else 0
+def page(runs: Sequence[Run]) -> str:
+    heads = [f"{run.pyspark} on {run.python}" for run in runs]
+    about = [["date", *(run.date for run in runs)], ["Java", *(run.java for run in runs)]]
+    lines = [["", *heads], ["---"] * (len(runs) + 1), *about, *rows(runs)]
+    return _TEXT + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def kept_runs() -> dict[str, Run]:
+    """The last run of each pair."""
+    return {pair: Run(**run) for pair, run in json.loads(RESULTS.read_text()).items()} if RESULTS.exists() else {}
+
+
+def java_version() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
+    found = re.search(r'version "([^"]+)"', done.stderr)
+    return found[1] if found else "unknown"
+
+
+def main(wanted: Sequence[str]) -> int:
+    runs = kept_runs()
+    if wanted == ["--page"]:
+        PAGE.write_text(page([runs[str(pair)] for pair in PAIRS if str(pair) in runs]))
+        return 0
+    pairs = [pair for pair in PAIRS if not wanted or {pair.pyspark, pair.python, str(pair)} & set(wanted)]
+    for pair in pairs:
+        runs[str(pair)] = run(pair)
+        RESULTS.write_text(json.dumps({name: asdict(one) for name, one in runs.items()}, indent=1))
+    return report(pairs, [runs[str(pair)] for pair in pairs])
+
+
+def report(pairs: Sequence[Pair], runs: Sequence[Run]) -> int:
+    console, shown = Console(), Table("capability", *map(str, pairs))
+    for row in rows(runs):
+        shown.add_row(*row)
+    console.print(shown)
+    failures = [
+        (f"{pair}, {capability}", outcome)
+        for pair, run in zip(pairs, runs, strict=True)
+        for capability, outcome in run.outcomes.items()
+        if outcome != OK
+    ]
+    for name, outcome in failures:
+        console.print(f"{name}: {outcome}", markup=False, style="red")
+    return 1 if any(outcome != NO_PYTHON for _, outcome in failures) else 0
 
 
 if __name__ == "__main__":

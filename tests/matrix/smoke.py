@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from indextables import IndexTable
+from tests.quick import compile_java_once, keep_freed_memory
 
 COLUMNS = "id bigint, day string, ts timestamp, message string"
 OK = "ok"
@@ -260,6 +261,8 @@ PUBLIC: dict[str, Check] = {  # without enable()
 
 def session() -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need what this process has
+    compile_java_once()
+    keep_freed_memory()
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
