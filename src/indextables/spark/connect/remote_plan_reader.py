@@ -59,7 +59,8 @@ _EXTREMES = {"min": Function.MIN, "max": Function.MAX}
 class RemotePlanReader:
     """`relations` are ours by the number of the table, `nodes` all relations by the number of ours, `names` columns'.
 
-    `unpruned` are the tables all of whose columns have to be read.
+    `unpruned` are the tables all of whose columns have to be read. `mentioned` are the columns that the plan names:
+    the server looks them up whether their values matter or not.
     """
 
     case_sensitive: bool
@@ -70,9 +71,11 @@ class RemotePlanReader:
     names: dict[int, str] = field(default_factory=dict)
     types: dict[int, pa.DataType] = field(default_factory=dict)
     unpruned: set[int] = field(default_factory=set)
+    mentioned: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._columns, self._qualifiers = count(), dict[int, str]()
+        self._sources: dict[int, int] = {}  # columns under other names
         self._frames: dict[
             int, tuple[int, ...] | None
         ] = {}  # the columns of a frame by its id; None if it is there twice
@@ -125,7 +128,13 @@ class RemotePlanReader:
             found = [column for column in found if self._same(self._qualifiers.get(column), qualifiers[-1])]
         if len(found) != 1:
             raise UnreadableError
+        self._mention(found[0])
         return found[0]
+
+    def _mention(self, column: int) -> None:
+        self.mentioned.add(column)
+        if column in self._sources:
+            self._mention(self._sources[column])
 
     def _same(self, one: str | None, other: str) -> bool:
         return one is not None and (one == other if self.case_sensitive else one.lower() == other.lower())
@@ -168,6 +177,7 @@ class RemotePlanReader:
 
     def _renamed(self, column: int, name: str) -> Item:
         new = self._named(name)
+        self._sources[new] = column
         if column in self.types:
             self.types[new] = self.types[column]
         return Item(new, frozenset({column}), column)
@@ -325,6 +335,8 @@ class RemotePlanReader:
         types = [[self.types.get(column) for column in side.columns] for side in (left, right)]
         if not is_union or types[0] != types[1] or None in types[0]:
             raise UnreadableError
+        for column in (*left.columns, *right.columns):
+            self._mention(column)  # both sides have to keep as many columns
         columns = tuple(self._named(self.names.get(column)) for column in left.columns)
         self.types.update(dict(zip(columns, types[0], strict=True)))
         return SetOperation(number, SetOperator.UNION, columns, (left, right))

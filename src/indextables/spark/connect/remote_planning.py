@@ -56,16 +56,17 @@ def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = Tru
     if with_metadata:
         plan = _MetadataRows(relation, reader, session).replaced(plan)
     for table, requests in push_down(plan).items():
-        _write_scan(reader.relations[table], reader.tables[table], requests[0], prune=table not in reader.unpruned)
+        everything = frozenset(reader.tables[table].columns)
+        mentioned = everything if table in reader.unpruned else everything & reader.mentioned
+        _write_scan(reader.relations[table], reader.tables[table], requests[0], mentioned)
 
 
-def _write_scan(relation: Relation, table: TableRelation, request: ScanRequest, *, prune: bool) -> None:
-    """Gives a read the conditions and the columns of its one request."""
+def _write_scan(relation: Relation, table: TableRelation, request: ScanRequest, mentioned: frozenset[int]) -> None:
+    """Gives a read the conditions and the columns of its one request, and the columns that the plan names."""
     schema = _schema_of(relation)
     own = to_arrow_utc(StructType([field for field in schema if field.name not in table.options.search_columns]))
     where = _pushed(table, request.conditions, normalize(own))
-    required = request.required if prune else table.columns.keys()
-    names = {table.columns[number] for number in required} or {schema.fields[0].name}
+    names = {table.columns[number] for number in request.required | mentioned} or {schema.fields[0].name}
     options = options_of(relation)
     if where:
         options["where"] = _both(options.get("where"), to_sql(conjunction(*where)))

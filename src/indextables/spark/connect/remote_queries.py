@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql.connect.proto import relations_pb2
 from pyspark.sql.types import StructType
 
-from indextables.errors import TableNotFoundError
+from indextables.errors import TableNotFoundError, UnsupportedOperatorError
 from indextables.spark.connect.protocol import (
     Message,
     Relation,
@@ -135,9 +135,19 @@ class RemoteQueries:
         leaves = [one for one in relations_in(relation) if kind_of(one) in kinds]
         if not leaves or any(is_ours(one) and REQUEST in options_of(one) for one in leaves):
             return None
+        try:
+            return self._planned_copy(relation, self._persisted, with_metadata=with_metadata)
+        except UnsupportedOperatorError:
+            if not self._persisted:
+                raise
+            return self._planned_copy(relation, {}, with_metadata=with_metadata)  # rows in memory cannot be searched
+
+    def _planned_copy(
+        self, relation: Relation, persisted: Mapping[bytes, bytes], *, with_metadata: bool
+    ) -> Relation | None:
         copy = relations_pb2.Relation()
         copy.CopyFrom(relation)
-        held = self._hold_persisted(copy)
+        held = _hold(copy, persisted)
         self._locate(copy)
         if not held and not any(is_ours(one) for one in relations_in(copy)):
             return None
@@ -223,21 +233,6 @@ class RemoteQueries:
             del self._persisted[key]
         return copy
 
-    def _hold_persisted(self, relation: Relation) -> dict[str, bytes]:
-        """Puts marks in the places of persisted frames, so that they are sent exactly as they were persisted."""
-        held: dict[str, bytes] = {}
-        if not self._persisted:
-            return held
-        for one in list(relations_in(relation)):
-            planned = self._persisted.get(one.SerializeToString(deterministic=True))
-            if planned is not None:
-                name = f"persisted {len(held)}"
-                held[name] = planned
-                mark = relations_pb2.Relation()
-                mark.cached_remote_relation.relation_id = name
-                become(one, mark)
-        return held
-
 
 _INPUTS = {  # the commands that have a plan, and the field that it is in
     "write_operation": "input",
@@ -262,6 +257,20 @@ def _aliases(references: Sequence[Relation]) -> set[str]:
 
 def _is_root_of(relation: Relation, sql: Relation) -> bool:
     return kind_of(relation) == "with_relations" and relation.with_relations.root == sql
+
+
+def _hold(relation: Relation, persisted: Mapping[bytes, bytes]) -> dict[str, bytes]:
+    """Puts marks in the places of persisted frames, so that they are sent exactly as they were persisted."""
+    held: dict[str, bytes] = {}
+    for one in list(relations_in(relation)) if persisted else []:
+        planned = persisted.get(one.SerializeToString(deterministic=True))
+        if planned is not None:
+            name = f"persisted {len(held)}"
+            held[name] = planned
+            mark = relations_pb2.Relation()
+            mark.cached_remote_relation.relation_id = name
+            become(one, mark)
+    return held
 
 
 def _release(relation: Relation, held: Mapping[str, bytes]) -> None:

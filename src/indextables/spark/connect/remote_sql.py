@@ -29,7 +29,7 @@ FindTable: TypeAlias = Callable[
     [Sequence[str]], Relation | None
 ]  # by the parts of a name: a view, a table of the catalog
 FindPath: TypeAlias = Callable[[TableAt], Relation]
-_FLAG = "search column"  # the key under which sqlglot's node of a search has the name of its column
+_FLAG = "search column"  # the key under which sqlglot's node of a search has its column and the alias of its table
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _Statement:
             reference = self._searched(call, node)
             flag, _ = self._resolver.provide(Search(None, call.column, call.query), reference.relation)
             self._flags.setdefault(reference.name, set()).add(flag)
-            node.meta[_FLAG] = flag
+            node.meta[_FLAG] = (flag, reference.alias)
             column = f"`{reference.alias}`.`{flag}`"
             joins = reference.select.args.get("joins") if reference.select is not None else None
             text = f"coalesce({column}, false)" if any(join.side for join in joins or ()) else column
@@ -217,7 +217,7 @@ class _Statement:
         if not select.args.get("joins") and not select.args.get("laterals") and select.parent is None:
             qualifiers.add("")  # in a subquery, a name may be a column of the query around it
         for term in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            text = _plain(term, qualifiers)
+            text = _plain(term, reference.alias, qualifiers)
             if text is not None:
                 yield text
 
@@ -236,16 +236,19 @@ def _fits(call: SearchCall, reference: _Reference) -> bool:
     return call.column.lower() in map(str.lower, column_names(reference.relation))
 
 
-def _plain(term: exp.Expr, qualifiers: set[str]) -> str | None:
+def _plain(term: exp.Expr, alias: str, qualifiers: set[str]) -> str | None:
     """A term on the columns of one table, without qualifiers and with the columns of searches; None for any other."""
 
     def simplified(node: exp.Expr) -> exp.Expr:
         if _FLAG in node.meta:
-            return exp.column(node.meta[_FLAG], quoted=True)
+            return exp.column(node.meta[_FLAG][0], quoted=True)
         return exp.Column(this=node.this) if isinstance(node, exp.Column) else node
 
+    searched = {node.meta[_FLAG][1] for node in term.find_all(exp.Anonymous) if _FLAG in node.meta}
     columns = [column for column in term.find_all(exp.Column) if _FLAG not in getattr(column.parent, "meta", {})]
-    if term.find(exp.Query) is not None or any(column.table.lower() not in qualifiers for column in columns):
+    if term.find(exp.Query) is not None or not searched <= {alias}:
+        return None
+    if any(column.table.lower() not in qualifiers for column in columns):
         return None
     text = term.transform(simplified).sql(dialect=Dialect)
     try:
