@@ -22,6 +22,10 @@ demo: $(READY) ## see what it does, in a minute
 
 test: $(READY) ## every test: unit, laws, doctests, pages, Spark
 	@$(JAVA) $(BIN)/python -m pytest
+	@$(JAVA) $(BIN)/python -m pytest tests --connect
+
+connect: $(READY) ## the tests over Spark Connect alone
+	@$(JAVA) $(BIN)/python -m pytest tests --connect
 
 unit: $(READY) ## the tests that need no JVM
 	@$(BIN)/python -m pytest -m "not spark"
@@ -66,4 +70,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test unit laws torture matrix packed check format docs load bench clean
+.PHONY: help setup demo test connect unit laws torture matrix packed check format docs load bench clean

@@ -4,12 +4,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from multiprocessing.util import get_temp_dir
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.connect_server import connect_server
+from tests.connect.selection import is_of_connect, runs_over_connect, why_not_over_connect
+from tests.connect.server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_oauth_server, azure_server, missing, s3_server
 from tests.stores.token_server import TokenServer
@@ -87,7 +89,24 @@ def cloud(request: pytest.FixtureRequest) -> Server:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--connect", action="store_true", help="run the Spark tests over Spark Connect, and no others")
+    parser.addoption("--connect", action="store_true", help="run the tests of Spark Connect, and no others")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A process has classic sessions or those of Spark Connect, and the tests of each kind."""
+    if collection_path.is_dir() or collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    applies = (
+        runs_over_connect(collection_path) if config.getoption("--connect") else not is_of_connect(collection_path)
+    )
+    return None if applies else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--connect"):
+        items[:] = [item for item in items if why_not_over_connect(item.nodeid) is None]
+    else:
+        items[:] = [item for item in items if "docs/connect.md" not in item.nodeid]
 
 
 @pytest.fixture(scope="session")
@@ -96,9 +115,6 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need what the tests have
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the tests without a JVM run without PySpark
 
-    if os.environ.get("CX"):
-        yield SparkSession.builder.remote("sc://127.0.0.1:15777").getOrCreate()
-        return
     if request.config.getoption("--connect"):
         with connect_server() as address:
             yield SparkSession.builder.remote(address).getOrCreate()

@@ -77,7 +77,7 @@ def test_rows_are_replaced(spark: Any, path: str) -> None:
 
 
 def test_a_write_that_is_refused_leaves_nothing(spark: Any, path: str) -> None:
-    with pytest.raises(ConfigError, match="typemap"):
+    with pytest.raises(SchemaError, match="nothing"):
         frame_of(spark).write.format("indextables").option("indexing.typemap.nothing", "text").save(path)
     with pytest.raises(SchemaError):
         spark.sql("SELECT array(1) AS a").write.format("indextables").save(path)

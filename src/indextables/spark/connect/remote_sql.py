@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
+from uuid import uuid4
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -42,7 +43,8 @@ class SqlPlan:
 
 def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan | None:
     """The text with relations for our tables; None where it names none of them."""
-    statement = rewrite_statement(text, prefix=VIEW)
+    prefix = f"{VIEW}{uuid4().hex}_"
+    statement = rewrite_statement(text, prefix=prefix)
     calls = search_calls(statement.text)
     tree = _parsed(statement.text)
     paths = {table.name: table for table in statement.tables}
@@ -52,7 +54,7 @@ def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan |
         return None
     if not _has_query(tree) and not calls and not paths:
         return None
-    references = list(_references(tree, paths, find_path, find_table))
+    references = list(_references(tree, paths, find_path, find_table, prefix))
     if not references and not calls and not paths:
         return None
     if not paths.keys() <= {reference.name for reference in references}:
@@ -102,9 +104,12 @@ class _Reference:
 
 
 def _references(
-    tree: exp.Expr, paths: Mapping[str, TableAt], find_path: FindPath, find_table: FindTable
+    tree: exp.Expr, paths: Mapping[str, TableAt], find_path: FindPath, find_table: FindTable, prefix: str
 ) -> Iterator[_Reference]:
-    """The tables of ours, each with a relation; one that is named twice has one relation."""
+    """The tables of ours, each with a relation; one that is named twice has one relation.
+
+    Spark makes a temporary view of each relation while it runs a text, so that their names must be nobody else's.
+    """
     known: dict[tuple[str, ...], tuple[str, Relation]] = {}
     numbers, hidden = count(), {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for node in tree.find_all(exp.Table):
@@ -118,7 +123,7 @@ def _references(
             found = find_path(paths[parts[0]]) if parts[0] in paths else find_table(parts)
             if found is None:
                 continue
-            known[key] = (parts[0] if len(parts) == 1 else f"{VIEW}named_{next(numbers)}", found)
+            known[key] = (parts[0] if parts[0] in paths else f"{prefix}named_{next(numbers)}", found)
         name, relation = known[key]
         yield _Reference(node, name, node.alias or parts[-1], relation)
 
@@ -136,7 +141,7 @@ class _Statement:
         self._resolver = SearchResolver()
         self._flags: dict[str, set[str]] = {}  # the columns of searches by the names of the relations
         for reference in self.references:
-            if len(reference.node.parts) > 1:
+            if reference.node.name != reference.name:
                 alias = "" if reference.node.alias else f" AS `{reference.alias}`"
                 first, last = reference.node.parts[0].meta["start"], reference.node.parts[-1].meta["end"]
                 self.edits.append((first, last + 1, f"{reference.name}{alias}"))

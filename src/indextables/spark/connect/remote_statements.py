@@ -146,4 +146,4 @@ def _insert(session: Any, queries: RemoteQueries, location: str, query: str, *, 
         )
     writer = RemoteWriter(frame.toDF(*columns), queries).format(FORMAT)
     writer.mode("overwrite" if overwrites else "append").save(location)
-    return session.createDataFrame([], "result string").limit(0)
+    return session.range(0).select()

@@ -150,6 +150,8 @@ def _counts(keys: DataFrame, *aggregates: Column) -> pa.Table:
 
 def _placed(keyed: DataFrame, key: str, keys: pa.ChunkedArray, placement: Placement) -> DataFrame:
     """The rows in their tasks; those of a partition with several tasks are spread over them by hash."""
+    if not placement.by_partition:
+        return keyed.repartition(placement.tasks)  # there were no rows
     tasks = _unused("__indextables_tasks", keyed)
     known = pa.table({key: keys, tasks: pa.array(placement.by_partition, pa.list_(pa.int32()))})
     joined = keyed.join(F.broadcast(local_frame(keyed.sparkSession, known)), key, "left")

@@ -1,0 +1,28 @@
+"""Which tests run over Spark Connect: those of this directory, its page, and modules for classic Spark that apply as they are.
+
+Tests in these modules that do not apply are listed with the reason; `docs/connect.md` has the same as a table for users.
+"""
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SHARED = ("spark/test_read.py", "spark/test_read_differential.py", "docs/test_pages.py")
+NOT_OVER_CONNECT = {
+    "test_read.py::test_a_relative_path_is_that_of_this_process": "relative paths are those of the server",
+}
+
+
+def is_of_connect(path: Path) -> bool:
+    """Whether a module has tests of Spark Connect alone."""
+    return path.is_relative_to(HERE)
+
+
+def runs_over_connect(path: Path) -> bool:
+    return is_of_connect(path) or any(path.as_posix().endswith(f"tests/{name}") for name in SHARED)
+
+
+def why_not_over_connect(nodeid: str) -> str | None:
+    """The reason why a test does not run over Spark Connect; None if it does."""
+    if "test_pages.py" in nodeid:
+        return None if "docs/connect.md" in nodeid else "a page for classic Spark"
+    return next((reason for test, reason in NOT_OVER_CONNECT.items() if test in nodeid), None)
