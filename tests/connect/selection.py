@@ -1,4 +1,4 @@
-"""Which tests run over Spark Connect: those of this directory, its page, and modules for classic Spark that apply as they are.
+"""Which tests run over Spark Connect: those of this directory, its page, and modules for classic Spark that apply too.
 
 Tests in these modules that do not apply are listed with the reason; `docs/connect.md` has the same as a table for users.
 """
