@@ -43,6 +43,9 @@ matrix: $(READY) ## suites on versions of Python and PySpark, and docs/versions.
 	@$(JAVA) $(BIN)/python scripts/matrix.py $(VERSIONS)
 	@test -n "$(VERSIONS)" || $(BIN)/python scripts/matrix.py --page
 
+cluster: $(READY) ## a Spark cluster on loopback: every operation, changing inputs, executors killed; KILLS=10 for some kills
+	@$(JAVA) $(BIN)/python -m tests.cluster $(if $(KILLS),--kills $(KILLS)) $(if $(ONLY),--only $(ONLY))
+
 check: $(READY) ## ruff, ruff format, mypy strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -70,4 +73,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test connect unit laws torture matrix packed check format docs load bench clean
+.PHONY: help setup demo test connect unit laws torture matrix packed cluster check format docs load bench clean
