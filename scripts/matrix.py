@@ -41,11 +41,13 @@ class Suite:
     module: str
     mode: str
     versions: tuple[str, ...]
+    is_client: bool = False  # of Spark Connect, which needs more packages
 
 
 SUITES = (
     Suite("smoke", "enabled", SUPPORTED),
     Suite("smoke", "public", SUPPORTED),
+    Suite("smoke", "connect", SUPPORTED, is_client=True),
     Suite("refusal", "old", OLD),
     Suite("refusal", "absent", ABSENT),
 )
@@ -54,6 +56,7 @@ PAIRS = (
     *(Pair(python, "4.3") for python in ("3.12", "3.13")),
     Pair("3.13", "4.1"),
 )
+CLIENT = ("pandas>=2.2,<3", "grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
 OK, NO_PYTHON = "ok", "no interpreter"
 _VERSIONS = """
 import json, platform
@@ -74,8 +77,9 @@ An older PySpark is refused with an `UnsupportedSparkError`, in one sentence, by
 and the data source.
 
 `make matrix` runs these checks for pairs of versions, PySpark on Python. `enabled` is a session after
-`indextables.enable(spark)`, `public` one that found the data source by itself, `old` one of an older PySpark, `absent` a
-Python without PySpark. An empty cell is a check that is not for this pair, `no interpreter` a Python that was not found.
+`indextables.enable(spark)`, `public` one that found the data source by itself, `connect` an enabled session of Spark
+Connect, `old` one of an older PySpark, `absent` a Python without PySpark. An empty cell is a check that is not for this
+pair, `no interpreter` a Python that was not found.
 
 """
 
@@ -128,6 +132,16 @@ def pyspark_of(version: str, python: Path) -> Path:
     return home
 
 
+def client_of(version: str, python: Path) -> Path:
+    """The directory with what a client of Spark Connect needs, which other suites run without."""
+    home = HOME / f"client-{version}"
+    if not (home / ".ready").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        _pip(python, "--target", str(home), *CLIENT)
+        (home / ".ready").touch()
+    return home
+
+
 def _pip(python: Path, *arguments: str) -> None:
     subprocess.run([python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", *arguments], check=True)
 
@@ -141,8 +155,9 @@ def run(pair: Pair) -> Run:
     python = environment_of(pair.python, found)
     spark = pyspark_of(pair.pyspark, python)
     environment = {**os.environ, "PYTHONPATH": str(spark), "PYSPARK_PYTHON": str(python)}
+    client = {**environment, "PYTHONPATH": os.pathsep.join([str(spark), str(client_of(pair.python, python))])}
     versions = subprocess.run([python, "-c", _VERSIONS], env=environment, capture_output=True, text=True, check=True)
-    outcomes = [_outcomes(suite, python, environment) for suite in suites]
+    outcomes = [_outcomes(suite, python, client if suite.is_client else environment) for suite in suites]
     merged = {capability: outcome for some in outcomes for capability, outcome in some.items()}
     return Run(**json.loads(versions.stdout), java=java_version(), date=date, outcomes=merged)
 

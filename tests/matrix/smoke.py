@@ -1,7 +1,8 @@
 """One check per capability, on whatever PySpark is installed: `python -m tests.matrix.smoke enabled` or `... public`.
 
-`enabled` is a session after `indextables.enable(spark)`, `public` one in which PySpark finds the data source by itself.
-Prints one JSON object, capability to "ok" or to what went wrong. `make matrix` runs both for each supported version.
+`enabled` is a session after `indextables.enable(spark)`, `public` one in which PySpark finds the data source by itself,
+`connect` an enabled session of Spark Connect. Prints one JSON object, capability to "ok" or to what went wrong.
+`make matrix` runs all of them for each supported version.
 """
 
 import json
@@ -9,11 +10,13 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from indextables import IndexTable
+from tests.connect.server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory
 
 COLUMNS = "id bigint, day string, ts timestamp, message string"
@@ -185,6 +188,18 @@ def catalog_tables(spark: Any, place: Path) -> None:
     equal(spark.catalog.tableExists("matrix_t"), False)
 
 
+def remote_catalog_tables(spark: Any, place: Path) -> None:
+    """What of it works over Spark Connect."""
+    writer_of(rows_of(spark), partitionBy="day", path=str(place / "t")).saveAsTable("matrix_t")
+    try:
+        spark.sql("INSERT INTO matrix_t VALUES (20, 'd0', timestamp'2026-01-01', 'late')")
+        equal(ids(spark.sql("SELECT * FROM matrix_t WHERE day = 'd0'")), [0, 3, 6, 9, 20])
+        equal(spark.table("matrix_t").count(), 13)
+        equal(ids(spark.sql("SELECT id FROM matrix_t WHERE message INDEXQUERY 'late'")), [20])
+    finally:
+        spark.sql("DROP TABLE matrix_t")
+
+
 def views(spark: Any, place: Path) -> None:
     read(spark, logs_in(spark, place)).filter("id < 9").createOrReplaceTempView("matrix_view")
     try:
@@ -245,6 +260,7 @@ ENABLED: dict[str, Check] = {
     "cache": cache,
     "explain": explain,
 }
+CONNECT: dict[str, Check] = {**ENABLED, "catalog tables": remote_catalog_tables}
 PUBLIC: dict[str, Check] = {  # without enable()
     "write": write,
     "Hive layout": hive_layout_by_option,
@@ -282,17 +298,29 @@ def results(spark: Any, checks: dict[str, Check], place: Path) -> Iterable[tuple
             yield name, OK
 
 
-def main(mode: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="indextables-matrix-") as name:
-        spark = session()
-        try:
-            if mode == "enabled":
-                from indextables import enable  # noqa: PLC0415
+@contextmanager
+def session_of(mode: str) -> Iterator[Any]:
+    if mode == "connect":
+        with connect_server() as address:
+            from pyspark.sql import SparkSession  # noqa: PLC0415
 
-                enable(spark)
-            print(json.dumps(dict(results(spark, ENABLED if mode == "enabled" else PUBLIC, Path(name)))))
-        finally:
-            spark.stop()
+            yield SparkSession.builder.remote(address).getOrCreate()
+        return
+    spark = session()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def main(mode: str) -> None:
+    checks = {"enabled": ENABLED, "connect": CONNECT, "public": PUBLIC}[mode]
+    with tempfile.TemporaryDirectory(prefix="indextables-matrix-") as name, session_of(mode) as spark:
+        if mode != "public":
+            from indextables import enable  # noqa: PLC0415
+
+            enable(spark)
+        print(json.dumps(dict(results(spark, checks, Path(name)))))
 
 
 if __name__ == "__main__":
