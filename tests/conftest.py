@@ -117,7 +117,9 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
 
     if request.config.getoption("--connect"):
         with connect_server() as address:
-            yield SparkSession.builder.remote(address).getOrCreate()
+            session = SparkSession.builder.remote(address).getOrCreate()
+            yield session
+            session.stop()  # while there is a server: PySpark would look for it until Python ends
         return
     session = (
         SparkSession.builder.master("local[2]")

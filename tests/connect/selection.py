@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SHARED = ("spark/test_read.py", "spark/test_read_differential.py", "docs/test_pages.py")
 NOT_OVER_CONNECT = {
+    "test_read.py::test_a_schema_that_the_table_has_not_is_refused": "its reader is that of classic Spark",
     "test_read.py::test_a_relative_path_is_that_of_this_process": "relative paths are those of the server",
 }
 

@@ -90,6 +90,7 @@ SEARCHES: dict[str, Callable[[Any], Any]] = {
     "of a column under another name": lambda logs: logs.withColumnRenamed("message", "line").filter(disk("line")),
     "of an alias": lambda logs: logs.select("id", logs.message.alias("m")).filter(disk("m")),
     "of a named frame": lambda logs: logs.alias("l").filter(disk("l.message")),
+    "twice": lambda logs: logs.filter(disk()).filter(disk()).select("id").distinct(),
     "after another filter, sorted": lambda logs: logs.filter("id < 100").orderBy("id").filter(disk()),
     "with a column added": lambda logs: logs.withColumn("x", logs.id + 1).filter(disk()),
     "in a column": lambda logs: logs.withColumn("hit", disk()).filter("hit"),
@@ -124,6 +125,8 @@ def test_rows_that_an_outer_join_makes_up_are_found_by_no_search(spark: Any, log
         (lambda logs: logs.union(logs).filter(disk()), "set op"),
         (lambda logs: logs.withColumn("message", of_functions().upper("message")).filter(disk()), "computed"),
         (lambda logs: logs.filter(disk(of_functions().upper("message"))), "not a plain column"),
+        (lambda logs: logs.join(logs.alias("b"), "id").filter(disk()), "not clear which side"),
+        (lambda logs: logs.filter(disk("nothing")), "no such column"),
     ],
 )
 def test_a_search_that_no_scan_can_evaluate_is_refused(logs: Any, query: Callable[[Any], Any], reason: str) -> None:

@@ -304,7 +304,9 @@ def session_of(mode: str) -> Iterator[Any]:
         with connect_server() as address:
             from pyspark.sql import SparkSession  # noqa: PLC0415
 
-            yield SparkSession.builder.remote(address).getOrCreate()
+            remote = SparkSession.builder.remote(address).getOrCreate()
+            yield remote
+            remote.stop()
         return
     spark = session()
     try:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from pyspark.sql.connect.proto import base_pb2, expressions_pb2, relations_pb2
+from pyspark.sql.types import DataType
 
 from indextables.spark.source.options import FORMAT, is_our_format
 from indextables.spark.source.quoting import quote_name
@@ -144,6 +145,11 @@ def selected(relation: Relation, columns: list[str]) -> Relation:
 def column_names(relation: Relation) -> list[str]:
     """The columns of a read of ours whose schema is known."""
     return [field["name"] for field in msgspec.json.decode(relation.read.data_source.schema)["fields"]]
+
+
+def schema_json(schema: str) -> str:
+    """A schema as JSON, from JSON or DDL."""
+    return schema if schema.lstrip().startswith("{") else str(DataType.fromDDL(schema).json())
 
 
 def local_rows(data: bytes, schema: str) -> Relation:

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from indextables.spark.source.options import is_our_format
 from indextables.spark.source.quoting import quote_name, quote_string
 
-_MAX_AGE = 60.0  # seconds; other sessions may change the catalog
+_MAX_AGE = 10.0  # seconds; other sessions may change the catalog
 _FILE = re.compile(r"^file:/+")
 _CHANGES = re.compile(r"^\s*(?:CREATE|DROP|ALTER|USE|REPLACE)\b", re.IGNORECASE)
 

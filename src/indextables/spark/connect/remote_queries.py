@@ -23,6 +23,7 @@ from indextables.spark.connect.protocol import (
     options_of,
     read_of,
     relations_in,
+    schema_json,
 )
 from indextables.spark.connect.remote_catalog import RemoteCatalog
 from indextables.spark.connect.remote_names import identifier_parts
@@ -165,8 +166,9 @@ class RemoteQueries:
                 found = self._named(identifier_parts(one.read.named_table.unparsed_identifier), views=False)
                 if found is not None:
                     _replace(one, found)
-            elif is_ours(one) and not one.read.data_source.schema:
-                _replace(one, self.table_at(options_of(one)))
+            elif is_ours(one) and TABLE not in options_of(one):  # of a frame that was made without us
+                schema = one.read.data_source.schema
+                _replace(one, self.table_at(options_of(one), schema_json(schema) if schema else None))
 
     def _locate_in_text(self, relation: Relation, top: Relation) -> None:
         """A text that comes back from the server, as `spark.sql` has sent it, has its relations with it already."""

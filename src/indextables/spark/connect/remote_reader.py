@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql.connect.readwriter import DataFrameReader
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError
-from indextables.spark.connect.protocol import options_of
+from indextables.spark.connect.protocol import options_of, schema_json
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.source.options import FORMAT, is_default, is_our_format
 
@@ -41,10 +41,6 @@ class RemoteReader(DataFrameReader):
 
 def frame_at(session: Any, queries: RemoteQueries, options: Mapping[str, str], schema: str | None = None) -> Any:
     """A frame over a table at the version that the options mean now; the `schema` is JSON or DDL."""
-    relation = queries.table_at(options, schema and _as_json(schema))
+    relation = queries.table_at(options, schema and schema_json(schema))
     reader = DataFrameReader(session).format(FORMAT).schema(relation.read.data_source.schema)
     return reader.options(**options_of(relation)).load()
-
-
-def _as_json(schema: str) -> str:
-    return schema if schema.lstrip().startswith("{") else str(DataType.fromDDL(schema).json())

@@ -5,12 +5,14 @@ name, which no other column has, and where the function stood, the column is rea
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 import msgspec
+from pyspark.sql.connect.proto import relations_pb2
 
+from indextables.errors import UnsupportedOperatorError
 from indextables.predicate import IndexQuery
 from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, refusal
 from indextables.spark.connect.protocol import (
@@ -37,7 +39,7 @@ from indextables.statements.search_calls import SearchCall, replace_calls, searc
 
 # Nodes that pass on all columns of their input, under the same names.
 _PASSING = frozenset(
-    """filter sort limit offset tail sample repartition repartition_by_expression hint subquery_alias""".split()  # noqa: SIM905
+    """filter sort limit offset tail sample repartition repartition_by_expression hint collect_metrics""".split()  # noqa: SIM905
 )
 _MADE_OF_EXPRESSIONS = frozenset({"project", "aggregate"})  # their output does not grow with that of their input
 _WORDS = re.compile(r"\b(?:indexquery|textsearch)", re.IGNORECASE)
@@ -85,7 +87,7 @@ class SearchResolver:
         if kind in _PASSING:
             return self.provide(search, node_of(relation).input)
         if kind == "join":
-            return self._of_join(search, relation)
+            return self._of_join(search, _output_sides(relation))
         if kind == "with_relations":
             return self.provide(search, relation.with_relations.root)
         if kind not in _TRACED:
@@ -93,11 +95,16 @@ class SearchResolver:
         name, is_nullable = self.provide(_TRACED[kind](search, relation), node_of(relation).input)
         if kind == "project" and not _has_star(relation):
             relation.project.expressions.add().CopyFrom(attribute(name))
+        if kind == "drop" and name in relation.drop.column_names:  # the same search stands below too
+            relation.drop.column_names.remove(name)
         return name, is_nullable
 
     def _of_table(self, search: Search, relation: Relation) -> str:
         options = options_of(relation)
         read = ReadOptions.of(options)
+        own = [name for name in column_names(relation) if name not in read.search_columns]
+        if search.qualifier is not None or (search.column is not None and not any(map(search.is_of, own))):
+            raise refusal(search.query, f"a table with the columns {', '.join(own)} has no such column")
         wanted = IndexQuery(search.column, search.query)
         known = next((name for name, other in read.search_columns.items() if other == wanted), None)
         if known is not None:
@@ -111,21 +118,22 @@ class SearchResolver:
         relation.read.data_source.schema = msgspec.json.encode(columns).decode()
         return name
 
-    def _of_join(self, search: Search, relation: Relation) -> tuple[str, bool]:
-        """The side whose rows have the column; it is only clear if one side alone can have it."""
-        problems, sides = [], [relation.join.left, relation.join.right]
-        for side in sides:
-            if not _may_have(side, search):
-                continue
-            try:
-                return self.provide(search, side)[0], True
-            except Exception as error:  # noqa: BLE001 - the other side may have it
-                problems.append(error)
-        raise (
-            problems[0]
-            if problems
-            else refusal(search.query, "it is not clear which side of a join it searches; search before the join")
-        )
+    def _of_join(self, search: Search, sides: Sequence[Relation]) -> tuple[str, bool]:
+        """The column of the one side of a join that has what is searched."""
+        found = [side for side in sides if self._is_provided(search, side)]
+        if len(found) != 1:
+            reason = "it is not clear which side of a join it searches" if found else "no side of a join has its column"
+            raise refusal(search.query, f"{reason}; search before the join, or name the frame: a.message")
+        return self.provide(search, found[0])[0], True
+
+    def _is_provided(self, search: Search, relation: Relation) -> bool:
+        copy = type(relation)()
+        copy.CopyFrom(relation)
+        try:
+            SearchResolver().provide(search, copy)
+        except UnsupportedOperatorError:
+            return False
+        return True
 
     def _replace(self, call: Expression, relation: Relation) -> str:
         search = _search_in(call)
@@ -152,7 +160,7 @@ class SearchResolver:
         """The column of a search that stands in this node: its rows come from below."""
         below = inputs_of(relation)
         if kind_of(relation) == "join":
-            return self._of_join(search, relation)
+            return self._of_join(search, below)
         if len(below) != 1:
             raise refusal(search.query, f"it stands in {kind_of(relation).replace('_', ' ')}")
         return self.provide(search, below[0])
@@ -237,10 +245,10 @@ _TRACED: dict[str, Callable[[Search, Relation], Search]] = {  # the search below
 }
 
 
-def _may_have(relation: Relation, search: Search) -> bool:
-    """Whether a table below has the column, and every alias in between fits its qualifier."""
-    if kind_of(relation) == "subquery_alias" and search.qualifier is not None:
-        return bool(relation.subquery_alias.alias.lower() == search.qualifier.lower())
-    if is_ours(relation):
-        return search.qualifier is None and any(map(search.is_of, column_names(relation)))
-    return any(_may_have(below, search) for below in inputs_of(relation))
+def _output_sides(join: Relation) -> list[Relation]:
+    """The sides of a join whose columns are in its output."""
+    is_left_only = join.join.join_type in {
+        relations_pb2.Join.JOIN_TYPE_LEFT_SEMI,
+        relations_pb2.Join.JOIN_TYPE_LEFT_ANTI,
+    }
+    return [join.join.left] if is_left_only else [join.join.left, join.join.right]
