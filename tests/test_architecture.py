@@ -144,6 +144,18 @@ def test_only_one_package_looks_into_spark() -> None:
     assert found == []
 
 
+def test_only_one_package_knows_spark_connect() -> None:
+    """Its classes need packages that other parts do without."""
+    found = [
+        f"{path.relative_to(ROOT)}: {node.module}"
+        for path in sorted(ROOT.rglob("*.py"))
+        if not path.is_relative_to(ROOT / "spark" / "connect")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pyspark.sql.connect")
+    ]
+    assert found == []
+
+
 def internals_in(path: Path) -> Iterator[str]:
     text = path.read_text()
     if path.is_relative_to(ROOT / "spark") and "noqa: SLF001" in text:

@@ -6,7 +6,7 @@ frame that reads none of our tables makes a few calls into the JVM to see that, 
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 from pyspark import RDD
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader
 
+from indextables.spark.api.class_hooks import ClassHooks
 from indextables.spark.api.dataframe_reader import TableFrameReader
 from indextables.spark.api.dataframe_writer import TableWriter
 from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
@@ -28,14 +29,14 @@ from indextables.spark.statements.spark_sql import run_sql
 
 _MAX_ROWS = 2**31 - 1  # that a limit of Spark's can have
 _ACTIONS = ("collect", "toArrow", "toPandas", "tail", "checkpoint", "localCheckpoint")
-_originals: dict[tuple[type, str], Any] = {}
+_hooks = ClassHooks()
 
 
 def install() -> None:
     """Puts the hooks in place, once."""
-    if _originals:
+    if _hooks:
         return
-    _replace(SparkSession, "read", property(TableFrameReader))
+    _hooks.replace(SparkSession, "read", property(TableFrameReader))
     _hook(SparkSession, "sql", run_sql)
     _hook(SparkSession, "table", _table)
     _hook(DataFrameReader, "table", _table)
@@ -47,33 +48,22 @@ def install() -> None:
     _hook(ClassicDataFrame, "show", _show)
     for name in ("cache", "persist"):
         _hook(ClassicDataFrame, name, _persist)
-    _replace(ClassicDataFrame, "rdd", property(_rdd))
-    _replace(ClassicDataFrame, "write", property(_write))
-    _replace(ClassicDataFrame, "writeTo", _write_to)
+    _hooks.replace(ClassicDataFrame, "rdd", property(_rdd))
+    _hooks.replace(ClassicDataFrame, "write", property(_write))
+    _hooks.replace(ClassicDataFrame, "writeTo", _write_to)
 
 
 def uninstall() -> None:
     """Gives Spark's classes their own methods back."""
-    for (owner, name), original in _originals.items():
-        setattr(owner, name, original)
-    _originals.clear()
-
-
-def _replace(owner: type, name: str, replacement: Any) -> None:
-    _originals[owner, name] = owner.__dict__[name]
-    setattr(owner, name, replacement)
+    _hooks.remove()
 
 
 def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
-    original = getattr(owner, name)
+    def with_our_errors(original: Callable[..., Any], hooked: Any, *args: Any, **options: Any) -> Any:
+        with missing_split_errors(), worker_errors(partial(_reads_ours, hooked)):
+            return around(original, hooked, *args, **options)
 
-    @wraps(original)
-    def hooked(self: Any, *args: Any, **options: Any) -> Any:
-        with missing_split_errors(), worker_errors(partial(_reads_ours, self)):
-            return around(original, self, *args, **options)
-
-    _originals[owner, name] = original
-    setattr(owner, name, hooked)
+    _hooks.hook(owner, name, with_our_errors)
 
 
 def _reads_ours(hooked: Any) -> bool:
@@ -119,7 +109,7 @@ def _persist(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, *
 
 
 def _rdd(frame: ClassicDataFrame) -> "RDD[Row]":
-    rows: RDD[Row] = _originals[ClassicDataFrame, "rdd"].__get__(planned_frame(frame))
+    rows: RDD[Row] = _hooks.value(ClassicDataFrame, "rdd", planned_frame(frame))
     return rows
 
 

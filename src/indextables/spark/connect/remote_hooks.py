@@ -5,7 +5,6 @@ enabled keep Spark's own methods.
 """
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from inspect import unwrap
 from typing import Any
 
@@ -15,6 +14,7 @@ from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
 from indextables.errors import UnsupportedStatementError
+from indextables.spark.api.class_hooks import ClassHooks
 from indextables.spark.api.search_function import FUNCTIONS, indexquery
 from indextables.spark.connect.remote_compaction import on_remote_executors
 from indextables.spark.connect.remote_names import identifier_parts
@@ -25,7 +25,7 @@ from indextables.spark.connect.remote_writer import RemoteWriter
 
 __all__ = ["disable_remote", "enable_remote", "explain_remote", "on_remote_executors", "scan_remote", "sql_remote"]
 
-_originals: dict[tuple[type, str], Any] = {}
+_hooks = ClassHooks()
 
 
 def enable_remote(session: Any) -> Any:
@@ -33,7 +33,7 @@ def enable_remote(session: Any) -> Any:
     register(session)
     for name in FUNCTIONS:
         session.udf.register(name, indexquery, "boolean")
-    if not _originals:
+    if not _hooks:
         _install()
     return session
 
@@ -41,9 +41,7 @@ def enable_remote(session: Any) -> Any:
 def disable_remote(session: Any) -> Any:
     unregister(session)
     if not any_enabled():
-        for (owner, name), original in _originals.items():
-            setattr(owner, name, original)
-        _originals.clear()
+        _hooks.remove()
     return session
 
 
@@ -64,41 +62,21 @@ def scan_remote(session: Any, options: Mapping[str, str], schema: StructType) ->
 
 
 def _install() -> None:
-    _replace(SparkSession, "read", property(_read))
-    _replace(DataFrame, "write", property(_write))
-    _hook(DataFrame, "writeTo", _write_to)
-    _hook(SparkSession, "sql", _sql)
-    _hook(Catalog, "dropTempView", _drop_view)
-
-
-def _replace(owner: type, name: str, replacement: Any) -> None:
-    _originals[owner, name] = owner.__dict__[name]
-    setattr(owner, name, replacement)
-
-
-def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
-    original = getattr(owner, name)
-
-    @wraps(original)
-    def hooked(self: Any, *args: Any, **options: Any) -> Any:
-        return around(original, self, *args, **options)
-
-    _replace(owner, name, hooked)
+    _hooks.replace(SparkSession, "read", property(_read))
+    _hooks.replace(DataFrame, "write", property(_write))
+    _hooks.hook(DataFrame, "writeTo", _write_to)
+    _hooks.hook(SparkSession, "sql", _sql)
+    _hooks.hook(Catalog, "dropTempView", _drop_view)
 
 
 def _read(session: Any) -> Any:
     queries = queries_of(session)
-    return _own(SparkSession, "read", session) if queries is None else RemoteReader(session, queries)
+    return _hooks.value(SparkSession, "read", session) if queries is None else RemoteReader(session, queries)
 
 
 def _write(frame: Any) -> Any:
     queries = queries_of(frame.sparkSession)
-    return _own(DataFrame, "write", frame) if queries is None else RemoteWriter(frame, queries)
-
-
-def _own(owner: type, name: str, instance: Any) -> Any:
-    """What Spark's own property gives."""
-    return _originals[owner, name].__get__(instance)
+    return _hooks.value(DataFrame, "write", frame) if queries is None else RemoteWriter(frame, queries)
 
 
 def _sql(original: Callable[..., Any], session: Any, sqlQuery: str, *args: Any, **options: Any) -> Any:  # noqa: N803
