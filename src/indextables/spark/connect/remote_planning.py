@@ -4,15 +4,17 @@ The planner is the one of classic Spark, up to its pushdown. Scans are planned b
 the conditions as the option `where` and the columns as the schema of the read; Spark filters again.
 """
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from indextables.errors import PredicateError
+from indextables.errors import IndexTablesError, PredicateError
 from indextables.predicate import Predicate, bind, casts, conjunction, parse_condition, to_sql
 from indextables.schema import normalize
 from indextables.spark.connect.protocol import (
@@ -40,10 +42,29 @@ from indextables.spark.source.planning_requests import AggregateRows
 from indextables.spark.source.read_options import as_option
 from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 
+logger = logging.getLogger(__name__)
+
 
 def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = True) -> None:
-    """Plans the reads of our tables in a plan whose relations have versions and schemas, in place."""
+    """Plans the reads of our tables in a plan whose relations have versions and schemas, in place.
+
+    Searches have to be resolved. The rest makes a query faster: a message that cannot be read is sent without it.
+    """
     SearchResolver().resolve(relation)
+    planned = type(relation)()
+    planned.CopyFrom(relation)
+    try:
+        _push_down(planned, session, with_metadata=with_metadata)
+    except (IndexTablesError, PySparkException):
+        raise
+    except Exception as error:
+        logger.warning("a query is sent without pushdown, because its plan could not be read: %s", type(error).__name__)
+        logger.debug("the plan could not be read", exc_info=error)
+    else:
+        relation.CopyFrom(planned)
+
+
+def _push_down(relation: Relation, session: Any, *, with_metadata: bool) -> None:
     ours = [one for one in relations_in(relation) if is_ours(one)]
     if not ours:
         return
