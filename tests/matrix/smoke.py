@@ -133,6 +133,7 @@ def search_by_function(spark: Any, place: Path) -> None:
 
 def search_by_option(spark: Any, place: Path) -> None:
     equal(ids(read(spark, logs_in(spark, place), where="message INDEXQUERY 'timeout'").filter("id > 0")), [4, 8])
+    equal(ids(read(spark, logs_in(spark, place), where="day = 'd9'")), [])  # no split is left to read
 
 
 def counts_from_the_log(spark: Any, place: Path) -> None:

@@ -63,8 +63,9 @@ class TableReader(DataSourceReader):
         log_pruning(plan, table=self._work.location, splits_to_scan=len(plan.tasks), read_by="the data source")
         return [SplitsPartition(tasks) for tasks in packed(plan.tasks, config)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._work.rows(partition.value or ())
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """PySpark 4.1 reads once, without a partition, where there are none."""
+        return self._work.rows(() if partition is None else partition.value or ())
 
 
 def refuse_other_columns(wanted: pa.Schema, schema: pa.Schema, *, case_sensitive: bool) -> None:
