@@ -88,7 +88,8 @@ def test_every_row_is_computed_once(parquet: Any, path: str, counted: Counted, k
 def test_every_row_of_an_rdd_is_computed_once(spark: Any, path: str, layout: str) -> None:
     calls = spark.sparkContext.accumulator(0)
     rows = spark.sparkContext.parallelize(range(ROWS), 3).map(lambda n: (calls.add(1), (n, n % 3))[1])
-    table = write(rows.toDF("id long, p long"), path, layout, targetRecordsPerSplit=100)
+    frame = spark.createDataFrame(rows, "id long, p long")  # rows.toDF takes the session that was made last
+    table = write(frame, path, layout, targetRecordsPerSplit=100)
     assert (calls.value, ids(table)) == (ROWS, list(range(ROWS)))
 
 
