@@ -237,6 +237,126 @@ def test_a_frame_that_is_cached(logs: Any) -> None:
     assert cached.count() == 6
 
 
+def col(name: str) -> Any:
+    return of_functions().col(name)
+
+
+def literal(value: object) -> Any:
+    return of_functions().lit(value)
+
+
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "a column replaced where it stands": lambda t: t.withColumn("id", literal(1)),
+    "a union after that": lambda t: t.withColumn("id", literal(1).cast("bigint")).union(t).filter("id > 3"),
+    "NOT of coalesce": lambda t: t.filter(~of_functions().coalesce(col("size") == 10, literal(value=False))),
+    "a union after a semi join": lambda t: (
+        t.join(t.select("size"), "size", "left_semi")
+        .union(t.select("size", "id", "day", "message"))
+        .filter("size = 50 OR id = 3")
+    ),
+    "a filter by an aggregate": lambda t: t.groupBy("day").count().filter(of_functions().max("id") > 10),
+    "sorted by an aggregate": lambda t: t.groupBy("day").count().sort(of_functions().max("id")),
+    "the name of a count": lambda t: t.agg(of_functions().count(literal("x"))),
+    "renamed one after the other": lambda t: t.withColumnsRenamed({"id": "x", "x": "y"}),
+    "a filter above a limit": lambda t: t.orderBy("id").limit(5).filter("day = 'mon'"),
+    "a filter above a window": lambda t: t.selectExpr("*", "row_number() OVER (ORDER BY id) AS n").filter("id > 5"),
+    "an anti join": lambda t: t.join(t.filter("size > 30").select("id"), "id", "left_anti").filter("day <> 'tue'"),
+    "an outer join": lambda t: (
+        t.alias("a")
+        .join(t.filter("id > 6").alias("b"), col("a.id") == col("b.id"), "left")
+        .filter("b.day IS NULL AND a.day = 'mon'")
+    ),
+    "distinct columns": lambda t: t.select("day").distinct().filter("day > 'mon'"),
+    "another letter case": lambda t: t.groupBy("DAY").agg(of_functions().max("SIZE")),
+    "an alias": lambda t: t.select(col("id").alias("size"), col("size").alias("id")).filter("id = 50"),
+}
+
+
+@pytest.fixture(scope="module")
+def plain(path: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same rows as Parquet."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    place = tmp_path_factory.mktemp("plain") / "rows.parquet"
+    pq.write_table(IndexTable.open(path).scan().to_arrow().sort_by("id"), place)
+    return str(place)
+
+
+def shown(frame: Any) -> tuple[list[str], list[str]]:
+    return frame.columns, sorted(map(str, frame.collect()))
+
+
+@pytest.mark.parametrize("query", FRAMES.values(), ids=FRAMES.keys())
+def test_a_frame_has_the_rows_of_plain_spark(spark: Any, logs: Any, plain: str, query: Callable[[Any], Any]) -> None:
+    assert shown(query(logs)) == shown(query(spark.read.parquet(plain)))
+    assert query(logs).count() == query(spark.read.parquet(plain)).count()
+
+
+TEXTS = {
+    "parentheses": "SELECT x.id FROM ({0} x LEFT JOIN few y ON x.id = y.id) WHERE y.id IS NULL",
+    "parentheses, other side": "SELECT x.id FROM (few x LEFT JOIN {0} y ON x.id = y.id + 1) WHERE y.id IS NULL",
+    "pivot": "SELECT mon, tue FROM {0} PIVOT (count(id) FOR day IN ('mon' AS mon, 'tue' AS tue))",
+    "pivot with a filter": "SELECT * FROM {0} PIVOT (count(size) FOR day IN ('mon' AS day)) WHERE day = 1",
+    "named columns": "SELECT * FROM {0} AS t(size, id, message, day) WHERE id = 'mon'",
+    "pipes": "FROM {0} |> ORDER BY id |> LIMIT 5 |> WHERE day = 'mon'",
+    "pipe of an alias": "SELECT size AS id FROM {0} |> WHERE id = 30",
+    "full join": "SELECT x.id, y.id FROM {0} x FULL JOIN few y ON x.id = y.id WHERE x.day IS NULL OR x.day = 'mon'",
+    "having": "SELECT day, count(*) AS size FROM {0} GROUP BY day HAVING size > 3",
+    "correlated": "SELECT id FROM {0} x WHERE EXISTS (SELECT 1 FROM few y WHERE y.id = x.id AND x.day = 'mon')",
+    "natural": "SELECT day FROM {0} NATURAL JOIN few WHERE day = 'mon'",
+    "identifier": "SELECT id, IDENTIFIER('day') AS d FROM {0} WHERE id = 3",
+    "expression of the same name": "WITH few AS (SELECT * FROM {0} WHERE id < 3) SELECT * FROM few WHERE id > 0",
+    "literals": "SELECT id FROM {0} WHERE message LIKE 'disk%' AND message <> 'it''s' AND size >= 1.5",
+}
+
+
+@pytest.fixture
+def few(spark: Any) -> Iterator[None]:
+    spark.range(20).filter("id % 3 = 0").createOrReplaceTempView("few")
+    yield
+    spark.catalog.dropTempView("few")
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_a_statement_has_the_rows_of_plain_spark(spark: Any, path: str, view: str, plain: str, text: str) -> None:
+    expected = shown(spark.sql(text.format(f"parquet.`{plain}`")))
+    assert shown(spark.sql(text.format(view))) == expected
+    assert shown(spark.sql(text.format(f"indextables.`{path}`"))) == expected
+
+
+def test_parts_of_a_random_split_are_disjoint(logs: Any) -> None:
+    one, two = logs.randomSplit([0.5, 0.5], seed=1)
+    assert sorted([*ids(one.select("id")), *ids(two)]) == list(range(12))
+
+
+def test_a_view_is_what_it_was_when_it_was_created(spark: Any, logs: Any, view: str) -> None:
+    spark.sql(f"SELECT * FROM {view} WHERE id < 3").createOrReplaceTempView("second")
+    try:
+        spark.range(1).createOrReplaceTempView(view)
+        assert ids(spark.sql(f"SELECT id FROM {view}")) == [0]
+        assert ids(spark.sql("SELECT id FROM second")) == [0, 1, 2]
+        logs.createOrReplaceTempView(view)
+        spark.sql(f"-- other rows\nCREATE OR REPLACE TEMP VIEW {view} AS SELECT 7 AS id")
+        assert ids(spark.sql(f"SELECT id FROM {view}")) == [7]
+    finally:
+        spark.catalog.dropTempView("second")
+
+
+def test_a_condition_is_read_in_the_time_zone_of_the_query(spark: Any, tmp_path: Path) -> None:
+    rows = spark.sql(
+        "SELECT id, timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, 0, cast(id AS int)) AS ts FROM range(12)"
+    )
+    rows.write.format("indextables").save(str(tmp_path / "t"))
+    frame = spark.read.format("indextables").load(str(tmp_path / "t"))
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        assert ids(frame.filter("ts >= TIMESTAMP '2023-12-31 20:00:00'")) == [4, 5, 6, 7, 8, 9, 10, 11]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
 def test_errors_are_ours(spark: Any, path: str, tmp_path: Path) -> None:
     reader = spark.read.format("indextables")
     with pytest.raises(TableNotFoundError):

@@ -116,6 +116,33 @@ def test_a_table_of_the_catalog(spark: Any, table: str) -> None:
         writer_of(frame_of(spark)).saveAsTable(table)
 
 
+def test_a_name_is_a_qualifier_and_takes_options(spark: Any, table: str) -> None:
+    spark.sql(f"INSERT INTO {table} SELECT 50, 'd9', 'line 50'")
+    assert spark.table(table).select(f"{table}.id").count() == 13
+    assert spark.read.option("versionAsOf", 0).table(table).count() == 12
+    assert (
+        len(
+            spark.sql(
+                f"SELECT * FROM {table} x JOIN {table} y ON x.id = y.id WHERE x.message INDEXQUERY 'line'"
+            ).columns
+        )
+        == 6
+    )
+
+
+def test_names_that_mean_something_else(spark: Any, table: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not at"):
+        writer_of(frame_of(spark)).mode("append").option("path", str(tmp_path / "other")).saveAsTable(table)
+    with pytest.raises(ConfigError, match="parquet"):
+        frame_of(spark).write.format("parquet").mode("append").saveAsTable(table)
+    spark.range(1).createOrReplaceTempView(table)
+    try:
+        assert spark.table(table).count() == 1
+    finally:
+        spark.catalog.dropTempView(table)
+    assert spark.table(table).count() == 12
+
+
 def test_a_named_entry_for_a_table_that_exists(spark: Any, path: str) -> None:
     writer_of(frame_of(spark)).save(path)
     spark.sql(f"CREATE TABLE connect_named USING indextables LOCATION '{path}'")

@@ -12,7 +12,6 @@ from indextables.spark.source.quoting import quote_name, quote_string
 
 _MAX_AGE = 10.0  # seconds; other sessions may change the catalog
 _FILE = re.compile(r"^file:/+")
-_CHANGES = re.compile(r"^\s*(?:CREATE|DROP|ALTER|USE|REPLACE)\b", re.IGNORECASE)
 
 
 class RemoteCatalog:
@@ -31,10 +30,10 @@ class RemoteCatalog:
             found = self._known[key] = (time.monotonic(), self._looked_up(parts))
         return found[1]
 
-    def forget(self, text: str) -> None:
-        """Forgets all answers if a statement may change what names mean."""
-        if _CHANGES.match(text):
-            self._known.clear()
+    def current_location_of(self, parts: Sequence[str]) -> str | None:
+        """The same, looked up now: for whoever writes there."""
+        self.clear()
+        return self.location_of(parts)
 
     def clear(self) -> None:
         self._known.clear()

@@ -61,7 +61,6 @@ _SCALAR = (  # functions in texts, as sqlglot knows them
     ),
     *(exp.StartsWith, exp.EndsWith, exp.Contains, exp.Greatest, exp.Least, exp.DateAdd, exp.DateSub, exp.TsOrDsToDate),
 )
-_UNSTABLE = (exp.Anonymous, exp.AnonymousAggFunc, exp.Rand, exp.Randn, exp.Uuid, exp.Query, exp.Window)
 
 
 class UnreadableError(Exception):
@@ -90,6 +89,10 @@ class ExpressionReader:
             yield self._condition(expression)
 
     def _condition(self, expression: Expression) -> Condition:
+        """One term. As a whole, `coalesce(search, false)` is true where the search is; under NOT, it is not its opposite."""
+        called = expression.unresolved_function
+        if called.function_name.lower() == "coalesce" and len(called.arguments) == 2 and _is_false(called.arguments[1]):  # noqa: PLR2004
+            return self._condition(called.arguments[0])
         try:
             predicate = self.predicate(expression)
         except (UnreadableError, PredicateError):
@@ -111,7 +114,7 @@ class ExpressionReader:
         try:
             predicate = self._numbered(parse(term.sql(dialect=Dialect), time_zone=self.time_zone))
         except PredicateError:
-            return Condition(self._text_references(term), None, term.find(*_UNSTABLE) is None)
+            return Condition(self._text_references(term), None, _is_scalar(term))
         return Condition(columns_of(predicate), predicate)
 
     def _numbered(self, predicate: Predicate) -> Predicate:
@@ -139,8 +142,6 @@ class ExpressionReader:
                 return ColumnExpression(self.column(arguments[0])).is_null()
             case "isnotnull", 1:
                 return Not(ColumnExpression(self.column(arguments[0])).is_null())
-            case "coalesce", 2 if _is_false(arguments[1]):  # a search, under an outer join
-                return self.predicate(arguments[0])
             case "in", _:
                 return ColumnExpression(self.column(arguments[0])).isin(*map(literal, arguments[1:]))
             case "like", 2:

@@ -51,7 +51,11 @@ _JOINS = {
     _Join.JOIN_TYPE_LEFT_SEMI: JoinType.LEFT_SEMI,
     _Join.JOIN_TYPE_LEFT_ANTI: JoinType.LEFT_ANTI,
 }
-_SEES_HIDDEN = {"filter", "sort"}  # Spark finds columns for them that a projection below has left out
+_NEEDS_ALL = {
+    "filter",
+    "sort",
+    "sample",
+}  # Spark finds columns for them that a projection below has left out, or sorts by all
 _EXTREMES = {"min": Function.MIN, "max": Function.MAX}
 
 
@@ -99,7 +103,7 @@ class RemotePlanReader:
                 return reader(self, number, node_of(relation), *inputs)
             except (UnreadableError, PredicateError):
                 pass
-        if kind_of(relation) in _SEES_HIDDEN:
+        if kind_of(relation) in _NEEDS_ALL:
             self.unpruned.update(table.table for below in inputs for table in relations_of(below))
         return Opaque(number, (), tuple(inputs))
 
@@ -195,6 +199,7 @@ class RemotePlanReader:
             item = self._item(alias.expr, child, alias.name[0])
             replaced = [column for column in items if self._same(self.names.get(column), alias.name[0])]
             for column in replaced:
+                self._mention(column)  # Spark replaces it where it stands
                 items[column] = item
             if not replaced:
                 added.append(item)
@@ -204,6 +209,10 @@ class RemotePlanReader:
         if not node.renames:
             raise UnreadableError
         items = {column: self._same_column(column) for column in child.columns}
+        if len(node.renames) > 1 and {one.new_col_name for one in node.renames} & {
+            one.col_name for one in node.renames
+        }:
+            raise UnreadableError  # one after the other
         for rename in node.renames:
             for column in child.columns:
                 if self._same(self.names.get(column), rename.col_name):
@@ -245,7 +254,10 @@ class RemotePlanReader:
             return Output(self._named(name), Function.OTHER, references)
         function, arguments = called.function_name.lower(), called.arguments
         if function == "count" and len(arguments) == 1 and _is_not_null(arguments[0]):
-            return Output(self._named(name or "count(1)"), Function.COUNT_ROWS, frozenset())
+            is_named = name is not None or _is_one(arguments[0])
+            return Output(
+                self._named(name or "count(1)"), Function.COUNT_ROWS if is_named else Function.OTHER, frozenset()
+            )
         if function in {"count", "min", "max"} and references and len(arguments) == 1:
             argument = self._plain(arguments[0], child)
             if argument is None:
@@ -289,6 +301,12 @@ class RemotePlanReader:
     def _some_rows(self, number: int, _: object, child: Plan) -> Plan:
         return Pass(number, frozenset(), (), child, movable=frozenset())
 
+    def _sample(self, number: int, node: relations_pb2.Sample, child: Plan) -> Plan:
+        """`randomSplit` sorts by all columns before it samples."""
+        if node.deterministic_order:
+            raise UnreadableError
+        return self._some_rows(number, node, child)
+
     def _deduplicate(self, number: int, node: relations_pb2.Deduplicate, child: Plan) -> Plan:
         if node.all_columns_as_keys:
             return Pass(number, frozenset(child.columns), (), child)
@@ -320,8 +338,6 @@ class RemotePlanReader:
 
     def _using(self, number: int, join: Join, pairs: list[tuple[int, int]]) -> Plan:
         """A join by columns of the same name has each of them once."""
-        if join.type in {JoinType.LEFT_SEMI, JoinType.LEFT_ANTI}:
-            return join
         if join.type is JoinType.FULL_OUTER:
             raise UnreadableError
         keys = [right if join.type is JoinType.RIGHT_OUTER else left for left, right in pairs]
@@ -357,7 +373,7 @@ _READERS: dict[str, Callable[..., Plan]] = {
     "repartition_by_expression": RemotePlanReader._repartition_by,
     "offset": RemotePlanReader._some_rows,
     "tail": RemotePlanReader._some_rows,
-    "sample": RemotePlanReader._some_rows,
+    "sample": RemotePlanReader._sample,
     "deduplicate": RemotePlanReader._deduplicate,
     "join": RemotePlanReader._join,
     "set_op": RemotePlanReader._set_operation,
@@ -370,3 +386,8 @@ def _is_not_null(counted: Expression) -> bool:
     if kind == "unresolved_star":
         return True
     return kind == "literal" and counted.literal.WhichOneof("literal_type") not in {None, "null"}
+
+
+def _is_one(counted: Expression) -> bool:
+    """count(1) and count(*) have the same name."""
+    return counted.WhichOneof("expr_type") == "unresolved_star" or bool(counted.literal.integer == 1)

@@ -24,6 +24,7 @@ from indextables.spark.connect.protocol import (
     expressions_of,
     inputs_of,
     is_ours,
+    kind_of,
     local_rows,
     options_of,
     relations_in,
@@ -34,7 +35,17 @@ from indextables.spark.connect.remote_search import SearchResolver
 from indextables.spark.connect.server_answers import aggregate_rows
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.metadata_aggregates import filtered_relation
-from indextables.spark.planner.plan import Aggregate, Function, Origin, Plan, Rows, children_of, with_children
+from indextables.spark.planner.plan import (
+    Aggregate,
+    Filter,
+    Function,
+    Opaque,
+    Origin,
+    Plan,
+    Rows,
+    children_of,
+    with_children,
+)
 from indextables.spark.planner.pushdown import ScanRequest, push_down
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.options import SEARCHES
@@ -45,7 +56,7 @@ from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 logger = logging.getLogger(__name__)
 
 
-def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = True) -> None:
+def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = True, prune: bool = True) -> None:
     """Plans the reads of our tables in a plan whose relations have versions and schemas, in place.
 
     Searches have to be resolved. The rest makes a query faster: a message that cannot be read is sent without it.
@@ -54,7 +65,7 @@ def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = Tru
     planned = type(relation)()
     planned.CopyFrom(relation)
     try:
-        _push_down(planned, session, with_metadata=with_metadata)
+        _push_down(planned, session, with_metadata=with_metadata, prune=prune)
     except (IndexTablesError, PySparkException):
         raise
     except Exception as error:
@@ -64,29 +75,30 @@ def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = Tru
         relation.CopyFrom(planned)
 
 
-def _push_down(relation: Relation, session: Any, *, with_metadata: bool) -> None:
+def _push_down(relation: Relation, session: Any, *, with_metadata: bool, prune: bool) -> None:
     ours = [one for one in relations_in(relation) if is_ours(one)]
     if not ours:
         return
-    options = options_of(ours[0])
     reader = RemotePlanReader(
-        case_sensitive=options.get("casesensitive", "false").lower() == "true",
-        time_zone=options.get("timezone", "UTC"),
+        case_sensitive=str(session.conf.get("spark.sql.caseSensitive")).lower() == "true",
+        time_zone=str(session.conf.get("spark.sql.session.timeZone")),
     )
     plan = reader.read(relation)
     if with_metadata:
         plan = _MetadataRows(relation, reader, session).replaced(plan)
     for table, requests in push_down(plan).items():
         everything = frozenset(reader.tables[table].columns)
-        mentioned = everything if table in reader.unpruned else everything & reader.mentioned
-        _write_scan(reader.relations[table], reader.tables[table], requests[0], mentioned)
+        mentioned = everything & reader.mentioned if prune and table not in reader.unpruned else everything
+        _write_scan(reader.relations[table], reader.tables[table], requests[0], mentioned, reader.time_zone)
 
 
-def _write_scan(relation: Relation, table: TableRelation, request: ScanRequest, mentioned: frozenset[int]) -> None:
+def _write_scan(
+    relation: Relation, table: TableRelation, request: ScanRequest, mentioned: frozenset[int], time_zone: str
+) -> None:
     """Gives a read the conditions and the columns of its one request, and the columns that the plan names."""
     schema = _schema_of(relation)
     own = to_arrow_utc(StructType([field for field in schema if field.name not in table.options.search_columns]))
-    where = _pushed(table, request.conditions, normalize(own))
+    where = _pushed(table, request.conditions, normalize(own), time_zone)
     names = {table.columns[number] for number in request.required | mentioned} or {schema.fields[0].name}
     options = options_of(relation)
     if where:
@@ -106,13 +118,18 @@ def _both(own: str | None, pushed: str) -> str:
     return f"({own}) AND ({pushed})"
 
 
-def _pushed(table: TableRelation, conditions: Iterable[Predicate], schema: pa.Schema) -> list[Predicate]:
-    """The conditions that mean the same to a scan as to Spark, whatever the session's settings for casts are."""
-    zone, found = table.options.time_zone, []
+def _pushed(
+    table: TableRelation, conditions: Iterable[Predicate], schema: pa.Schema, time_zone: str
+) -> list[Predicate]:
+    """The conditions that mean the same to a scan as to Spark, whatever the session's settings for casts are.
+
+    The read may have been made in another time zone than the query: only a text that means the same in both is passed on.
+    """
+    found = []
     for condition in conditions:
         try:
-            bound = bind(table.predicate(condition), schema, time_zone=zone)
-            again = parse_condition(to_sql(bound), schema, time_zone=zone)
+            bound = bind(table.predicate(condition), schema, time_zone=time_zone)
+            again = parse_condition(to_sql(bound), schema, time_zone=table.options.time_zone)
         except PredicateError:
             continue
         if not casts(bound) and repr(again) == repr(bound):
@@ -141,7 +158,18 @@ class _MetadataRows:
                 _put_rows(self.reader.nodes[plan.number], rows.rename_columns(names))
                 named = rows.rename_columns([name_of(column) for column in plan.columns])
                 return Rows(plan.number, plan.columns, Origin.METADATA, named)
+        if self._may_aggregate(plan):
+            return plan
         return with_children(plan, tuple(map(self.replaced, children_of(plan))))
+
+    def _may_aggregate(self, plan: Plan) -> bool:
+        """Whether Spark may find an aggregate in this node that it computes in the one below."""
+        relation = self.reader.nodes[plan.number]
+        if isinstance(plan, Filter):
+            return any(condition.predicate is None for condition in plan.conditions)
+        if kind_of(relation) == "sort":
+            return any(order.child.WhichOneof("expr_type") != "unresolved_attribute" for order in relation.sort.order)
+        return isinstance(plan, Opaque) and kind_of(relation) == "filter"
 
     def _rows(self, plan: Aggregate) -> pa.Table | None:
         request = _request_for(plan, self.reader)
@@ -170,7 +198,7 @@ def _request_for(plan: Aggregate, reader: RemotePlanReader) -> tuple[int, Aggreg
         return None
     schema = _schema_of(reader.relations[found.table])
     kept = StructType([field for field in schema if field.name not in table.options.search_columns])
-    where = _pushed(table, found.conditions, normalize(to_arrow_utc(kept)))
+    where = _pushed(table, found.conditions, normalize(to_arrow_utc(kept)), reader.time_zone)
     if len(where) < len(found.conditions):
         return None
     outputs = tuple(

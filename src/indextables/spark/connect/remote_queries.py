@@ -5,7 +5,6 @@ has made them.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from indextables.spark.connect.protocol import (
     column_names,
     is_ours,
     kind_of,
+    named,
     options_of,
     read_of,
     relations_in,
@@ -36,9 +36,11 @@ from indextables.spark.source.options import REQUEST, TABLE
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.statements.command_values import TableAt
+from indextables.statements.tokens import tokens_of, word
 
-_VIEW_STATEMENT = re.compile(  # and the name of the view
-    r"^\s*(?:CREATE|DROP|ALTER)\b.*?\bVIEW\b(?:\s+IF\s+\w+(?:\s+EXISTS)?)?\s+([\w.`]+)", re.IGNORECASE | re.DOTALL
+_CHANGES_VIEWS = frozenset({"VIEW", "DROP", "ALTER", "EXECUTE", "BEGIN"})
+_READING = frozenset(
+    {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "INSERT", "("}
 )
 
 
@@ -71,6 +73,8 @@ class RemoteQueries:
         """A request to run a plan or a command, planned; the request itself if there is nothing to plan."""
         kind = request.plan.WhichOneof("op_type")
         if kind == "root":
+            if kind_of(request.plan.root) == "catalog":
+                self.catalog.clear()  # the current database may be another one afterwards
             return self._with_planned(request, lambda copy: copy.plan.root)
         if kind != "command":
             return request
@@ -130,21 +134,22 @@ class RemoteQueries:
         part(copy).CopyFrom(planned)
         return copy
 
-    def _planned(self, relation: Relation, *, with_metadata: bool) -> Relation | None:
+    def _planned(self, relation: Relation, *, with_metadata: bool, prune: bool = True) -> Relation | None:
         """A planned copy of a plan; None if it reads no table of ours."""
         kinds = {"read", "sql"}
         leaves = [one for one in relations_in(relation) if kind_of(one) in kinds]
         if not leaves or any(is_ours(one) and REQUEST in options_of(one) for one in leaves):
             return None
         try:
-            return self._planned_copy(relation, self._persisted, with_metadata=with_metadata)
+            return self._planned_copy(relation, self._persisted, with_metadata=with_metadata, prune=prune)
         except UnsupportedOperatorError:
             if not self._persisted:
                 raise
-            return self._planned_copy(relation, {}, with_metadata=with_metadata)  # rows in memory cannot be searched
+            # rows in memory cannot be searched
+            return self._planned_copy(relation, {}, with_metadata=with_metadata, prune=prune)
 
     def _planned_copy(
-        self, relation: Relation, persisted: Mapping[bytes, bytes], *, with_metadata: bool
+        self, relation: Relation, persisted: Mapping[bytes, bytes], *, with_metadata: bool, prune: bool
     ) -> Relation | None:
         copy = relations_pb2.Relation()
         copy.CopyFrom(relation)
@@ -152,7 +157,7 @@ class RemoteQueries:
         self._locate(copy)
         if not held and not any(is_ours(one) for one in relations_in(copy)):
             return None
-        plan_relation(copy, self._session, with_metadata=with_metadata)
+        plan_relation(copy, self._session, with_metadata=with_metadata, prune=prune)
         _release(copy, held)
         return copy
 
@@ -163,9 +168,11 @@ class RemoteQueries:
             if kind == "sql":
                 self._locate_in_text(one, relation)
             elif kind == "read" and one.read.HasField("named_table") and not one.read.is_streaming:
-                found = self._named(identifier_parts(one.read.named_table.unparsed_identifier), views=False)
-                if found is not None:
-                    _replace(one, found)
+                parts = identifier_parts(one.read.named_table.unparsed_identifier)
+                location = self.catalog.location_of(parts)
+                if location is not None:
+                    found = self.table_at({**one.read.named_table.options, "path": location})
+                    _replace(one, named(found, parts[-1]))
             elif is_ours(one) and TABLE not in options_of(one):  # of a frame that was made without us
                 schema = one.read.data_source.schema
                 _replace(one, self.table_at(options_of(one), schema_json(schema) if schema else None))
@@ -194,27 +201,39 @@ class RemoteQueries:
         given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
         return self.table_at({key: value for key, value in given.items() if value is not None})
 
-    def _named(self, parts: Sequence[str], *, views: bool = True) -> Relation | None:
+    def _named(self, parts: Sequence[str]) -> Relation | None:
         """The relation that a name means: a view of this client, or a table of ours in the catalog."""
-        if views and len(parts) == 1 and (view := self._views.get(parts[0].lower())) is not None:
+        if len(parts) == 1 and (view := self._views.get(parts[0].lower())) is not None:
             relation = relations_pb2.Relation()
             relation.ParseFromString(view)
-            self._locate(relation)
-            return relation if any(is_ours(one) for one in relations_in(relation)) else None
+            return relation
         location = self.catalog.location_of(parts)
         return None if location is None else self.table_at({"path": location})
 
     def _remember(self, command: Message) -> None:
-        """Keeps track of temporary views, and forgets those that a statement may change."""
+        """Keeps track of temporary views over our tables, and forgets what a command may change."""
         kind = command.WhichOneof("command_type")
-        if kind == "create_dataframe_view" and not command.create_dataframe_view.is_global:
+        if kind == "create_dataframe_view":
+            self.catalog.clear()
             view = command.create_dataframe_view
-            self._views[view.name.strip("`").lower()] = view.input.SerializeToString()
+            name = view.name.strip("`").lower()
+            if not view.is_global and (view.replace or name not in self._views):
+                self._views.pop(name, None)
+                located = relations_pb2.Relation()
+                located.CopyFrom(view.input)
+                self._locate(located)  # as it is now: Spark keeps the plan of a view
+                if any(is_ours(one) for one in relations_in(located)):
+                    self._views[name] = located.SerializeToString()
         elif kind == "sql_command":
-            text = command.sql_command.input.sql.query or command.sql_command.sql
-            self.catalog.forget(text)
-            if (statement := _VIEW_STATEMENT.match(text)) is not None:
-                self._views.pop(identifier_parts(statement[1])[-1].lower(), None)
+            self._forget_changed(command.sql_command.input.sql.query or command.sql_command.sql)
+
+    def _forget_changed(self, text: str) -> None:
+        words = [word(token) for token in tokens_of(text)]
+        if words[:1] and words[0] in _READING:
+            return
+        self.catalog.clear()
+        if not _CHANGES_VIEWS.isdisjoint(words):
+            self._views = {name: view for name, view in self._views.items() if name not in text.lower()}
 
     def forget_view(self, name: str) -> None:
         self._views.pop(name.strip("`").lower(), None)
@@ -223,7 +242,7 @@ class RemoteQueries:
         relation = getattr(request, kind).relation
         key = relation.SerializeToString(deterministic=True)
         if kind == "persist" and key not in self._persisted:
-            planned = self._planned(relation, with_metadata=False)
+            planned = self._planned(relation, with_metadata=False, prune=False)
             if planned is not None:
                 self._persisted[key] = planned.SerializeToString()
         if key not in self._persisted:

@@ -234,14 +234,22 @@ def _below_columns(search: Search, relation: Relation) -> Search:
 def _below_renames(search: Search, relation: Relation) -> Search:
     renames = relation.with_columns_renamed.renames
     old = next((one.col_name for one in renames if search.is_of(one.new_col_name)), None)
+    if old is None and any(search.is_of(one.col_name) for one in renames):
+        raise refusal(search.query, f"{search.column!r} has another name there")
     return search if old is None else replace(search, column=old)
+
+
+def _below_drop(search: Search, relation: Relation) -> Search:
+    if any(search.is_of(name) for name in relation.drop.column_names):
+        raise refusal(search.query, f"{search.column!r} is dropped below")
+    return search
 
 
 _TRACED: dict[str, Callable[[Search, Relation], Search]] = {  # the search below a node of this kind
     "project": _below_project,
     "with_columns": _below_columns,
     "with_columns_renamed": _below_renames,
-    "drop": lambda search, _: search,
+    "drop": _below_drop,
 }
 
 

@@ -54,12 +54,16 @@ def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan |
         return None
     if not _has_query(tree) and not calls and not paths:
         return None
+    if isinstance(tree, exp.Create) and tree.kind == "VIEW":
+        if calls or paths:
+            raise _unreadable(text)
+        return None  # the view outlives the relations of a statement; Spark knows its tables
     references = list(_references(tree, paths, find_path, find_table, prefix))
     if not references and not calls and not paths:
         return None
     if not paths.keys() <= {reference.name for reference in references}:
         raise _unreadable(text)
-    planned = _Statement(statement.text, tree, references)
+    planned = _Statement(statement.text, tree, references, is_piped="|>" in statement.text)
     planned.replace_searches(calls)
     return SqlPlan(planned.edited(), [named(relation, name) for name, relation in planned.relations()])
 
@@ -69,6 +73,22 @@ def _parsed(text: str) -> exp.Expr | None:
         return parse_one(text, dialect=Dialect)
     except (SqlglotError, RecursionError):
         return None
+
+
+def _refuse_unsupported(table: exp.Table, tree: exp.Expr) -> None:
+    """What cannot be said of a table that gets another name in the text."""
+    name = table.name.lower()
+    twice = [one for one in tree.find_all(exp.Column) if one.args.get("db") and one.table.lower() == name]
+    reason = None
+    if twice:
+        reason = f"{twice[0].sql(dialect=Dialect)} is qualified by more than the name or alias of its table"
+    elif table.args.get("version") or table.args.get("when"):
+        reason = f"{name} is read at another version; name it by its path: indextables.`path` VERSION AS OF 3"
+    elif table.args.get("sample") or isinstance(table.parent, exp.TableSample):
+        reason = f"{name} is sampled; name it by its path, or use DataFrame.sample"
+    if reason is not None:
+        text = f"the statement cannot be run over Spark Connect: {reason}"
+        raise StatementError(text, statement=tree.sql(dialect=Dialect), reason=reason, position=0)
 
 
 def _has_query(tree: exp.Expr) -> bool:
@@ -102,6 +122,15 @@ class _Reference:
     def select(self) -> exp.Expr | None:
         return self.node.find_ancestor(exp.Select)
 
+    @property
+    def is_special(self) -> bool:
+        """Whether the rows or columns that a query sees are not those of the table: PIVOT, TABLESAMPLE, `t(a, b)`."""
+        alias, parts = self.node.args.get("alias"), self.node.args
+        names_columns = alias is not None and bool(alias.args.get("columns"))
+        return bool(
+            names_columns or parts.get("pivots") or parts.get("sample") or isinstance(self.node.parent, exp.TableSample)
+        )
+
 
 def _references(
     tree: exp.Expr, paths: Mapping[str, TableAt], find_path: FindPath, find_table: FindTable, prefix: str
@@ -123,6 +152,8 @@ def _references(
             found = find_path(paths[parts[0]]) if parts[0] in paths else find_table(parts)
             if found is None:
                 continue
+            if parts[0] not in paths:
+                _refuse_unsupported(node, tree)
             known[key] = (parts[0] if parts[0] in paths else f"{prefix}named_{next(numbers)}", found)
         name, relation = known[key]
         yield _Reference(node, name, node.alias or parts[-1], relation)
@@ -135,6 +166,7 @@ class _Statement:
     text: str
     tree: exp.Expr
     references: list[_Reference]
+    is_piped: bool  # sqlglot makes one SELECT of all steps of a pipe
     edits: list[tuple[int, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -155,6 +187,8 @@ class _Statement:
 
     def _narrowed(self, reference: _Reference, columns: frozenset[str] | None) -> Relation:
         narrowed = reference.relation
+        if self.is_piped or reference.is_special:
+            return narrowed
         if columns is not None and is_ours(narrowed):
             flags = self._flags.get(reference.name, set())
             listed = [name for name in column_names(narrowed) if name.lower() in columns or name in flags]
@@ -174,11 +208,9 @@ class _Statement:
             self._flags.setdefault(reference.name, set()).add(flag)
             node.meta[_FLAG] = (flag, reference.alias)
             column = f"`{reference.alias}`.`{flag}`"
-            joins = reference.select.args.get("joins") if reference.select is not None else None
-            text = f"coalesce({column}, false)" if any(join.side for join in joins or ()) else column
+            text = f"coalesce({column}, false)" if any(join.side for join in _joins(reference.select)) else column
             self.edits.append((call.start, call.end, text))
-        for name, flags in self._flags.items():
-            self._hide(name, sorted(flags))
+        self._hide()
 
     def _searched(self, call: SearchCall, node: exp.Expr) -> _Reference:
         """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
@@ -193,24 +225,22 @@ class _Statement:
         known = "a table of indextables, by its path, its name or a view that this client has created"
         raise refusal(call.query, f"it does not stand in a query of {known}")
 
-    def _hide(self, name: str, flags: Sequence[str]) -> None:
-        """Takes the columns of searches out of the stars of the queries that read a relation."""
-        listed = ", ".join(f"`{flag}`" for flag in flags)
+    def _hide(self) -> None:
+        """Takes the columns of searches out of the stars of the queries that read their relations."""
+        hidden: dict[int, list[str]] = {}
         for reference in self.references:
-            select = reference.select
-            if reference.name != name or select is None:
-                continue
-            for item in select.expressions:
+            flags = sorted(self._flags.get(reference.name, ()))
+            for item in reference.select.expressions if flags and reference.select is not None else []:
                 star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
-                if not isinstance(star, exp.Star):
-                    continue
                 qualifier = item.table if isinstance(item, exp.Column) else ""
-                if qualifier and qualifier.lower() != reference.alias.lower():
+                if not isinstance(star, exp.Star) or (qualifier and qualifier.lower() != reference.alias.lower()):
                     continue
                 if star.args.get("except_") or star.args.get("except"):
                     raise refusal(flags[0], "SELECT * EXCEPT cannot be combined with it; name the columns")
-                end = star.meta["end"] + 1
-                self.edits.append((end, end, f" EXCEPT ({listed})"))
+                is_read_twice = sum(other.name == reference.name for other in self.references) > 1
+                prefix = f"`{reference.alias}`." if is_read_twice and not qualifier else ""
+                hidden.setdefault(star.meta["end"] + 1, []).extend(f"{prefix}`{flag}`" for flag in flags)
+        self.edits.extend((end, end, f" EXCEPT ({', '.join(names)})") for end, names in hidden.items())
 
     def _conditions(self, reference: _Reference) -> Iterator[str]:
         """The terms of WHERE that are on this table alone and that a scan understands, without its qualifier."""
@@ -219,7 +249,7 @@ class _Statement:
         if select is None or where is None or not _is_preserved(reference, select):
             return
         qualifiers = {reference.alias.lower()}
-        if not select.args.get("joins") and not select.args.get("laterals") and select.parent is None:
+        if not _joins(select) and not select.args.get("laterals") and select.parent is None:
             qualifiers.add("")  # in a subquery, a name may be a column of the query around it
         for term in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
             text = _plain(term, reference.alias, qualifiers)
@@ -253,7 +283,7 @@ def _plain(term: exp.Expr, alias: str, qualifiers: set[str]) -> str | None:
     columns = [column for column in term.find_all(exp.Column) if _FLAG not in getattr(column.parent, "meta", {})]
     if term.find(exp.Query) is not None or not searched <= {alias}:
         return None
-    if any(column.table.lower() not in qualifiers for column in columns):
+    if not (columns or searched) or any(column.table.lower() not in qualifiers for column in columns):
         return None
     text = term.transform(simplified).sql(dialect=Dialect)
     try:
@@ -263,11 +293,17 @@ def _plain(term: exp.Expr, alias: str, qualifiers: set[str]) -> str | None:
     return text
 
 
+def _joins(select: exp.Expr | None) -> list[exp.Join]:
+    """The joins of a query, those in parentheses too."""
+    found = [] if select is None else select.find_all(exp.Join)
+    return [join for join in found if join.find_ancestor(exp.Select) is select]
+
+
 def _is_preserved(reference: _Reference, select: exp.Expr) -> bool:
     """Whether WHERE sees no row in which an outer join has left out those of the table."""
-    joins = select.args.get("joins") or []
+    joins = _joins(select)
     source = select.args.get("from_") or select.args.get("from")
-    is_first = source is not None and source.this is reference.node
+    is_first = source is not None and source.this is reference.node and all(join.parent is select for join in joins)
     sides = {join.side for join in joins}
     return sides <= {""} or (is_first and sides <= {"", "LEFT"})
 
@@ -275,6 +311,7 @@ def _is_preserved(reference: _Reference, select: exp.Expr) -> bool:
 def _names(tree: exp.Expr) -> frozenset[str] | None:
     """All names in a statement, in lower case: no column of another name is read. None if a star may mean any."""
     stars = [star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
-    if stars or any(join.method == "NATURAL" for join in tree.find_all(exp.Join)):
+    named = any(node.name.upper() == "IDENTIFIER" for node in tree.find_all(exp.Anonymous))
+    if stars or named or any(join.method == "NATURAL" for join in tree.find_all(exp.Join)):
         return None
     return frozenset(identifier.name.lower() for identifier in tree.find_all(exp.Identifier))

@@ -123,7 +123,7 @@ def _target(queries: RemoteQueries, parts: tuple[str, ...]) -> str | None:
     """The location of the table that a statement changes, by its name or as ``indextables.`path` ``."""
     if len(parts) == 2 and parts[0].lower() == FORMAT:  # noqa: PLR2004
         return parts[1]
-    return queries.catalog.location_of(parts)
+    return queries.catalog.current_location_of(parts)
 
 
 def _insert(session: Any, queries: RemoteQueries, location: str, query: str, *, overwrites: bool) -> Any:

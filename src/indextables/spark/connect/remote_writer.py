@@ -20,6 +20,7 @@ from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.write.repartition import repartitioned
 from indextables.spark.write.task_attempts import is_speculative
+from indextables.storage.location import Location
 from indextables.write.write_job import Mode
 from indextables.write.write_plan import after_repartition
 
@@ -60,15 +61,27 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         """Writes to a table of the catalog, or to the `path` option, and makes the catalog know it."""
         self._apply(format, mode, partitionBy, options)
         parts = identifier_parts(name)
-        location = self._queries.catalog.location_of(parts)
+        location = self._queries.catalog.current_location_of(parts)
         if not self._ours and location is None:
             self._forward_layout()
             DataFrameWriter.saveAsTable(self, name)
             return
         wanted = mode_named(self._mode)
         if location is not None:
+            if self._source is not None and not self._ours:
+                raise ConfigError(
+                    f"table {name} is of the format {FORMAT}, and the write says {self._source}; leave the format out",
+                    key="format",
+                    value=self._source,
+                )
             self._save_again(name, location, wanted)
             return
+        if self._session.catalog.tableExists(name):
+            raise ConfigError(
+                f"the catalog has a table or view {name} that is not of the format {FORMAT}; choose another name",
+                key="name",
+                value=name,
+            )
         if "path" not in self._write_options:
             raise ConfigError(
                 f"over Spark Connect, the place of a new table has to be named: "
@@ -86,13 +99,18 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
             raise TableExistsError(
                 f"there is a table {name} already, at {location}; append to it or overwrite it", table=location
             )
+        if Location.parse(self._write_options.setdefault("path", location)) != Location.parse(location):
+            raise ConfigError(
+                f"table {name} is at {location}, not at {self._write_options['path']}; leave the path out",
+                key="path",
+                value=self._write_options["path"],
+            )
         if mode is not Mode.IGNORE:
-            self._write_options.setdefault("path", location)
             self._save(mode)
 
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803, FBT001 - Spark's
         """Writes to a table of the catalog, by the positions of columns."""
-        location = self._queries.catalog.location_of(identifier_parts(tableName))
+        location = self._queries.catalog.current_location_of(identifier_parts(tableName))
         if location is None:
             self._forward_layout()
             DataFrameWriter.insertInto(self, tableName, overwrite)

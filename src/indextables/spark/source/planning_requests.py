@@ -20,6 +20,7 @@ from indextables.errors import ConfigError, IndexTablesError, TableNotFoundError
 from indextables.maintain.replace_where import resolve_overwrite
 from indextables.predicate import parse_condition
 from indextables.read.scan_plan import explain, plan_scan
+from indextables.schema import column_named
 from indextables.spark.planner.column_names import columns_of, name_of, renamed
 from indextables.spark.planner.metadata_aggregates import aggregate_rows
 from indextables.spark.planner.plan import Aggregate, Condition, Filter, Function, Output, Relation
@@ -172,15 +173,19 @@ def _aggregated(request: AggregateRows, options: ReadOptions) -> bytes | None:
     schema = options.snapshot().metadata.arrow_schema()
     columns = dict(enumerate(schema.names))
     numbers = {name: number for number, name in columns.items()}
+
+    def number_of(name: str) -> int:
+        return numbers[column_named(schema, name, case_sensitive=options.case_sensitive)]
+
     relation = Relation(0, tuple(columns), table=0)
     child: Relation | Filter = relation
     if request.where is not None:
         bound = parse_condition(request.where, schema, time_zone=options.time_zone)
         condition = renamed(bound, {name: name_of(number) for name, number in numbers.items()})
         child = Filter(1, (Condition(columns_of(condition), condition),), relation)
-    keys = tuple(numbers[key] for key in request.keys)
+    keys = tuple(map(number_of, request.keys))
     outputs = tuple(
-        Output(len(columns) + place, function, frozenset(), None if name is None else numbers[name])
+        Output(len(columns) + place, function, frozenset(), None if name is None else number_of(name))
         for place, (function, name) in enumerate(request.outputs)
     )
     rows = aggregate_rows(Aggregate(2, keys, frozenset(keys), outputs, child), {0: TableRelation(options, columns)})
