@@ -32,7 +32,7 @@ def test_an_interpreter_that_is_not_there_is_in_the_table(
     matrix: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = matrix.run(matrix.Pair("3.99", "4.3"))
-    assert run.outcomes == {"enabled: runs": "no interpreter", "public: runs": "no interpreter"}
+    assert run.outcomes == {f"{mode}: runs": "no interpreter" for mode in ("enabled", "public", "connect")}
     assert "| enabled: runs | no interpreter |" in matrix.page([run])
     assert matrix.report([matrix.Pair("3.99", "4.3")], [run]) == 0
     printed = capsys.readouterr()
