@@ -49,7 +49,7 @@ from indextables.spark.planner.plan import (
 from indextables.spark.planner.pushdown import ScanRequest, push_down
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.options import SEARCHES
-from indextables.spark.source.planning_requests import AggregateRows
+from indextables.spark.source.planning_requests import AggregateRows, ipc_bytes
 from indextables.spark.source.read_options import as_option
 from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 
@@ -97,8 +97,7 @@ def _write_scan(
 ) -> None:
     """Gives a read the conditions and the columns of its one request, and the columns that the plan names."""
     schema = _schema_of(relation)
-    own = to_arrow_utc(StructType([field for field in schema if field.name not in table.options.search_columns]))
-    where = _pushed(table, request.conditions, normalize(own), time_zone)
+    where = _pushed(table, request.conditions, schema, time_zone)
     names = {table.columns[number] for number in request.required | mentioned} or {schema.fields[0].name}
     options = options_of(relation)
     if where:
@@ -118,14 +117,13 @@ def _both(own: str | None, pushed: str) -> str:
     return f"({own}) AND ({pushed})"
 
 
-def _pushed(
-    table: TableRelation, conditions: Iterable[Predicate], schema: pa.Schema, time_zone: str
-) -> list[Predicate]:
+def _pushed(table: TableRelation, conditions: Iterable[Predicate], read: StructType, time_zone: str) -> list[Predicate]:
     """The conditions that mean the same to a scan as to Spark, whatever the session's settings for casts are.
 
     The read may have been made in another time zone than the query: only a text that means the same in both is passed on.
     """
-    found = []
+    own = StructType([field for field in read if field.name not in table.options.search_columns])
+    schema, found = normalize(to_arrow_utc(own)), []
     for condition in conditions:
         try:
             bound = bind(table.predicate(condition), schema, time_zone=time_zone)
@@ -197,8 +195,7 @@ def _request_for(plan: Aggregate, reader: RemotePlanReader) -> tuple[int, Aggreg
     if any(own.get(column) is None for column in arguments.union(plan.keys)):
         return None
     schema = _schema_of(reader.relations[found.table])
-    kept = StructType([field for field in schema if field.name not in table.options.search_columns])
-    where = _pushed(table, found.conditions, normalize(to_arrow_utc(kept)), reader.time_zone)
+    where = _pushed(table, found.conditions, schema, reader.time_zone)
     if len(where) < len(found.conditions):
         return None
     outputs = tuple(
@@ -214,10 +211,7 @@ def _put_rows(relation: Relation, rows: pa.Table) -> None:
     schema = spark_schema(rows.schema)
     for field, own in zip(schema, rows.schema, strict=True):
         field.nullable = own.nullable
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows.combine_chunks())
-    new = local_rows(bytes(sink.getvalue()), schema.json())
+    new = local_rows(ipc_bytes(rows.combine_chunks()), schema.json())
     new.common.CopyFrom(relation.common)
     become(relation, new)
 

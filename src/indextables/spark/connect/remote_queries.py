@@ -188,7 +188,6 @@ class RemoteQueries:
             return
         relation.sql.query = planned.text
         if around is not None:
-            around.with_relations.root.sql.query = planned.text
             around.with_relations.references.extend(planned.relations)
             return
         outer = relations_pb2.Relation()

@@ -189,7 +189,7 @@ def _aggregated(request: AggregateRows, options: ReadOptions) -> bytes | None:
         for place, (function, name) in enumerate(request.outputs)
     )
     rows = aggregate_rows(Aggregate(2, keys, frozenset(keys), outputs, child), {0: TableRelation(options, columns)})
-    return None if rows is None else _bytes_of(rows)
+    return None if rows is None else ipc_bytes(rows)
 
 
 def _explained(request: ExplainScan, options: ReadOptions) -> str:
@@ -198,7 +198,8 @@ def _explained(request: ExplainScan, options: ReadOptions) -> str:
     return f"{options.path}, version {snapshot.version}\n{explain(plan)}"
 
 
-def _bytes_of(rows: pa.Table) -> bytes:
+def ipc_bytes(rows: pa.Table) -> bytes:
+    """Rows as Arrow's stream, the form in which Spark Connect has local rows too."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
