@@ -54,15 +54,16 @@ class MaintenanceConfig:
         duration,
         "The time between two commits of a merge.",
     )
-    merge_on_write: bool = setting(
+    merge_on_write: bool | None = setting(
         "mergeOnWrite.enabled",
-        default=False,
+        default=None,
         parse=boolean,
-        doc="Auto-compaction: after a write, small splits of the partitions that it wrote to are merged.",
+        doc="Auto-compaction: after a write, small splits of the partitions that it wrote to are merged; of a stream, "
+        "beside the next batches. By default streams do so, and batch writes do not.",
     )
     merge_on_write_min_splits: int = setting(
         "mergeOnWrite.minSplits",
         10,
         positive_integer,
-        "Auto-compaction merges the small splits of a partition if there are at least this many.",
+        "Auto-compaction merges small splits of a partition if at least this many are of about the same size.",
     )

@@ -18,17 +18,23 @@ from indextables.log.actions import Metadata
 from indextables.write.partition_buffer import MAX_SPLIT_BYTES
 
 NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
+_TIERS = (0.1, 0.01)  # of what is small: where the tiers of small splits begin
 _AT_ONCE = 8  # times the wanted size is rewritten together where the layout changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of a merged split: bytes, rows, number of sources."""
+    """The limits of a merged split: bytes, rows, number of sources.
+
+    `tiered`: only splits of about the same size are merged, `min_sources` of them or more. Where merges come again and
+    again, each row is then rewritten once per tier, and not with every merge.
+    """
 
     target_size: int
     max_records: int = 4_000_000
     max_sources: int | None = None
     min_sources: int = 2
+    tiered: bool = False
 
     @property
     def small(self) -> int:
@@ -39,8 +45,9 @@ class Limits:
 def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = None) -> list[pa.Table]:
     """The splits of each merge, out of a splits table; with `touching`, only of partitions that have one of these paths."""
     small = splits.filter(pc.less(packed_sizes(splits, limits), limits.small)).sort_by(_IN_ORDER)
-    partitions = _by_partition(small)
-    sizes = packed_sizes(small, limits).to_pylist()
+    packed_bytes = packed_sizes(small, limits)
+    partitions = _by_partition(small, tiers=_tiers(packed_bytes, limits) if limits.tiered else None)
+    sizes = packed_bytes.to_pylist()
     small = small.select(list(_OF_A_GROUP))
     rows = pc.fill_null(small["num_records"], 0).to_pylist()
     paths = small["path"].to_pylist() if touching is not None else ()
@@ -105,11 +112,17 @@ _OF_A_GROUP = (
 _IN_ORDER = [("modification_time", "ascending"), ("path", "ascending")]
 
 
-def _by_partition(splits: pa.Table) -> Sequence[Sequence[int]]:
-    """The row numbers of the splits of each partition, in order."""
+def _tiers(sizes: pa.ChunkedArray, limits: Limits) -> pa.ChunkedArray:
+    """The tier of each split by its size: 0 for the smallest."""
+    reached = [pc.greater_equal(sizes, int(limits.small * share)).cast(pa.int8()) for share in _TIERS]
+    return pc.add(*reached)
+
+
+def _by_partition(splits: pa.Table, *, tiers: pa.ChunkedArray | None = None) -> Sequence[Sequence[int]]:
+    """The row numbers of the splits of each partition, in order; of each tier of a partition, if there are tiers."""
     if not len(splits):
         return []
-    keys = partition_keys(splits)
+    keys = {**partition_keys(splits), **({} if tiers is None else {"tier": tiers})}
     rows = pa.table({**keys, "row": pa.arange(0, len(splits))})
     grouped = rows.group_by(list(keys), use_threads=False).aggregate([("row", "list")])
     numbers: list[list[int]] = grouped["row_list"].to_pylist()

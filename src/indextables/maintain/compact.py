@@ -163,6 +163,8 @@ class _Compaction:
     def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
         if request.max_dest_splits is not None:
             request = replace(request, max_dest_splits=request.max_dest_splits - self.done)
+        if request.touching is not None:
+            request = replace(request, touching=request.touching | self.written_paths)
         if self.candidates is None:
             self.candidates = self.snapshot.splits["path"].combine_chunks()
         among = pa.concat_arrays([self.candidates, pa.array(self.written_paths, pa.string())])

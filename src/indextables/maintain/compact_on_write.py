@@ -1,12 +1,11 @@
 """Merging right after a write, where it left many small splits. Whatever happens here, the write has happened."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 
 from indextables.config import Config
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.log_files import list_log
-from indextables.log.version_file import read_versions
 from indextables.maintain.compact import merge
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 
@@ -14,24 +13,33 @@ logger = logging.getLogger(__name__)
 
 
 def merge_after_write(log: TransactionLog, snapshot: Snapshot, config: Config) -> Snapshot:
-    """The table after a write, its small splits merged if `mergeOnWrite` is on.
-
-    Only partitions are looked at that the newest version of the snapshot added to, and only those with as many small splits
-    as `mergeOnWrite.minSplits`. A failure is logged.
-    """
+    """The table after a write, its small splits merged if `mergeOnWrite` is on. A failure is logged."""
     if not config.maintenance.merge_on_write:
         return snapshot
     try:
-        [version] = read_versions(log.store, list_log(log.store), snapshot.version, snapshot.version)
-        request = MergeRequest(
-            limits=replace(limits_of(config), min_sources=config.maintenance.merge_on_write_min_splits),
-            cluster_by=config.write.cluster_by,
-            touching=frozenset(add.path for add in version.adds),
-        )
-        after, result = merge(log, snapshot, request, config)
+        return merge_partitions_of(log, snapshot, config, added_paths(log, snapshot))
     except Exception:
         logger.warning("version %d of %s is written, but not merged", snapshot.version, log.table, exc_info=True)
         return snapshot
+
+
+def added_paths(log: TransactionLog, snapshot: Snapshot) -> frozenset[str]:
+    """The splits that the newest version of a snapshot added."""
+    return frozenset(add.path for version in log.versions(snapshot.version, snapshot.version) for add in version.adds)
+
+
+def merge_partitions_of(log: TransactionLog, snapshot: Snapshot, config: Config, paths: Iterable[str]) -> Snapshot:
+    """Merges splits of the partitions that have one of these paths, where `mergeOnWrite.minSplits` are of about one size.
+
+    Merged splits are merged again only with others of their size, so that a row is rewritten a few times, not with every
+    write.
+    """
+    request = MergeRequest(
+        limits=replace(limits_of(config), min_sources=config.maintenance.merge_on_write_min_splits, tiered=True),
+        cluster_by=config.write.cluster_by,
+        touching=frozenset(paths),
+    )
+    after, result = merge(log, snapshot, request, config)
     if result.conflicts or result.damaged:
         logger.warning("after version %d of %s: %s", snapshot.version, log.table, result)
     return after
