@@ -39,6 +39,9 @@ IndexTablesError
 │   ├── CorruptLogError             a gap, a broken line, a damaged checkpoint
 │   ├── UnsupportedProtocolError    a table written for a newer release
 │   └── VersionNotFoundError        a version that never was, or is no more
+├── StreamError                     a stream that cannot go on by itself
+│   ├── ChangedRowsError            a commit that removed rows, which a stream of added rows cannot tell
+│   └── StreamSchemaError           columns that changed while a stream was running
 └── ConflictError                   another writer was first, and it matters
     └── CommitRetriesExhaustedError another writer was first, again and again
 ```
@@ -310,6 +313,26 @@ class VersionNotFoundError(LogError):
     version: int | None
     earliest: int
     latest: int
+
+
+@_error
+class StreamError(IndexTablesError):
+    table: str
+    version: int
+
+
+@_error
+class ChangedRowsError(StreamError):
+    """`operation` is that of the commit, such as OVERWRITE."""
+
+    operation: str
+
+
+@_error
+class StreamSchemaError(StreamError):
+    """`columns` are those that were added, widened or removed."""
+
+    columns: Sequence[str]
 
 
 @_error

@@ -33,8 +33,8 @@ from indextables.log.stray_files import is_of_other_table, without_strays
 from indextables.log.supported_protocol import refuse_newer_reader, refuse_newer_writer
 from indextables.log.table_identity import refuse_other_table, verify_log, verify_table
 from indextables.log.transaction import Transaction
-from indextables.log.version_file import read_versions, refuse_gap
-from indextables.log.version_times import commit_times, version_at
+from indextables.log.version_file import Version, read_versions, refuse_gap
+from indextables.log.version_times import commit_times, first_version_since, version_at
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,28 @@ class TransactionLog:
         """
         version = self._of_files(lambda files: state_at(files, commit_times(self.store, files), limit))
         return None if version < 0 else version
+
+    def first_version_since(self, timestamp: datetime) -> int:
+        """The first version that was committed at a time or later; the next one to come where all are older."""
+        return self._of_files(lambda files: first_version_since(self.store, files, timestamp))
+
+    def versions(self, first: int, last: int) -> list[Version]:
+        """The actions of versions `first` to `last`; a VersionNotFoundError names one that a clean-up has deleted.
+
+        What was committed to another table that was in the same place is left out.
+        """
+        if first > last:
+            return []
+        files = list_log(self.store, since=first)
+        if any(number not in files.commits for number in range(first, last + 1)):
+            files = self._files()
+        self._refuse_cleaned_up(files, first)
+        try:
+            found = read_versions(self.store, files, first, last)
+        except CorruptLogError:
+            self._refuse_cleaned_up(self._files(), first)
+            raise
+        return [version for version in found if self.table_id is None or version.belongs_to(self.table_id)]
 
     def history(self) -> pa.Table:
         """Every version that the log still describes, the newest first."""
@@ -289,6 +311,19 @@ class TransactionLog:
                 table=self.table,
                 table_id=before.metadata.id,
                 found_id=before.metadata.id,
+            )
+
+    def _refuse_cleaned_up(self, files: LogFiles, version: int) -> None:
+        """Raises a VersionNotFoundError where the file of a version is gone, and those of all older ones are too."""
+        oldest = min(files.commits, default=files.latest + 1)
+        if version < oldest:
+            raise VersionNotFoundError(
+                f"the log of {self.table} no longer says what version {version} added: a clean-up of the log deleted its "
+                f"file, and the oldest that is left is version {oldest}; log.retention decides how long they are kept",
+                table=self.table,
+                version=version,
+                earliest=oldest,
+                latest=files.latest,
             )
 
     def _refuse_unreadable(self, files: LogFiles, version: int) -> None:

@@ -34,3 +34,21 @@ def version_at(store: Store, files: LogFiles, timestamp: datetime) -> int:
             latest=files.latest,
         )
     return max(at_or_before)
+
+
+def first_version_since(store: Store, files: LogFiles, timestamp: datetime) -> int:
+    """The first version that was committed at a time or later; the next one to come where all are older."""
+    millis = epoch_millis(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
+    times = {record.version: record.timestamp for record in read_commit_records(store, files)}
+    since = min((version for version, time_of in times.items() if time_of >= millis), default=files.latest + 1)
+    oldest = min(times, default=0)
+    if since == oldest > 0:
+        raise VersionNotFoundError(
+            f"the log of {store.location} no longer says what was added since {timestamp}: version {oldest} is the oldest "
+            "whose file is left, and older ones may have been committed after that time; choose a later time or a version",
+            table=str(store.location),
+            version=None,
+            earliest=oldest,
+            latest=files.latest,
+        )
+    return since

@@ -1,0 +1,262 @@
+"""The splits that a table gains, version by version: what streams and incremental scans read.
+
+A compaction gives no rows: its splits have those that are in the table already. A commit that removes rows ends a stream
+with an error, unless it is told to skip it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from indextables.errors import ChangedRowsError, ConfigError, StreamSchemaError, TableReplacedError
+from indextables.log import Snapshot, TransactionLog
+from indextables.log.actions import Metadata
+from indextables.log.snapshot import TOMBSTONES, Rows
+from indextables.log.splits import conform, splits_schema, splits_table
+from indextables.log.version_file import Version
+from indextables.read.stream_offset import ReadLimits, StreamOffset
+
+_AT_A_TIME = 64  # versions that are read together
+_MAX_SKIPPED = 64  # versions without rows that a stream passes only together with others
+UNLIMITED = ReadLimits()
+Sizes: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePolicy:
+    """What happens where a commit removes rows: an error, or it is skipped.
+
+    `ignore_deletes` skips commits that only remove rows, `skip_change_commits` also those that add some as well.
+    """
+
+    ignore_deletes: bool = False
+    skip_change_commits: bool = False
+
+    def skips(self, version: Version) -> bool:
+        """Whether the commit is skipped, among those that remove rows."""
+        adds_rows = any(add.data_change for add in version.adds)
+        return self.skip_change_commits or (self.ignore_deletes and not adds_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """The splits of one batch: as a snapshot that has no others, and the version of each by its path."""
+
+    snapshot: Snapshot
+    versions: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """The splits of a version in the order of their paths; of all of the table, or those that it added."""
+
+    version: int
+    initial_snapshot: bool
+    splits: pa.Table
+    metadata: Metadata
+
+    def __len__(self) -> int:
+        return len(self.splits)
+
+    @property
+    def sizes(self) -> Sizes:
+        sizes: Sizes = self.splits["size"].to_numpy()
+        return sizes
+
+
+class AppendedSplits:
+    """The splits that a table gains, read from its log; it remembers versions that it has read, until they are passed.
+
+    All rows have the columns of the `snapshot` with which it was made: a version that changes them is an error.
+    """
+
+    def __init__(self, log: TransactionLog, snapshot: Snapshot, policy: ChangePolicy | None = None) -> None:
+        self._log = log.for_table(snapshot.metadata.id)
+        self._snapshot = snapshot
+        self._policy = policy or ChangePolicy()
+        self._versions: dict[int, Version] = {}
+        self._initial: _Segment | None = None
+
+    @classmethod
+    def of(cls, log: TransactionLog, snapshot: Snapshot, **policy: bool) -> Self:
+        return cls(log, snapshot, ChangePolicy(**policy))
+
+    def from_snapshot(self) -> StreamOffset:
+        """The offset before all rows that the table has now."""
+        version = self._log.snapshot().version
+        return self._offset(version, initial_snapshot=True)
+
+    def from_version(self, version: int) -> StreamOffset:
+        """The offset before what a version added."""
+        latest = self._log.snapshot().version
+        if not 0 <= version <= latest + 1:
+            raise ConfigError(
+                f"startingVersion is {version}, but {self._log.table} has versions 0 to {latest}; "
+                f"choose one of them, or {latest + 1} for what comes next",
+                key="startingVersion",
+                value=str(version),
+            )
+        self._log.versions(version, min(version, latest))  # refuses one that a clean-up has deleted
+        return self._offset(version)
+
+    def from_timestamp(self, timestamp: datetime) -> StreamOffset:
+        """The offset before what was added at a time or later."""
+        return self._offset(self._log.first_version_since(timestamp))
+
+    def latest(self) -> StreamOffset:
+        """The offset after all that there is now."""
+        return self._offset(self._log.snapshot().version + 1)
+
+    def advance(
+        self, start: StreamOffset, limits: ReadLimits = UNLIMITED, *, until: StreamOffset | None = None
+    ) -> StreamOffset:
+        """Where a batch from `start` ends, with no more splits than `limits` allow; `start` itself where nothing is new.
+
+        What can be read before a version that cannot is read first: only a batch that begins with it raises the error.
+        """
+        self._forget_before(start)
+        end, files, size = start, 0, 0
+        last = (until or self.latest()).version - 1
+        segments = self._segments(start, last)
+        while True:
+            try:
+                segment = next(segments, None)
+            except (ChangedRowsError, StreamSchemaError):
+                if files:
+                    return end
+                raise
+            if segment is None:
+                return end if files or end.version - start.version > _MAX_SKIPPED else start
+            first = end.position if end.version == segment.version else 0
+            count = _fitting(segment.sizes[first:], limits, files=files, size=size)
+            if first + count < len(segment):
+                return replace(self._at(segment), position=first + count) if files or count else start
+            files, size = files + count, size + int(segment.sizes[first:].sum())
+            end = self._offset(segment.version + 1)
+
+    def between(self, start: StreamOffset, end: StreamOffset) -> Increment:
+        """The splits of a batch, as `advance` has chosen them; now or after a restart."""
+        tables: list[pa.Table] = []
+        versions: dict[str, int] = {}
+        metadata = self._snapshot.metadata
+        last = end.version if end.position else end.version - 1
+        for segment in self._segments(start, last):
+            first = start.position if segment.version == start.version else 0
+            length = end.position - first if segment.version == end.version else None
+            part = segment.splits.slice(first, length)
+            tables.append(part)
+            versions.update(dict.fromkeys(part["path"].to_pylist(), segment.version))
+            metadata = segment.metadata
+        splits = pa.concat_tables([conform(table, metadata) for table in tables]) if tables else None
+        rows = Rows(
+            splits_schema(metadata).empty_table() if splits is None else splits.combine_chunks(),
+            TOMBSTONES.empty_table(),
+        )
+        snapshot = replace(self._snapshot, metadata=metadata, version=max(last, 0), base=rows, pending={})
+        return Increment(snapshot, versions)
+
+    def _segments(self, start: StreamOffset, last: int) -> Iterator[_Segment]:
+        """The segments from an offset to a version, one after the other; an error where one cannot be read."""
+        self._refuse_other_table(start)
+        metadata = self._snapshot.metadata
+        if start.initial_snapshot and start.version <= last:
+            yield self._initial_segment(start.version)
+        for version in self._read(start.version + start.initial_snapshot, last):
+            metadata = self._metadata_after(version, metadata)
+            yield _Segment(version.number, False, self._appended(version, metadata), metadata)
+
+    def _initial_segment(self, version: int) -> _Segment:
+        if self._initial is None or self._initial.version != version:
+            snapshot = self._log.snapshot(version)
+            metadata = self._snapshot.metadata
+            if version > self._snapshot.version:
+                metadata = self._same_columns(snapshot.metadata, version)
+            splits = conform(snapshot.splits, metadata).sort_by("path")
+            self._initial = _Segment(version, True, splits, metadata)
+        return self._initial
+
+    def _read(self, first: int, last: int) -> Iterator[Version]:
+        while first <= last:
+            upto = min(last, first + _AT_A_TIME - 1)
+            if any(number not in self._versions for number in range(first, upto + 1)):
+                self._versions.update({version.number: version for version in self._log.versions(first, upto)})
+            yield from (self._versions[n] for n in range(first, upto + 1) if n in self._versions)
+            first = upto + 1
+
+    def _forget_before(self, start: StreamOffset) -> None:
+        self._versions = {number: version for number, version in self._versions.items() if number >= start.version}
+        if not start.initial_snapshot:
+            self._initial = None
+
+    def _metadata_after(self, version: Version, metadata: Metadata) -> Metadata:
+        """The newest metadata so far. Layouts and mappings are only added, so it describes older splits too."""
+        if version.metadata is None or version.number <= self._snapshot.version:
+            return metadata
+        return self._same_columns(version.metadata, version.number)
+
+    def _same_columns(self, metadata: Metadata, version: int) -> Metadata:
+        before, after = self._snapshot.metadata.arrow_schema(), metadata.arrow_schema()
+        if before != after:
+            changed = [field.name for field in [*after, *before] if field not in before or field not in after]
+            columns = tuple(dict.fromkeys(changed))
+            raise StreamSchemaError(
+                f"version {version} of {self._log.table} changed its columns ({', '.join(columns)}), and the stream reads "
+                "those that the table had when the stream was loaded; start the query again with a newly loaded stream: it "
+                "goes on where it stopped, with the new columns",
+                table=self._log.table,
+                version=version,
+                columns=columns,
+            )
+        return metadata
+
+    def _appended(self, version: Version, metadata: Metadata) -> pa.Table:
+        adds = sorted((add for add in version.adds if add.data_change), key=lambda add: add.path)
+        if any(remove.data_change for remove in version.removes):
+            if not self._policy.skips(version):
+                raise self._changed(version)
+            adds = []
+        return splits_table(adds, metadata)
+
+    def _changed(self, version: Version) -> ChangedRowsError:
+        operation = version.info.operation
+        return ChangedRowsError(
+            f"version {version.number} of {self._log.table} ({operation}) removed rows that the stream may have delivered, "
+            "and a stream has no way to take them back; start over with a new checkpoint, or go on without the changes of "
+            'such commits: option("skipChangeCommits", "true") skips them, option("ignoreDeletes", "true") only those that '
+            "add no rows",
+            table=self._log.table,
+            version=version.number,
+            operation=operation,
+        )
+
+    def _refuse_other_table(self, start: StreamOffset) -> None:
+        if start.table_id != self._snapshot.metadata.id:
+            raise TableReplacedError(
+                f"the checkpoint of the stream is about another table than the one that is at {self._log.table} now, which "
+                "was created later; start with a new checkpoint",
+                table=self._log.table,
+                table_id=start.table_id,
+                found_id=self._snapshot.metadata.id,
+            )
+
+    def _offset(self, version: int, *, initial_snapshot: bool = False) -> StreamOffset:
+        return StreamOffset(table_id=self._snapshot.metadata.id, version=version, initial_snapshot=initial_snapshot)
+
+    def _at(self, segment: _Segment) -> StreamOffset:
+        return self._offset(segment.version, initial_snapshot=segment.initial_snapshot)
+
+
+def _fitting(sizes: Sizes, limits: ReadLimits, *, files: int, size: int) -> int:
+    """How many of the next splits a batch takes that has some `files` of a `size` already; the first one in any case."""
+    count = len(sizes)
+    if limits.max_files is not None:
+        count = min(count, limits.max_files - files)
+    if limits.max_bytes is not None:
+        fits = int(np.searchsorted(size + np.cumsum(sizes), limits.max_bytes, side="right"))
+        count = min(count, fits if fits or files else 1)
+    return count
