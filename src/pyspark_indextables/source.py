@@ -21,6 +21,12 @@ class DefaultSource(DataSource):
     def writer(self, schema: Any, overwrite: bool) -> Any:  # noqa: FBT001 - Spark's signature
         return self._loaded().writer(schema, overwrite)
 
+    def streamReader(self, schema: Any) -> Any:  # noqa: N802 - Spark's name
+        return self._loaded().streamReader(schema)
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802, FBT001 - Spark's signature
+        return self._loaded().streamWriter(schema, overwrite)
+
     def _loaded(self) -> DataSource:
         """Shares the options, in which `schema` notes the version that it has shown."""
         from indextables.spark.source.data_source import IndexTablesDataSource  # noqa: PLC0415 - see above

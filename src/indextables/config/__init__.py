@@ -5,13 +5,14 @@ from indextables.config.read_config import ReadConfig
 from indextables.config.setting import PREFIX
 from indextables.config.setting_keys import (
     READ_OPTIONS,
+    STREAM_OPTIONS,
     canonical,
     credential_stores,
     is_secret,
     property_key,
     without_credentials,
 )
-from indextables.config.setting_parsers import boolean, duration, duration_argument, size
+from indextables.config.setting_parsers import boolean, duration, duration_argument, positive_integer, size
 from indextables.config.settings import Config
 from indextables.config.settings_page import markdown
 from indextables.config.store_config import StoreConfig
@@ -20,6 +21,7 @@ from indextables.config.write_config import WriteConfig
 __all__ = [
     "PREFIX",
     "READ_OPTIONS",
+    "STREAM_OPTIONS",
     "Config",
     "MaintenanceConfig",
     "ReadConfig",
@@ -32,6 +34,7 @@ __all__ = [
     "duration_argument",
     "is_secret",
     "markdown",
+    "positive_integer",
     "property_key",
     "size",
     "without_credentials",

@@ -17,6 +17,15 @@ from indextables.nearest import nearest
 GROUPS = {"store": StoreConfig, "write": WriteConfig, "read": ReadConfig, "maintenance": MaintenanceConfig}
 READ_OPTIONS = ("versionAsOf", "timestampAsOf", "where", "query", "timeZone", "caseSensitive")
 """The options of a Spark read that are not settings."""
+STREAM_OPTIONS = (
+    "startingVersion",
+    "startingTimestamp",
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "ignoreDeletes",
+    "skipChangeCommits",
+)
+"""Those of a streaming read only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +153,7 @@ def _parse(metadata: Mapping[str, Any], key: str, given: str) -> Any:
 
 
 def _unknown(key: str, short: str, given: str) -> ConfigError:
-    meant = nearest(short, [*_BY_KEY, *_BY_LAST_WORD, *READ_OPTIONS])
+    meant = nearest(short, [*_BY_KEY, *_BY_LAST_WORD, *READ_OPTIONS, *STREAM_OPTIONS])
     _, field = _BY_KEY.get(meant or "") or _BY_LAST_WORD.get(meant or "") or (None, None)
     secret = is_secret(key) or (field is not None and field.metadata["secret"])
     name = meant if field is None else field.metadata["key"]

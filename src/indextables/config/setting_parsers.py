@@ -57,6 +57,15 @@ def size(text: str) -> int:
     return int(number)
 
 
+def size_or_zero(text: str) -> int:
+    """A number of bytes, or none.
+
+    >>> size_or_zero("0"), size_or_zero("2K")
+    (0, 2048)
+    """
+    return 0 if text.strip() == "0" else size(text)
+
+
 def text(given: str) -> str:
     return given
 

@@ -13,6 +13,7 @@ from indextables.config.setting_parsers import (
     positive_integer,
     row_count,
     size,
+    size_or_zero,
     text,
     whole_number,
 )
@@ -37,6 +38,13 @@ class WriteConfig:
         parse=boolean,
         doc="Repartitions the rows of a Spark write by partition, so that splits have even sizes. Otherwise rows are "
         "written by the tasks that have them.",
+    )
+    collect_size: int = setting(
+        "streaming.collectSize",
+        256 * 1024,
+        size_or_zero,
+        "A task of a streaming write with at most so many bytes of rows leaves them to the driver, which writes the rows of "
+        "all such tasks together; 0 for never.",
     )
     cluster_by: tuple[str, ...] = setting(
         "optimizeWrite.clusterBy", (), names, "Columns by which the rows of each split are sorted."

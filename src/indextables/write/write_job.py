@@ -55,7 +55,8 @@ class WriteJob:
     `input_schema` is the schema of the rows, None where there are none. `overwrite` is what an overwrite replaces.
     `read_version` is the version that the job was planned on, None where there was no table. The commit changes the
     table's metadata to that of the plan if `changes_metadata`. A `speculative` job may run a task twice at the same time.
-    A job is `already_committed` if its application has committed the batch before. `metrics` are recorded with the commit.
+    A job is `already_committed` if its application has committed the batch before. `metrics` are recorded with the commit,
+    and so is the `txn_id`: the id of the job, unless another one is given.
     """
 
     table: str
@@ -69,6 +70,7 @@ class WriteJob:
     metrics: Mapping[str, int] = field(default_factory=dict)
     speculative: bool = False
     already_committed: bool = False
+    txn_id: str | None = None
 
     @property
     def table_id(self) -> str | None:
@@ -187,7 +189,7 @@ def _transaction(
         txn=txn_of(job.plan.config),
         parameters={"mode": job.mode, "partitionBy": str(job.plan.layout), **removed.parameters},
         metrics={**metrics, **removed.metrics},
-        txn_id=job.plan.job,
+        txn_id=job.txn_id or job.plan.job,
     )
 
 

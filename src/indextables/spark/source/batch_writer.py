@@ -51,10 +51,20 @@ class SplitSink(DataSourceArrowWriter):
         merge_after_write(log, after, self._job.plan.config)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of the job; those of cancelled tasks, which write on until Spark kills them, after that."""
-        deleted = abort_job(self._job)
-        if None in messages:
-            time.sleep(_KILL_TIMEOUT)
-            deleted += abort_job(self._job)
-        facts = {"table": self._job.table, "deleted_files": len(deleted), "txn_id": self._job.plan.job}
-        log_event(logger, "Write aborted", level=logging.WARNING, **facts)
+        swept_after_abort(self._job, cancelled=None in messages)
+
+
+def swept_after_abort(job: WriteJob, *, cancelled: bool) -> None:
+    """Deletes the files of a job; those of cancelled tasks, which write on until Spark kills them, after that."""
+    deleted = abort_job(job)
+    if cancelled:
+        time.sleep(_KILL_TIMEOUT)
+        deleted += abort_job(job)
+    log_event(
+        logger,
+        "Write aborted",
+        level=logging.WARNING,
+        table=job.table,
+        deleted_files=len(deleted),
+        txn_id=job.plan.job,
+    )

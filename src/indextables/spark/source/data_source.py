@@ -12,10 +12,13 @@ from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.source.batch_reader import TableReader
 from indextables.spark.source.batch_writer import SplitSink
 from indextables.spark.source.job_option import decode_job
-from indextables.spark.source.options import FORMAT, JOB, PROVIDER, REQUEST, path_in, settings_in
+from indextables.spark.source.options import FORMAT, JOB, PROVIDER, REQUEST, TABLE, VERSION, path_in, settings_in
 from indextables.spark.source.planning_requests import answer_request
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
+from indextables.spark.source.stream_options import StreamOptions, refuse_stream_options, without_stream_options
+from indextables.spark.source.stream_reader import TableStreamReader
+from indextables.spark.source.stream_writer import StreamSink
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import FullOverwrite
 from indextables.write.write_job import Mode, WriteJob
@@ -35,12 +38,13 @@ class IndexTablesDataSource(DataSource):
         """The table's columns. From here on the instance reads the version that has them."""
         if REQUEST in self.options:
             return answer_request(self.options)
-        snapshot = ReadOptions.of(self.options).snapshot()
-        self.options["versionAsOf"] = str(snapshot.version)
-        self.options.pop("timestampAsOf", None)
+        snapshot = ReadOptions.of(without_stream_options(self.options)).snapshot()
+        self.options[VERSION] = str(snapshot.version)
+        self.options[TABLE] = snapshot.metadata.id
         return spark_schema(snapshot.metadata.arrow_schema())
 
     def reader(self, schema: StructType) -> TableReader:
+        refuse_stream_options(self.options)
         return TableReader(ReadOptions.of(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> SplitSink:  # noqa: FBT001 - Spark's signature
@@ -50,6 +54,12 @@ class IndexTablesDataSource(DataSource):
             job = _planned(self.options, schema, Mode.OVERWRITE if overwrite else Mode.APPEND)
         _refuse_other_write(job, path_in(self.options), arrow_schema(schema), overwrites=overwrite)
         return SplitSink(job)
+
+    def streamReader(self, schema: StructType) -> TableStreamReader:  # noqa: N802 - Spark's name
+        return TableStreamReader(StreamOptions.of(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:  # noqa: N802, FBT001 - Spark's signature
+        return StreamSink(self.options, schema, overwrite=overwrite)
 
 
 def _planned(options: Mapping[str, str], schema: StructType, mode: Mode) -> WriteJob:

@@ -12,10 +12,10 @@ All others are settings (`indextables.config`). Keys are in any letter case.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeVar
 
 import pyarrow as pa
 
@@ -27,10 +27,11 @@ from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
 from indextables.read.scan_spec import ScanSpec, build_scan_spec
-from indextables.spark.source.options import SEARCHES, TABLE, path_in, settings_in
+from indextables.spark.source.options import SEARCHES, TABLE, VERSION, path_in, settings_in
 from indextables.write.write_plan import current_rules
 
 _NAMES = {name.lower(): name for name in READ_OPTIONS}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,17 @@ class ReadOptions:
                 key="timestampAsOf",
                 value=given["timestampAsOf"],
             )
-        time_zone = given.get("timeZone", "UTC")
+        time_zone, pinned = given.get("timeZone", "UTC"), _internal(options, VERSION)
         return cls(
             path=path_in(options),
-            version=_version(given.get("versionAsOf")),
-            timestamp=_timestamp(given.get("timestampAsOf"), time_zone),
+            version=version_of(given.get("versionAsOf"), key="versionAsOf") if pinned is None else int(pinned),
+            timestamp=timestamp_of(given.get("timestampAsOf"), time_zone, key="timestampAsOf")
+            if pinned is None
+            else None,
             where=given.get("where"),
             query=given.get("query"),
             time_zone=time_zone,
-            case_sensitive=_boolean(given.get("caseSensitive", "false")),
+            case_sensitive=parse_option(given, "caseSensitive", boolean) or False,
             search_columns=_search_columns(options),
             table=_internal(options, TABLE),
             settings={k: v for k, v in settings_in(options).items() if k.lower() not in _NAMES},
@@ -135,30 +138,29 @@ def _internal(options: Mapping[str, str], name: str) -> str | None:
     return next((value for key, value in options.items() if key.lower() == name), None)
 
 
-def _version(given: str | None) -> int | None:
+def version_of(given: str | None, *, key: str) -> int | None:
     if given is None or (given.isascii() and given.strip().isdigit()):
         return None if given is None else int(given)
-    raise ConfigError(f"versionAsOf is {given!r}, but must be a version's number", key="versionAsOf", value=given)
+    raise ConfigError(f"{key} is {given!r}, but must be a version's number", key=key, value=given)
 
 
-def _timestamp(given: str | None, time_zone: str) -> datetime | None:
+def timestamp_of(given: str | None, time_zone: str, *, key: str) -> datetime | None:
     if given is None:
         return None
     try:
         timestamp: datetime = cast_scalar(pa.scalar(given), TIMESTAMP, time_zone=time_zone).as_py()
     except CastInvalidInputError:
         raise ConfigError(
-            f"timestampAsOf is {given!r}, but must be a timestamp such as 2024-01-31 12:00:00",
-            key="timestampAsOf",
-            value=given,
+            f"{key} is {given!r}, but must be a timestamp such as 2024-01-31 12:00:00", key=key, value=given
         ) from None
     return timestamp
 
 
-def _boolean(given: str) -> bool:
+def parse_option(given: Mapping[str, str], key: str, parse: Callable[[str], T]) -> T | None:
+    """The value of an option, None where it is not given."""
+    if key not in given:
+        return None
     try:
-        return boolean(given)
+        return parse(given[key])
     except ValueError as error:
-        raise ConfigError(
-            f"caseSensitive is {given!r}, but must be {error}", key="caseSensitive", value=given
-        ) from None
+        raise ConfigError(f"{key} is {given[key]!r}, but must be {error}", key=key, value=given[key]) from None

@@ -40,13 +40,18 @@ def packed(tasks: Iterable[SplitTask], config: Config, *, searched: bool = False
     [[90], [30, 20, 10]]
     """
     largest_first = sorted(tasks, key=lambda task: (-task.split.size, task.split.path))
+    return packed_in_order(largest_first, config, searched=searched)
+
+
+def packed_in_order(tasks: Sequence[SplitTask], config: Config, *, searched: bool = False) -> Iterator[list[SplitTask]]:
+    """The same, in the order in which they are given."""
     cost = config.read.open_cost
-    total = sum(task.split.size + cost for task in largest_first)
+    total = sum(task.split.size + cost for task in tasks)
     most = config.read.max_partition_bytes * (_SEARCHED if searched else 1)
     room = min(most, max(cost, total // config.read.min_partitions))
     group: list[SplitTask] = []
     filled = 0
-    for task in largest_first:
+    for task in tasks:
         if group and filled + task.split.size > room:
             yield group
             group, filled = [], 0

@@ -1,0 +1,212 @@
+"""The streaming sink: what Spark runs on executors for a micro-batch, and at its end on the driver.
+
+Spark creates the writer anew in each process: to plan a batch, and to commit or abort it. The two have the options in
+common, nothing else. So what tasks have found out travels to the commit in their messages: the job that they were given,
+and the query and the batch that Spark tells a task, but not a process on the driver.
+
+A task with few rows does not write them. It sends them to the commit, which writes those of all such tasks into one split
+per partition: a batch of every second then has one small split, not one of each task.
+"""
+
+import hashlib
+import logging
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from indextables.config import PREFIX, canonical
+from indextables.errors import ConfigError
+from indextables.events import log_event
+from indextables.log.actions import Txn
+from indextables.maintain.background_compaction import merge_in_background
+from indextables.spark.source.batch_writer import swept_after_abort
+from indextables.spark.source.job_option import decode_job, encode_job
+from indextables.spark.source.options import JOB, STREAM, path_in, settings_in
+from indextables.spark.source.spark_types import arrow_schema
+from indextables.worker_versions import OnWorkers
+from indextables.write.job_planning import plan_job
+from indextables.write.uncommitted_files import discard
+from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
+
+logger = logging.getLogger(__name__)
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"  # what Spark calls them in a task's properties
+_SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
+_NUMBERED = (f"{PREFIX}txnAppId", f"{PREFIX}txnVersion")
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """A batch of a query, planned. `committed` are the batches that the table has, by query.
+
+    `stream` is the same for all batches of a query, in every process.
+    """
+
+    job: WriteJob
+    stream: str
+    committed: Mapping[str, int]
+
+    def numbered(self, query: str, batch: int) -> WriteJob:
+        """The job of a batch: its files are found by the stream and the number, and its commit is recorded with both."""
+        write = replace(self.job.plan.config.write, txn_app_id=query, txn_version=batch)
+        plan = replace(self.job.plan, job=job_id(self.stream, batch), config=replace(self.job.plan.config, write=write))
+        done = self.committed.get(query, -1) >= batch
+        return replace(self.job, plan=plan, already_committed=done, txn_id=uuid4().hex)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTaskDone(WriterCommitMessage):
+    """What a task did: `result` is what it has written, `rows` are those that it leaves to the commit."""
+
+    query: str
+    job: str
+    result: bytes
+    rows: bytes | None = None
+
+
+class StreamSink(DataSourceStreamArrowWriter):
+    """Writes the splits of micro-batches, and commits each batch once."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
+        self._options, self._schema, self._overwrite = dict(options), schema, overwrite
+        self._batch: MicroBatch | None = None
+
+    def __getstate__(self) -> OnWorkers[MicroBatch]:
+        """Spark pickles the writer where it plans a batch, and only there."""
+        return OnWorkers(plan_batch(self._options, self._schema, overwrite=self._overwrite))
+
+    def __setstate__(self, state: OnWorkers[MicroBatch]) -> None:
+        self._batch = state.value
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchTaskDone:
+        context = TaskContext.get()
+        if context is None or self._batch is None:
+            raise AssertionError("Spark writes in tasks, with a batch that it has planned")
+        query, batch = str(context.getLocalProperty(_QUERY)), int(context.getLocalProperty(_BATCH) or 0)
+        job = self._batch.numbered(query, batch)
+        if job.already_committed:
+            deque(iterator, maxlen=0)  # Spark does not reuse a Python process that has left input unread
+            return BatchTaskDone(query, encode_job(job), TaskResult(adds=()).encode())
+        few, rows = _few_rows(iterator, at_most=job.plan.config.write.collect_size)
+        if few:
+            nothing = TaskResult(adds=(), attempt=context.attemptNumber())
+            return BatchTaskDone(query, encode_job(job), nothing.encode(), _to_bytes(rows))
+        result = write_task(job, rows, task=context.partitionId(), attempt=context.attemptNumber())
+        return BatchTaskDone(query, encode_job(job), result.encode())
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        tasks = [message for message in messages if isinstance(message, BatchTaskDone)]
+        if tasks:
+            commit_batch(tasks, batchId, without_sparks_own(self._options))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Finds the files of tasks by the stream and the batch, which every process knows."""
+        job = plan_batch(self._options, self._schema, overwrite=self._overwrite).numbered("", batchId)
+        swept_after_abort(job, cancelled=None in messages)
+
+
+def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> MicroBatch:
+    """The next batch of a stream, planned on the table as it is now; everything that can be refused is refused here."""
+    settings = settings_in(without_sparks_own(options))
+    _refuse_numbered(settings)
+    mode = Mode.OVERWRITE if overwrite else Mode.APPEND
+    job = plan_job(path_in(options), arrow_schema(schema), mode=mode, sources=[settings])
+    return MicroBatch(job, _stream_id(options), _committed(job))
+
+
+def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[str, str]) -> None:
+    """Makes what the tasks of a batch have written, and what they left to it, one version; nothing where it is empty."""
+    job = decode_job({**options, JOB: tasks[0].job})
+    if job is None:
+        raise AssertionError("every task sends its job")
+    results = [TaskResult.decode(task.result) for task in tasks]
+    log = open_log(job)
+    snapshot = log.snapshot() if log.exists() else None
+    last = snapshot.txns.get(tasks[0].query, _NO_BATCH) if snapshot else _NO_BATCH
+    if last.version >= batch:
+        discard(log, chain.from_iterable(result.adds for result in results))
+        log_event(logger, "Batch skipped", table=job.table, query=tasks[0].query, batch=batch, last=last.version)
+        return
+    collected = list(_from_bytes(task.rows for task in tasks if task.rows is not None))
+    if collected:
+        results.append(write_task(job, collected, task=len(tasks), store=log.store))
+    if not any(result.adds for result in results) and job.mode is Mode.APPEND:
+        return
+    after = commit_job(job, results, log=log)
+    log_event(logger, "Batch written", table=job.table, query=tasks[0].query, batch=batch, version=after.version)
+    merging = merge_in_background(log, after, job.plan.config)
+    if merging is not None and not os.environ.get("SPARK_REUSE_WORKER"):  # else this process ends with the batch
+        merging.join()
+
+
+def without_sparks_own(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a streaming write that are not for Spark itself."""
+    return {key: value for key, value in options.items() if key.lower() not in _SPARKS_OWN}
+
+
+def job_id(stream: str, batch: int) -> str:
+    return hashlib.sha256(f"{stream} {batch}".encode()).hexdigest()[:12]
+
+
+_NO_BATCH = Txn(app_id="", version=-1)
+
+
+def _stream_id(options: Mapping[str, str]) -> str:
+    """What tells the batches of a query from those of others: `enable` adds it; else it is the place of the checkpoint."""
+    given = {key.lower(): value for key, value in options.items()}
+    return given.get(STREAM) or f"{path_in(options)} {given.get('checkpointlocation', '')}"
+
+
+def _committed(job: WriteJob) -> dict[str, int]:
+    if job.read_version is None:
+        return {}
+    snapshot = open_log(job).snapshot(job.read_version)
+    return {query: txn.version for query, txn in snapshot.txns.items()}
+
+
+def _refuse_numbered(settings: Mapping[str, str]) -> None:
+    for key in canonical(settings):
+        if key in _NUMBERED:
+            raise ConfigError(
+                f"{key.removeprefix(PREFIX)} is for batch writes, such as those in foreachBatch; a stream records its own "
+                "query and batch, so leave it out",
+                key=key,
+                value=None,
+            )
+
+
+def _few_rows(batches: Iterator[pa.RecordBatch], *, at_most: int) -> tuple[bool, Iterable[pa.RecordBatch]]:
+    """Whether the rows have at most so many bytes, and all of them."""
+    rows: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        rows.append(batch)
+        size += batch.get_total_buffer_size()
+        if size > at_most:
+            return False, chain(rows, batches)
+    return True, rows
+
+
+def _to_bytes(batches: Iterable[pa.RecordBatch]) -> bytes | None:
+    rows = [batch for batch in batches if batch.num_rows]
+    if not rows:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows[0].schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _from_bytes(contents: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+    for content in contents:
+        with pa.ipc.open_stream(content) as reader:
+            yield from reader
