@@ -274,6 +274,24 @@ def test_a_batch_of_an_application_is_written_once(path: Path) -> None:
     assert (ids(path), len(split_files(path))) == ([1], 1)
 
 
+@pytest.mark.parametrize("mode", [Mode.APPEND, Mode.OVERWRITE])
+def test_a_batch_that_two_drivers_create_the_table_with_is_written_once(path: Path, mode: Mode) -> None:
+    jobs = [planned(path, mode, txnAppId="app", txnVersion="0") for _ in range(2)]
+    results = [written(job, rows(1)) for job in jobs]
+    for job, result in zip(jobs, results, strict=True):
+        assert commit_job(job, result).version == 0
+    assert (ids(path), len(split_files(path))) == ([1], 1)
+
+
+def test_a_later_batch_does_not_join_a_table_that_an_earlier_one_has_just_created(path: Path) -> None:
+    jobs = [planned(path, txnAppId="app", txnVersion=version) for version in ("0", "1")]
+    results = [written(job, rows(1)) for job in jobs]
+    commit_job(jobs[0], results[0])
+    with pytest.raises(ConflictError, match="two instances of the application are running"):
+        commit_job(jobs[1], results[1])
+    assert (ids(path), len(split_files(path))) == ([1], 1)
+
+
 def test_auto_size_learns_from_the_table(path: Path) -> None:
     first = planned(path)
     commit_job(first, written(first, rows(*range(100))))

@@ -85,7 +85,7 @@ class _Race:
 def resolve(transaction: Transaction, winner: Version) -> Resolution:
     snapshot = transaction.snapshot
     if snapshot is None:
-        return _lost_creation(transaction)
+        return _same_application(transaction, winner) or _lost_creation(transaction)
     moved_on = replace(transaction, snapshot=snapshot.advanced([winner]))
     if not winner.belongs_to(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
         return Rebase(moved_on)
@@ -114,8 +114,12 @@ def _protocol(race: _Race) -> Resolution | None:
 
 
 def _application(race: _Race) -> Resolution | None:
-    mine = race.mine.txn
-    theirs = next((txn for txn in race.winner.txns if mine and txn.app_id == mine.app_id), None)
+    return _same_application(race.mine, race.winner)
+
+
+def _same_application(transaction: Transaction, winner: Version) -> Resolution | None:
+    mine = transaction.txn
+    theirs = next((txn for txn in winner.txns if mine and txn.app_id == mine.app_id), None)
     if mine is None or theirs is None:
         return None
     if theirs.version >= mine.version:
