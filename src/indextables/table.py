@@ -221,6 +221,49 @@ class IndexTable:
             self._snapshot, scan_spec, self._opener, limit=limit, parallelism=parallelism, options=self._options
         )
 
+    def incremental_scan(
+        self,
+        after: int,
+        *,
+        where: str | Predicate | None = None,
+        query: str | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        ignore_deletes: bool = False,
+        skip_change_commits: bool = False,
+    ) -> Scan:
+        """A lazy scan of the rows that were added after a version, as far as the version of this handle.
+
+        A compaction adds no rows. A commit that removed rows is an error, unless it is skipped: `ignore_deletes` skips those
+        that only removed rows, `skip_change_commits` all of them with the rows that they added.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/tail", pa.schema({"message": pa.string()}))
+        >>> table.append(pa.table({"message": ["old"]}))
+        1
+        >>> seen = table.version
+        >>> table.append(pa.table({"message": ["new", "newer"]}))
+        2
+        >>> table.incremental_scan(seen, where="message LIKE 'newe%'").to_arrow()["message"].to_pylist()
+        ['newer']
+        """
+        from indextables.read.appended_splits import ChangePolicy
+        from indextables.read.incremental_scan import scan_appended
+
+        return scan_appended(
+            self._log,
+            self._snapshot,
+            self._rules,
+            self._opener,
+            after=after,
+            where=where,
+            query=query,
+            columns=columns,
+            limit=limit,
+            parallelism=self._config(None).read.parallelism,
+            policy=ChangePolicy(ignore_deletes=ignore_deletes, skip_change_commits=skip_change_commits),
+        )
+
     def count(self, where: str | Predicate | None = None, *, query: str | None = None) -> int:
         """The number of rows; from the log, where its statistics suffice."""
         return self.scan(where=where, query=query, columns=[]).count()

@@ -64,6 +64,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [
         inspect_verbs.info,
         inspect_verbs.search,
+        inspect_verbs.tail,
         inspect_verbs.count,
         inspect_verbs.explain,
         inspect_verbs.partitions,

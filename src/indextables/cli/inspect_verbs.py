@@ -16,7 +16,7 @@ from indextables.cli.arguments import (
     open_table,
     parse_names,
 )
-from indextables.cli.output import show_metrics, show_report, show_rows
+from indextables.cli.output import show_lines, show_metrics, show_report, show_rows
 from indextables.plural import pluralize
 from indextables.schema import type_name
 
@@ -76,6 +76,45 @@ def search(
     best = search_top(scan, limit + 1)
     note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_search_note(scan.scan_spec)}"
     show_rows(best.slice(0, limit), as_json=False, style=_highlighter(scan.scan_spec), note=note)
+
+
+def tail(
+    path: Table,
+    *,
+    query: Query = None,
+    where: Where = None,
+    columns: Columns = None,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after", metavar="N", help="The rows added after this version; after the one before by default."
+        ),
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new rows, until Ctrl-C.")] = False,
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="TIME", help="How often --follow looks for new rows: '5s'.")
+    ] = "1s",
+    skip_change_commits: Annotated[
+        bool, typer.Option("--skip-change-commits", help="Skip commits that removed rows, in place of an error.")
+    ] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Show the rows that were added last; with --follow, new ones as they come. With --json, one row a line."""
+    from indextables.cli.follow import versions_as_they_come
+
+    table = open_table(path, option)
+    seen = max(table.version - 1, -1) if after is None else after
+    for _ in versions_as_they_come(table, interval=interval, follow=follow):
+        scan = table.incremental_scan(
+            seen, where=where, query=query, columns=parse_names(columns), skip_change_commits=skip_change_commits
+        )
+        rows = scan.to_arrow()
+        if as_json:
+            show_lines(rows)
+        elif len(rows) or not follow:
+            show_rows(rows, as_json=False, style=_highlighter(scan.scan_spec))
+        seen = table.version
 
 
 def count(

@@ -28,6 +28,13 @@ def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, 
     draw_rows(rows, style, note)
 
 
+def show_lines(rows: "pa.Table") -> None:
+    """Rows as JSON, one a line, which a pipe can read while more come."""
+    lines = msgspec.json.Encoder(enc_hook=str).encode_lines(plain_rows(rows))
+    typer.echo(lines, nl=False)
+    sys.stdout.flush()
+
+
 def show_metrics(metrics: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         show_json(metrics)

@@ -162,7 +162,7 @@ class Scan:
     def with_columns(self, columns: tuple[str, ...]) -> "Scan":
         """A scan of the same rows with other output columns."""
         scan_spec = replace(self.scan_spec, columns=columns)
-        return Scan(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
+        return type(self)(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
 
     def explain(self) -> Explanation:
         """The plan: which splits would be opened and why, and the requests to the store so far. It opens none."""
