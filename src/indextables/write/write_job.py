@@ -176,6 +176,8 @@ def _transaction(
     removed = RemovedSplits()
     if job.overwrite is not None and not job.already_committed:
         removed = job.overwrite.removed_splits(log, snapshot, job.plan, adds)
+    txn = txn_of(job.plan.config)
+    numbered = {"txnAppId": txn.app_id, "txnVersion": txn.version} if txn else {}
     return Transaction(
         operation=job.overwrite.operation if job.overwrite else job.mode.operation,
         snapshot=snapshot,
@@ -186,8 +188,8 @@ def _transaction(
         replaced=removed.replaced,
         protocol=PROTOCOL if snapshot is None else None,
         metadata=job.plan.metadata if job.changes_metadata else None,
-        txn=txn_of(job.plan.config),
-        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout), **removed.parameters},
+        txn=txn,
+        parameters={"mode": job.mode, "partitionBy": str(job.plan.layout), **numbered, **removed.parameters},
         metrics={**metrics, **removed.metrics},
         txn_id=job.txn_id or job.plan.job,
     )

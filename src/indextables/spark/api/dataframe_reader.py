@@ -28,6 +28,7 @@ from indextables.spark.source.options import (
 from indextables.spark.source.read_options import ReadOptions, condition_text
 from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
+from indextables.spark.source.stream_options import refuse_stream_options
 
 
 class TableFrameReader(DataFrameReader):
@@ -93,6 +94,7 @@ class TableFrameReader(DataFrameReader):
 def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | str | None = None) -> DataFrame:
     """A frame over the table that the options name, with the settings of the session."""
     ensure_registered(spark)
+    refuse_stream_options(options)
     return frame_at(spark, *resolve_version(spark, options), schema)
 
 

@@ -13,12 +13,16 @@ from pyspark import RDD
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader
+from pyspark.sql.streaming.query import StreamingQuery
 
 from indextables.spark.api.class_hooks import ClassHooks
+from indextables.spark.api.data_stream_reader import TableStreamFrameReader
+from indextables.spark.api.data_stream_writer import TableStreamWriter
 from indextables.spark.api.dataframe_reader import TableFrameReader
 from indextables.spark.api.dataframe_writer import TableWriter
 from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
 from indextables.spark.api.registration import ensure_registered
+from indextables.spark.api.stream_progress import with_figures
 from indextables.spark.catalog import refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import missing_split_errors
 from indextables.spark.catalyst.python_workers import worker_errors
@@ -37,6 +41,7 @@ def install() -> None:
     if _hooks:
         return
     _hooks.replace(SparkSession, "read", property(TableFrameReader))
+    _hooks.replace(SparkSession, "readStream", property(TableStreamFrameReader))
     _hook(SparkSession, "sql", run_sql)
     _hook(SparkSession, "table", _table)
     _hook(DataFrameReader, "table", _table)
@@ -51,6 +56,9 @@ def install() -> None:
     _hooks.replace(ClassicDataFrame, "rdd", property(_rdd))
     _hooks.replace(ClassicDataFrame, "write", property(_write))
     _hooks.replace(ClassicDataFrame, "writeTo", _write_to)
+    _hooks.replace(ClassicDataFrame, "writeStream", property(TableStreamWriter))
+    _hooks.replace(StreamingQuery, "lastProgress", property(_last_progress))
+    _hooks.replace(StreamingQuery, "recentProgress", property(_recent_progress))
 
 
 def uninstall() -> None:
@@ -119,6 +127,16 @@ def _write(frame: ClassicDataFrame) -> TableWriter:
 
 def _write_to(frame: ClassicDataFrame, table: str) -> TableWriterV2:
     return TableWriterV2(frame, table)
+
+
+def _last_progress(query: StreamingQuery) -> Any:
+    progress = _hooks.value(StreamingQuery, "lastProgress", query)
+    return None if progress is None else with_figures(str(query.id), progress)
+
+
+def _recent_progress(query: StreamingQuery) -> list[Any]:
+    identity = str(query.id)
+    return [with_figures(identity, progress) for progress in _hooks.value(StreamingQuery, "recentProgress", query)]
 
 
 def _table(original: Callable[..., DataFrame], reader: Any, *args: Any, **options: Any) -> DataFrame:

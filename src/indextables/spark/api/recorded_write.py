@@ -105,7 +105,7 @@ class RecordedWrite:
 
     def _settings(self, mode: Mode, session_settings: Mapping[str, str]) -> dict[str, str]:
         """The settings of the options and those that the session has, under full keys; an option wins."""
-        options = canonical(settings_in(self._write_options))
+        options = canonical(self._given_settings())
         if self._bucketed:
             raise ConfigError(
                 'use option("partitionBy", "bucket(16, id)") in place of bucketBy', key="bucketBy", value=None
@@ -127,6 +127,10 @@ class RecordedWrite:
                 value=None,
             )
         return {**session, **options}
+
+    def _given_settings(self) -> dict[str, str]:
+        """The options that are settings."""
+        return settings_in(self._write_options)
 
     def _layout(self) -> Layout:
         """`partitionBy("day", "hour(ts)")`: columns, and what is not the name of one is read as a term."""

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from indextables.spark.source.task_packing import packed_in_order
 from indextables.worker_versions import OnWorkers
 
 logger = logging.getLogger(__name__)
+_PAUSE = 0.25  # seconds between two looks at the log where nothing is new; Spark would ask a hundred times a second
 
 
 class IncrementPartition(InputPartition):
@@ -59,6 +61,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._splits = AppendedSplits(log, snapshot, options.policy)
         self._position: StreamOffset | None = None
         self._target: StreamOffset | None = None
+        self._idle: tuple[StreamOffset, float] | None = None
         if not HAS_ADMISSION_CONTROL and (options.limits.max_files or options.limits.max_bytes):
             logger.warning(
                 "maxFilesPerTrigger and maxBytesPerTrigger need PySpark 4.2; each batch reads all that is new in %s",
@@ -87,8 +90,12 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise AssertionError(
                 "Spark asks for the first offset, or for a batch that it has begun, before the latest one"
             )
+        if self._idle is not None and self._idle[0] == position and monotonic() - self._idle[1] < _PAUSE:
+            return position.to_json()
         limits = effective(self._options.limits, limit)
-        return self._splits.advance(position, limits, until=self._target).to_json()
+        end = self._splits.advance(position, limits, until=self._target)
+        self._idle = (position, monotonic()) if end == position else None
+        return end.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._splits.latest().to_json()

@@ -29,7 +29,7 @@ from indextables.log.actions import Txn
 from indextables.maintain.background_compaction import merge_in_background
 from indextables.spark.source.batch_writer import swept_after_abort
 from indextables.spark.source.job_option import decode_job, encode_job
-from indextables.spark.source.options import JOB, STREAM, path_in, settings_in
+from indextables.spark.source.options import JOB, SPECULATION, STREAM, path_in, settings_in
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.worker_versions import OnWorkers
 from indextables.write.job_planning import plan_job
@@ -46,17 +46,19 @@ _NUMBERED = (f"{PREFIX}txnAppId", f"{PREFIX}txnVersion")
 class MicroBatch:
     """A batch of a query, planned. `committed` are the batches that the table has, by query.
 
-    `stream` is the same for all batches of a query, in every process.
+    `stream` is the same for all batches of a query, in every process; None where the options do not tell it.
     """
 
     job: WriteJob
-    stream: str
+    stream: str | None
     committed: Mapping[str, int]
 
     def numbered(self, query: str, batch: int) -> WriteJob:
         """The job of a batch: its files are found by the stream and the number, and its commit is recorded with both."""
         write = replace(self.job.plan.config.write, txn_app_id=query, txn_version=batch)
-        plan = replace(self.job.plan, job=job_id(self.stream, batch), config=replace(self.job.plan.config, write=write))
+        config = replace(self.job.plan.config, write=write)
+        job = self.job.plan.job if self.stream is None else job_id(self.stream, batch)
+        plan = replace(self.job.plan, job=job, config=config)
         done = self.committed.get(query, -1) >= batch
         return replace(self.job, plan=plan, already_committed=done, txn_id=uuid4().hex)
 
@@ -107,8 +109,15 @@ class StreamSink(DataSourceStreamArrowWriter):
             commit_batch(tasks, batchId, without_sparks_own(self._options))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Finds the files of tasks by the stream and the batch, which every process knows."""
-        job = plan_batch(self._options, self._schema, overwrite=self._overwrite).numbered("", batchId)
+        """Finds the files of tasks by the stream and the batch, or else by the job that finished tasks tell."""
+        tasks = [message for message in messages if isinstance(message, BatchTaskDone)]
+        if tasks:
+            job = _job_of(tasks[0], without_sparks_own(self._options))
+        else:
+            batch = plan_batch(self._options, self._schema, overwrite=self._overwrite)
+            if batch.stream is None:
+                return
+            job = batch.numbered("", batchId)
         swept_after_abort(job, cancelled=None in messages)
 
 
@@ -118,14 +127,13 @@ def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: boo
     _refuse_numbered(settings)
     mode = Mode.OVERWRITE if overwrite else Mode.APPEND
     job = plan_job(path_in(options), arrow_schema(schema), mode=mode, sources=[settings])
+    job = replace(job, speculative=SPECULATION in (key.lower() for key in options))
     return MicroBatch(job, _stream_id(options), _committed(job))
 
 
 def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[str, str]) -> None:
     """Makes what the tasks of a batch have written, and what they left to it, one version; nothing where it is empty."""
-    job = decode_job({**options, JOB: tasks[0].job})
-    if job is None:
-        raise AssertionError("every task sends its job")
+    job = _job_of(tasks[0], options)
     results = [TaskResult.decode(task.result) for task in tasks]
     log = open_log(job)
     snapshot = log.snapshot() if log.exists() else None
@@ -158,10 +166,18 @@ def job_id(stream: str, batch: int) -> str:
 _NO_BATCH = Txn(app_id="", version=-1)
 
 
-def _stream_id(options: Mapping[str, str]) -> str:
-    """What tells the batches of a query from those of others: `enable` adds it; else it is the place of the checkpoint."""
+def _job_of(task: BatchTaskDone, options: Mapping[str, str]) -> WriteJob:
+    job = decode_job({**options, JOB: task.job})
+    if job is None:
+        raise AssertionError("every task sends its job")
+    return job
+
+
+def _stream_id(options: Mapping[str, str]) -> str | None:
+    """What tells the batches of a query from those of others: the place of its checkpoint, or what `enable` has added."""
     given = {key.lower(): value for key, value in options.items()}
-    return given.get(STREAM) or f"{path_in(options)} {given.get('checkpointlocation', '')}"
+    place = given.get("checkpointlocation") or given.get(STREAM)
+    return None if place is None else f"{path_in(options)} {place}"
 
 
 def _committed(job: WriteJob) -> dict[str, int]:
