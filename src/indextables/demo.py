@@ -1,5 +1,6 @@
 """`make demo`: writes log lines through Spark, then queries, replaces, merges and time-travels, in a temporary directory."""
 
+import os
 import random
 import tempfile
 import time
@@ -7,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from indextables.errors import ConflictError
 from indextables.search import terms
@@ -63,6 +66,7 @@ def _through_spark(path: str, plain: str) -> Iterator[str]:
     yield "  small partitions share files, and each file is a Parquet file with a search index inside"
     frame.selectExpr("*", "date(ts) AS day").write.partitionBy("day").parquet(plain)
     yield from _questions(spark, path, plain)
+    yield from _streaming(spark, path)
     yield from _replacing(spark, path)
     spark.stop()
 
@@ -80,6 +84,43 @@ def _questions(spark: Any, path: str, plain: str) -> Iterator[str]:
     rows = "SELECT ts, tenant, message FROM {} WHERE message "
     number = "RLIKE '\\\\b4711\\\\b' AND message LIKE '%block%'"
     yield from _compare_engines(spark, rows + "INDEXQUERY 'block AND 4711'", rows + number, "by the index")
+
+
+def _streaming(spark: Any, path: str) -> Iterator[str]:
+    yield "A stream appends lines as they arrive, exactly once, and a standing search reports those that match:"
+    arriving, place = f"{path}-arriving", f"{path}-checkpoints"
+    for number, start in enumerate(range(0, 10_000, 1_000)):
+        _arrive(arriving, number, _lines().slice(start, 1_000))
+    incoming = spark.readStream.schema(spark.read.format("indextables").load(path).schema)
+    lines = incoming.option("maxFilesPerTrigger", 1).parquet(arriving)
+    alerts: list[Any] = []
+    yield _code('spark.readStream.format("indextables").option("query", "level:ERROR AND timeout").load(path)')
+    search = spark.readStream.format("indextables").option("query", "level:ERROR AND timeout")
+    search = search.option("startingVersion", "latest").load(path)
+    watching = search.writeStream.foreachBatch(lambda batch, _: alerts.extend(batch.collect()))
+    watching = watching.option("checkpointLocation", f"{place}/search").start()
+    yield _code('lines.writeStream.format("indextables").option("checkpointLocation", ...).start(path)')
+    writer = lines.writeStream.format("indextables").option("checkpointLocation", f"{place}/lines")
+    query, seconds = _time(lambda: _finished(writer.trigger(availableNow=True).start(path)))
+    watching.processAllAvailable()
+    watching.stop()
+    batches, version = query.lastProgress["batchId"] + 1, query.lastProgress["sink"]["metrics"]["version"]
+    yield f"  {batches} batches of 1,000 lines in {seconds:.1f} s, each one commit; the last is version {version}"
+    yield f"  {len(alerts)} alerts; the last one: {alerts[-1].message!r}"
+
+
+def _finished(query: Any) -> Any:
+    query.awaitTermination()
+    return query
+
+
+def _arrive(directory: str, number: int, lines: pa.Table) -> None:
+    """A file that a stream finds, and reads after those that came before it."""
+    Path(directory).mkdir(exist_ok=True)
+    file = Path(directory, f"{number}.parquet")
+    pq.write_table(lines, file.with_name(f"_{number}"))
+    os.utime(file.with_name(f"_{number}"), (START.timestamp() + number,) * 2)
+    file.with_name(f"_{number}").rename(file)
 
 
 def _compare_engines(spark: Any, ours: str, theirs: str, how: str) -> Iterator[str]:

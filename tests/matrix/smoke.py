@@ -233,6 +233,34 @@ def cache(spark: Any, place: Path) -> None:
         logs.unpersist()
 
 
+def streaming(spark: Any, place: Path) -> None:
+    """A table to a stream to a table, with a search that stands; what is added later comes with the next run."""
+    path = place / "from"
+    write_logs(spark, path)
+
+    def run() -> None:
+        stream = spark.readStream.format("indextables").option("query", "message:timeout").load(str(path))
+        writer = stream.writeStream.format("indextables").option("checkpointLocation", str(place / "checkpoint"))
+        writer = writer.option("partitionBy", "day").trigger(availableNow=True)
+        writer.start(str(place / "to")).awaitTermination()
+
+    run()
+    equal(ids(read(spark, place / "to")), [0, 4, 8])
+    run()
+    equal(len(IndexTable.open(place / "to").history()), 1)
+    IndexTable.open(path).append(IndexTable.open(path).scan(where="id IN (7, 8)").to_arrow())
+    run()
+    equal(ids(read(spark, place / "to")), [0, 4, 8, 8])
+    writer_of(rows_of(spark)).mode("overwrite").option("partitionOverwriteMode", "static").save(str(path))
+    try:
+        run()
+    except Exception as error:
+        if "ChangedRowsError" not in str(error):
+            raise
+    else:
+        raise AssertionError("an overwrite did not stop the stream")
+
+
 def explain(spark: Any, place: Path) -> None:
     import indextables  # noqa: PLC0415 - its attribute needs PySpark
 
@@ -259,6 +287,7 @@ ENABLED: dict[str, Check] = {
     "views": views,
     "joins": joins,
     "cache": cache,
+    "streaming": streaming,
     "explain": explain,
 }
 CONNECT: dict[str, Check] = {**ENABLED, "catalog tables": remote_catalog_tables}
@@ -273,6 +302,7 @@ PUBLIC: dict[str, Check] = {  # without enable()
     "views": views,
     "joins": joins,
     "cache": cache,
+    "streaming": streaming,
 }
 
 
