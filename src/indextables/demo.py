@@ -101,6 +101,7 @@ def _streaming(spark: Any, path: str) -> Iterator[str]:
     watching = watching.option("checkpointLocation", f"{place}/search").start()
     yield _code('lines.writeStream.format("indextables").option("checkpointLocation", ...).start(path)')
     writer = lines.writeStream.format("indextables").option("checkpointLocation", f"{place}/lines")
+    writer = writer.option("coalesce.enabled", "true").option("coalesce.minRows", "1000")
     query, seconds = _time(lambda: _finished(writer.trigger(availableNow=True).start(path)))
     watching.processAllAvailable()
     watching.stop()

@@ -30,10 +30,12 @@ def plan_job(
     sources: Sequence[Mapping[str, str]] = (),
     overwrite: OverwriteResolver = full_overwrite_only,
     properties: Mapping[str, str] | None = None,
+    log: TransactionLog | None = None,
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
 
-    `overwrite` resolves what an overwrite replaces. A new table gets the `properties`.
+    `overwrite` resolves what an overwrite replaces. A new table gets the `properties`. A caller that has the `log` open
+    passes it.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
@@ -41,8 +43,8 @@ def plan_job(
     (None, 'day')
     """
     refuse_contradictory_options(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
-    log = TransactionLog.open(table, Config.resolve(*sources))
-    snapshot = _current(log)
+    log = log or TransactionLog.open(table, Config.resolve(*sources))
+    snapshot = current_snapshot(log)
     kept = snapshot.metadata.properties if snapshot else dict(properties or {})
     config = Config.resolve(*sources, properties=kept)
     if snapshot is None:
@@ -132,7 +134,8 @@ def _new_table(
     return metadata
 
 
-def _current(log: TransactionLog) -> Snapshot | None:
+def current_snapshot(log: TransactionLog) -> Snapshot | None:
+    """The snapshot that the log has now; None where there is no table yet."""
     try:
         return log.snapshot()
     except TableNotFoundError:

@@ -22,19 +22,21 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from indextables.config import PREFIX, canonical
+from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError
 from indextables.events import log_event
+from indextables.log import TransactionLog
 from indextables.log.actions import Txn
 from indextables.maintain.background_compaction import merge_in_background
 from indextables.spark.source.batch_writer import swept_after_abort
 from indextables.spark.source.job_option import decode_job, encode_job
+from indextables.spark.source.kept_logs import open_kept_log
 from indextables.spark.source.options import JOB, SPECULATION, STREAM, path_in, settings_in
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.worker_versions import OnWorkers
-from indextables.write.job_planning import plan_job
+from indextables.write.job_planning import current_snapshot, plan_job
 from indextables.write.uncommitted_files import discard
-from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
+from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, write_task
 
 logger = logging.getLogger(__name__)
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"  # what Spark calls them in a task's properties
@@ -126,17 +128,19 @@ def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: boo
     settings = settings_in(without_sparks_own(options))
     _refuse_numbered(settings)
     mode = Mode.OVERWRITE if overwrite else Mode.APPEND
-    job = plan_job(path_in(options), arrow_schema(schema), mode=mode, sources=[settings])
+    path = path_in(options)
+    log = open_kept_log(path, Config.resolve(settings))
+    job = plan_job(path, arrow_schema(schema), mode=mode, sources=[settings], log=log)
     job = replace(job, speculative=SPECULATION in (key.lower() for key in options))
-    return MicroBatch(job, _stream_id(options), _committed(job))
+    return MicroBatch(job, _stream_id(options), _committed(log, job))
 
 
 def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[str, str]) -> None:
     """Makes what the tasks of a batch have written, and what they left to it, one version; nothing where it is empty."""
     job = _job_of(tasks[0], options)
     results = [TaskResult.decode(task.result) for task in tasks]
-    log = open_log(job)
-    snapshot = log.snapshot() if log.exists() else None
+    log = open_kept_log(job.table, job.plan.config, table_id=job.table_id)
+    snapshot = current_snapshot(log)
     last = snapshot.txns.get(tasks[0].query, _NO_BATCH) if snapshot else _NO_BATCH
     if last.version >= batch:
         discard(log, chain.from_iterable(result.adds for result in results))
@@ -180,10 +184,10 @@ def _stream_id(options: Mapping[str, str]) -> str | None:
     return None if place is None else f"{path_in(options)} {place}"
 
 
-def _committed(job: WriteJob) -> dict[str, int]:
+def _committed(log: TransactionLog, job: WriteJob) -> dict[str, int]:
     if job.read_version is None:
         return {}
-    snapshot = open_log(job).snapshot(job.read_version)
+    snapshot = log.snapshot(job.read_version)
     return {query: txn.version for query, txn in snapshot.txns.items()}
 
 
