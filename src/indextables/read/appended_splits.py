@@ -79,6 +79,7 @@ class AppendedSplits:
         self._log = log.for_table(snapshot.metadata.id)
         self._snapshot = snapshot
         self._policy = policy or ChangePolicy()
+        self._metadata, self._metadata_version = snapshot.metadata, snapshot.version
         self._versions: dict[int, Version] = {}
         self._initial: _Segment | None = None
 
@@ -143,7 +144,7 @@ class AppendedSplits:
         """The splits of a batch, as `advance` has chosen them; now or after a restart."""
         tables: list[pa.Table] = []
         versions: dict[str, int] = {}
-        metadata = self._snapshot.metadata
+        metadata = self._metadata
         last = end.version if end.position else end.version - 1
         for segment in self._segments(start, last):
             first = start.position if segment.version == start.version else 0
@@ -163,28 +164,29 @@ class AppendedSplits:
     def _segments(self, start: StreamOffset, last: int) -> Iterator[_Segment]:
         """The segments from an offset to a version, one after the other; an error where one cannot be read."""
         self._refuse_other_table(start)
-        metadata = self._snapshot.metadata
-        if start.initial_snapshot and start.version <= last:
+        if start.version > last:
+            return
+        if start.initial_snapshot:
             yield self._initial_segment(start.version)
+        elif start.version > self._metadata_version + 1:
+            self._follow(start.version, self._log.snapshot(start.version).metadata)
         for version in self._read(start.version + start.initial_snapshot, last):
-            metadata = self._metadata_after(version, metadata)
-            yield _Segment(version.number, False, self._appended(version, metadata), metadata)
+            self._follow(version.number, version.metadata)
+            yield _Segment(version.number, False, self._appended(version), self._metadata)
 
     def _initial_segment(self, version: int) -> _Segment:
         if self._initial is None or self._initial.version != version:
             snapshot = self._log.snapshot(version)
-            metadata = self._snapshot.metadata
-            if version > self._snapshot.version:
-                metadata = self._same_columns(snapshot.metadata, version)
-            splits = conform(snapshot.splits, metadata).sort_by("path")
-            self._initial = _Segment(version, True, splits, metadata)
+            self._follow(version, snapshot.metadata)
+            splits = conform(snapshot.splits, self._metadata).sort_by("path")
+            self._initial = _Segment(version, True, splits, self._metadata)
         return self._initial
 
     def _read(self, first: int, last: int) -> Iterator[Version]:
         while first <= last:
             upto = min(last, first + _AT_A_TIME - 1)
-            if any(number not in self._versions for number in range(first, upto + 1)):
-                self._versions.update({version.number: version for version in self._log.versions(first, upto)})
+            missing = next((number for number in range(first, upto + 1) if number not in self._versions), upto + 1)
+            self._versions.update({version.number: version for version in self._log.versions(missing, upto)})
             yield from (self._versions[n] for n in range(first, upto + 1) if n in self._versions)
             first = upto + 1
 
@@ -193,11 +195,11 @@ class AppendedSplits:
         if not start.initial_snapshot:
             self._initial = None
 
-    def _metadata_after(self, version: Version, metadata: Metadata) -> Metadata:
-        """The newest metadata so far. Layouts and mappings are only added, so it describes older splits too."""
-        if version.metadata is None or version.number <= self._snapshot.version:
-            return metadata
-        return self._same_columns(version.metadata, version.number)
+    def _follow(self, version: int, metadata: Metadata | None) -> None:
+        """Keeps the newest metadata. Layouts and mappings are only added, so it describes older splits too."""
+        if version > self._metadata_version:
+            self._metadata = self._metadata if metadata is None else self._same_columns(metadata, version)
+            self._metadata_version = version
 
     def _same_columns(self, metadata: Metadata, version: int) -> Metadata:
         before, after = self._snapshot.metadata.arrow_schema(), metadata.arrow_schema()
@@ -214,13 +216,13 @@ class AppendedSplits:
             )
         return metadata
 
-    def _appended(self, version: Version, metadata: Metadata) -> pa.Table:
+    def _appended(self, version: Version) -> pa.Table:
         adds = sorted((add for add in version.adds if add.data_change), key=lambda add: add.path)
         if any(remove.data_change for remove in version.removes):
             if not self._policy.skips(version):
                 raise self._changed(version)
             adds = []
-        return splits_table(adds, metadata)
+        return splits_table(adds, self._metadata)
 
     def _changed(self, version: Version) -> ChangedRowsError:
         operation = version.info.operation
