@@ -17,15 +17,15 @@ def merge_after_write(log: TransactionLog, snapshot: Snapshot, config: Config) -
     if not config.maintenance.merge_on_write:
         return snapshot
     try:
-        return merge_partitions_of(log, snapshot, config, added_paths(log, snapshot))
+        return merge_partitions_of(log, snapshot, config, added_paths(log, snapshot.version))
     except Exception:
         logger.warning("version %d of %s is written, but not merged", snapshot.version, log.table, exc_info=True)
         return snapshot
 
 
-def added_paths(log: TransactionLog, snapshot: Snapshot) -> frozenset[str]:
-    """The splits that the newest version of a snapshot added."""
-    return frozenset(add.path for version in log.versions(snapshot.version, snapshot.version) for add in version.adds)
+def added_paths(log: TransactionLog, version: int) -> frozenset[str]:
+    """The splits that a version added."""
+    return frozenset(add.path for actions in log.versions(version, version) for add in actions.adds)
 
 
 def merge_partitions_of(log: TransactionLog, snapshot: Snapshot, config: Config, paths: Iterable[str]) -> Snapshot:
@@ -34,8 +34,9 @@ def merge_partitions_of(log: TransactionLog, snapshot: Snapshot, config: Config,
     Merged splits are merged again only with others of their size, so that a row is rewritten a few times, not with every
     write.
     """
+    min_splits = max(2, config.maintenance.merge_on_write_min_splits)  # one alone would be rewritten without end
     request = MergeRequest(
-        limits=replace(limits_of(config), min_sources=config.maintenance.merge_on_write_min_splits, tiered=True),
+        limits=replace(limits_of(config), min_sources=min_splits, tiered=True),
         cluster_by=config.write.cluster_by,
         touching=frozenset(paths),
     )
