@@ -46,6 +46,9 @@ matrix: $(READY) ## suites on versions of Python and PySpark, and docs/versions.
 cluster: $(READY) ## a Spark cluster on loopback: every operation, changing inputs, executors killed; KILLS=10 for some kills
 	@$(JAVA) $(BIN)/python -m tests.cluster $(if $(KILLS),--kills $(KILLS)) $(if $(ONLY),--only $(ONLY))
 
+streams: $(READY) ## streams whose drivers are killed or paused, chains, replays, standing queries; SCENARIO=kills KILLS=8 MINUTES=2
+	@$(JAVA) $(BIN)/python -m tests.streams $(filter-out all,$(SCENARIO)) $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
+
 check: $(READY) ## ruff, ruff format, mypy strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -73,4 +76,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test connect unit laws torture matrix packed cluster check format docs load bench clean
+.PHONY: help setup demo test connect unit laws torture matrix packed cluster streams check format docs load bench clean
