@@ -1,5 +1,6 @@
 """The streaming sink: each row once, whatever is replayed, with the settings, checks and errors of batch writes."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -123,6 +124,19 @@ def test_a_batch_that_fails_leaves_no_file_and_goes_through_later(
     assert (ids(path), len(split_files(path))) == (list(range(10)), 1)
     finish(writer(), lambda w: w.start(str(path)))
     assert (ids(path), batches(path)) == (list(range(20)), [0, 1])
+
+
+def test_a_driver_killed_before_there_is_a_table_leaves_no_file(
+    writer: Any, feed: Feed, path: Path, tmp_path: Path
+) -> None:
+    feed.put(range(10))
+    finish(writer(), lambda w: w.start(str(path)))
+    [left] = split_files(path)
+    shutil.rmtree(path / "_transaction_log")  # as if it had been killed before the commit
+    assert forget_last_batch(tmp_path / "checkpoint") == 0
+    finish(writer(), lambda w: w.start(str(path)))
+    assert ids(path) == list(range(10))
+    assert [left] != split_files(path) == IndexTable.open(path).splits()["path"].to_pylist()
 
 
 def test_small_tasks_leave_their_rows_to_the_commit(writer: Any, feed: Feed, path: Path, spark: Any) -> None:

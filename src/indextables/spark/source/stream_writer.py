@@ -35,7 +35,7 @@ from indextables.spark.source.options import JOB, SPECULATION, STREAM, path_in, 
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.worker_versions import OnWorkers
 from indextables.write.job_planning import current_snapshot, plan_job
-from indextables.write.uncommitted_files import discard
+from indextables.write.uncommitted_files import discard, sweep_after_commit
 from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, write_task
 
 logger = logging.getLogger(__name__)
@@ -152,6 +152,8 @@ def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[st
     if not any(result.adds for result in results) and job.mode is Mode.APPEND:
         return
     after = commit_job(job, results, log=log)
+    if job.read_version is None:  # a vacuum does not know files of a driver that was killed before there was a table
+        sweep_after_commit(job.plan.job, log)
     log_event(logger, "Batch written", table=job.table, query=tasks[0].query, batch=batch, version=after.version)
     merging = merge_in_background(log, after, job.plan.config)
     if merging is not None and not os.environ.get("SPARK_REUSE_WORKER"):  # else this process ends with the batch
