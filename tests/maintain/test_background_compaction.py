@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from uuid import uuid4
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pytest
 from indextables import IndexTable
 from indextables.config import Config
 from indextables.log import TransactionLog
-from indextables.maintain.background_compaction import merge_in_background
+from indextables.maintain.background_compaction import merge_beside_stream, merge_in_background
 
 SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64()})
 THREE = Config.resolve({"mergeOnWrite.minSplits": "3"})
@@ -118,11 +118,49 @@ def test_one_thread_works_and_does_what_comes_meanwhile() -> None:
         assert held.reached.wait(60)
         for n in range(3, 9):
             table.append(row(n, "tue" if n % 2 else "wed"))
-            assert merge_in_background(log, log.snapshot(), THREE) is None
+            assert merge_in_background(log, log.snapshot(), THREE) is thread
         assert splits(table) == [("mon", 3)] + [("tue", 1)] * 3 + [("wed", 1)] * 3
     joined(thread)
     assert splits(table) == [("mon", 3), ("tue", 3), ("wed", 3)]
     assert numbers(table) == list(range(9))
+
+
+def test_a_process_waits_for_its_first_merge() -> None:
+    """Or one that is started anew for every batch would not get any merge done."""
+    table, log = created()
+    for n in range(3):
+        table.append(row(n))
+    merge_beside_stream(log, log.snapshot(), THREE, process_ends=False)
+    assert splits(table) == [("mon", 3)]
+
+
+def test_a_process_that_ends_waits_for_every_merge() -> None:
+    table, log = created()
+    for n in range(12):
+        table.append(row(n))
+        merge_beside_stream(log, log.snapshot(), THREE, process_ends=True)
+        assert len(splits(table)) < 3
+
+
+def test_a_stream_waits_where_merges_fall_behind() -> None:
+    """Nine batches, three times `minSplits`, may wait for a merge; the tenth does not return before it is done."""
+    table, log = created()
+    table.append(row(-1))
+    merge_beside_stream(log, log.snapshot(), THREE, process_ends=False)
+    for n in range(2):
+        table.append(row(n))
+    with held_after_a_merge() as held:
+        merge_beside_stream(log, log.snapshot(), THREE, process_ends=False)
+        assert held.reached.wait(60)
+        for n in range(2, 10):
+            table.append(row(n, "tue"))
+            merge_beside_stream(log, log.snapshot(), THREE, process_ends=False)
+        assert len(splits(table)) == 9
+        Timer(0.1, held.released.set).start()
+        table.append(row(10, "tue"))
+        merge_beside_stream(log, log.snapshot(), THREE, process_ends=False)
+        assert splits(table) == [("mon", 3), ("tue", 9)]
+    assert numbers(table) == list(range(-1, 11))
 
 
 def test_threads_of_two_tables_do_not_wait_for_each_other() -> None:

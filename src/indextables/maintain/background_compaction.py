@@ -5,6 +5,7 @@ that come while it does are looked at when it is done. If the process ends, what
 """
 
 import logging
+from dataclasses import dataclass, field
 from itertools import chain
 from threading import Lock, Thread
 
@@ -13,25 +14,56 @@ from indextables.log import Snapshot, TransactionLog
 from indextables.maintain.compact_on_write import added_paths, merge_partitions_of
 
 logger = logging.getLogger(__name__)
-_pending: dict[str, set[int]] = {}  # versions whose splits are to be merged, by table
+_FAR_BEHIND = 3  # times mergeOnWrite.minSplits: so many batches may wait for a merge before a batch waits for it
+
+
+@dataclass(slots=True)
+class _Merging:
+    """A thread that merges, and the versions whose splits it is to look at next."""
+
+    thread: Thread
+    versions: set[int] = field(default_factory=set)
+
+
+_at_work: dict[str, _Merging] = {}
+_merged_before: set[str] = set()
 _lock = Lock()
+
+
+def merge_beside_stream(log: TransactionLog, snapshot: Snapshot, config: Config, *, process_ends: bool) -> None:
+    """Merges what a batch has left, in the background as far as that is safe.
+
+    If the process ends with the batch, it returns when the merge is done. So it does for the first merge of a process: one
+    that is started anew for each batch would otherwise never get a merge done. And if merges fall behind, a batch waits for
+    them, so that the number of splits stays bounded.
+    """
+    thread = merge_in_background(log, snapshot, config)
+    if thread is None:
+        return
+    with _lock:
+        first = log.table not in _merged_before
+        _merged_before.add(log.table)
+        merging = _at_work.get(log.table)
+        waiting = len(merging.versions) if merging else 0
+    if process_ends or first or waiting >= _FAR_BEHIND * config.maintenance.merge_on_write_min_splits:
+        thread.join()
 
 
 def merge_in_background(log: TransactionLog, snapshot: Snapshot, config: Config) -> Thread | None:
     """Merges small splits of the partitions that the newest version added to, unless `mergeOnWrite` is off.
 
-    It returns at once, with the thread that it started, if any: where one is at work, that one does it. A failure is logged.
+    It returns at once, with the thread that does it: a new one, or the one that is at work. A failure is logged.
     """
     if config.maintenance.merge_on_write is False:
         return None
     with _lock:
-        running = log.table in _pending
-        _pending.setdefault(log.table, set()).add(snapshot.version)
-    if running:
-        return None
-    thread = Thread(target=_merge_pending, args=(log, config), name=f"merge {log.table}", daemon=True)
-    thread.start()
-    return thread
+        merging = _at_work.get(log.table)
+        if merging is None:
+            thread = Thread(target=_merge_pending, args=(log, config), name=f"merge {log.table}", daemon=True)
+            merging = _at_work[log.table] = _Merging(thread)
+            thread.start()  # it waits for the lock
+        merging.versions.add(snapshot.version)
+        return merging.thread
 
 
 def _merge_pending(log: TransactionLog, config: Config) -> None:
@@ -44,10 +76,11 @@ def _merge_pending(log: TransactionLog, config: Config) -> None:
 
 
 def _next(table: str) -> frozenset[int]:
+    """The versions to look at; none where the work is done, and the thread ends."""
     with _lock:
-        versions = frozenset(_pending[table])
+        versions = frozenset(_at_work[table].versions)
         if versions:
-            _pending[table] = set()
+            _at_work[table].versions.clear()
         else:
-            del _pending[table]
+            del _at_work[table]
         return versions

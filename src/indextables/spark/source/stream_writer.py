@@ -27,7 +27,7 @@ from indextables.errors import ConfigError
 from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Txn
-from indextables.maintain.background_compaction import merge_in_background
+from indextables.maintain.background_compaction import merge_beside_stream
 from indextables.spark.source.batch_writer import swept_after_abort
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.kept_logs import open_kept_log
@@ -155,9 +155,7 @@ def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[st
     if job.read_version is None:  # a vacuum does not know files of a driver that was killed before there was a table
         sweep_after_commit(job.plan.job, log)
     log_event(logger, "Batch written", table=job.table, query=tasks[0].query, batch=batch, version=after.version)
-    merging = merge_in_background(log, after, job.plan.config)
-    if merging is not None and not os.environ.get("SPARK_REUSE_WORKER"):  # else this process ends with the batch
-        merging.join()
+    merge_beside_stream(log, after, job.plan.config, process_ends=not os.environ.get("SPARK_REUSE_WORKER"))
 
 
 def without_sparks_own(options: Mapping[str, str]) -> dict[str, str]:
