@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -305,3 +306,23 @@ def test_a_location_with_credentials_is_refused_and_not_told(spark: Any, logs: A
         with pytest.raises((IndexTablesError, PySparkException)) as caught:
             attempt()
         assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_streams_to_and_from_a_store_have_the_settings_of_the_session(
+    spark: Any, logs: Any, known: Server, tmp_path: Path
+) -> None:
+    source, sink = known.new_table(), known.new_table()
+    writer(logs, known).partitionBy("day").save(source)
+
+    def copy() -> None:
+        stream = spark.readStream.format("indextables").option("query", "message:full").load(source)
+        query = stream.writeStream.format("indextables").option("checkpointLocation", str(tmp_path)).partitionBy("day")
+        query = query.trigger(availableNow=True).start(sink)
+        query.awaitTermination()
+        assert SECRET not in f"{query.lastProgress} {query.explain()} {stream.explain(extended=True)}"
+
+    copy()
+    writer(frame_of(spark, [("wed", 4, "full"), ("wed", 5, "empty")]), known).mode("append").save(source)
+    copy()
+    assert ids(spark.read.format("indextables").load(sink)) == [1, 3, 4]
+    assert not any(SECRET in file.read_text(errors="ignore") for file in tmp_path.rglob("*") if file.is_file())
