@@ -10,11 +10,15 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.functions import col, lit, raise_error, when
+from pyspark.sql.types import StructType
 
 import indextables
 from indextables import IndexTable
 from indextables.errors import ConfigError, SchemaError
 from indextables.functions import indexquery
+from indextables.spark.source.options import RUN
+from indextables.spark.source.stream_writer import StreamSink, plan_batch
+from indextables.write.write_job import write_task
 from tests.spark.streams import Feed, finish, ids, operations, split_files
 
 
@@ -137,6 +141,22 @@ def test_a_driver_killed_before_there_is_a_table_leaves_no_file(
     finish(writer(), lambda w: w.start(str(path)))
     assert ids(path) == list(range(10))
     assert [left] != split_files(path) == IndexTable.open(path).splits()["path"].to_pylist()
+
+
+def test_an_abort_deletes_the_files_of_its_own_run_only(path: Path) -> None:
+    """Two drivers run the same batch of a query: one fails, the other one is about to commit."""
+    schema = StructType.fromDDL("id long")
+    options = [{"path": str(path), RUN: run} for run in ("first", "second")]
+    rows = pa.record_batch({"id": [1, 2]})
+    adds = [
+        write_task(plan_batch(given, schema, overwrite=False).numbered("query", 0), [rows], task=0).adds
+        for given in options
+    ]
+    assert len(split_files(path)) == 2
+    StreamSink(options[0], schema, overwrite=False).abort([], 0)
+    assert split_files(path) == [adds[1][0].path]
+    StreamSink({"path": str(path)}, schema, overwrite=False).abort([], 0)
+    assert split_files(path) == [adds[1][0].path]
 
 
 def test_small_tasks_leave_their_rows_to_the_commit(writer: Any, feed: Feed, path: Path, spark: Any) -> None:

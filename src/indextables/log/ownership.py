@@ -12,6 +12,7 @@ True
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from uuid import uuid4
 
@@ -31,8 +32,9 @@ def split_name(table_id: str, *, task: int, job: str) -> str:
 
 
 def is_split_of_job(key: str, job: str) -> bool:
+    """Whether a split was written by the job with this id, or by one of those whose ids match a pattern such as `0123*`."""
     match = _SPLIT.fullmatch(_name(key))
-    return match is not None and match["job"] == job
+    return match is not None and fnmatchcase(match["job"], job)
 
 
 def is_temporary(key: str) -> bool:

@@ -19,7 +19,7 @@ from indextables.spark.api.stream_progress import remember_table
 from indextables.spark.catalog import drop_from_catalog, lookup_table, qualify, register_table, table_exists
 from indextables.spark.catalyst.python_workers import refuse_missing_python
 from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.options import FORMAT, SPECULATION, STREAM, location_in, path_in, settings_in, settings_of
+from indextables.spark.source.options import FORMAT, RUN, SPECULATION, location_in, path_in, settings_in, settings_of
 from indextables.spark.source.stream_writer import plan_batch, without_sparks_own
 from indextables.spark.write.task_attempts import is_speculative
 from indextables.storage.location import Location
@@ -137,8 +137,7 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         for key, value in settings.items():
             if given.get(key) != value:
                 DataStreamWriter.option(self, key, value)
-        if "checkpointlocation" not in self._write_options:
-            DataStreamWriter.option(self, STREAM, uuid4().hex)
+        DataStreamWriter.option(self, RUN, uuid4().hex)
         if is_speculative(self._spark):
             DataStreamWriter.option(self, SPECULATION, "true")
         DataStreamWriter.format(self, FORMAT)

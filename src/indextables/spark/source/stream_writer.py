@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from indextables.config import PREFIX, Config, canonical
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, IndexTablesError
 from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Txn
@@ -31,7 +31,7 @@ from indextables.maintain.background_compaction import merge_beside_stream
 from indextables.spark.source.batch_writer import swept_after_abort
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.kept_logs import open_kept_log
-from indextables.spark.source.options import JOB, SPECULATION, STREAM, path_in, settings_in
+from indextables.spark.source.options import JOB, RUN, SPECULATION, path_in, settings_in
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.worker_versions import OnWorkers
 from indextables.write.job_planning import current_snapshot, plan_job
@@ -40,6 +40,7 @@ from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, 
 
 logger = logging.getLogger(__name__)
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"  # what Spark calls them in a task's properties
+_MARK = 6  # hexadecimal digits, of the twelve of a job
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 _NUMBERED = (f"{PREFIX}txnAppId", f"{PREFIX}txnVersion")
 
@@ -48,18 +49,18 @@ _NUMBERED = (f"{PREFIX}txnAppId", f"{PREFIX}txnVersion")
 class MicroBatch:
     """A batch of a query, planned. `committed` are the batches that the table has, by query.
 
-    `stream` is the same for all batches of a query, in every process; None where the options do not tell it.
+    `run` is different for every start of a query, and the same in all processes; None in sessions that are not enabled.
     """
 
     job: WriteJob
-    stream: str | None
+    run: str | None
     committed: Mapping[str, int]
 
     def numbered(self, query: str, batch: int) -> WriteJob:
-        """The job of a batch: its files are found by the stream and the number, and its commit is recorded with both."""
+        """The job of a batch, whose commit is recorded with the query and the number."""
         write = replace(self.job.plan.config.write, txn_app_id=query, txn_version=batch)
         config = replace(self.job.plan.config, write=write)
-        job = self.job.plan.job if self.stream is None else job_id(self.stream, batch)
+        job = f"{_mark(self.run or self.job.plan.job)}{_mark(f'{query} {batch}')}"
         plan = replace(self.job.plan, job=job, config=config)
         done = self.committed.get(query, -1) >= batch
         return replace(self.job, plan=plan, already_committed=done, txn_id=uuid4().hex)
@@ -93,7 +94,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         context = TaskContext.get()
         if context is None or self._batch is None:
             raise AssertionError("Spark writes in tasks, with a batch that it has planned")
-        query, batch = str(context.getLocalProperty(_QUERY)), int(context.getLocalProperty(_BATCH) or 0)
+        query, batch = _property(context, _QUERY), int(_property(context, _BATCH))
         job = self._batch.numbered(query, batch)
         if job.already_committed:
             deque(iterator, maxlen=0)  # Spark does not reuse a Python process that has left input unread
@@ -110,17 +111,20 @@ class StreamSink(DataSourceStreamArrowWriter):
         if tasks:
             commit_batch(tasks, batchId, without_sparks_own(self._options))
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Finds the files of tasks by the stream and the batch, or else by the job that finished tasks tell."""
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's name
+        """Deletes the files of this run of the batch. Those of another run may be about to be committed.
+
+        The job is told by tasks that are done. Where there are none, the run is known in enabled sessions; in others, a task
+        that fails deletes its files itself, and a vacuum those of tasks that were killed.
+        """
         tasks = [message for message in messages if isinstance(message, BatchTaskDone)]
         if tasks:
-            job = _job_of(tasks[0], without_sparks_own(self._options))
-        else:
-            batch = plan_batch(self._options, self._schema, overwrite=self._overwrite)
-            if batch.stream is None:
-                return
-            job = batch.numbered("", batchId)
-        swept_after_abort(job, cancelled=None in messages)
+            swept_after_abort(_job_of(tasks[0], without_sparks_own(self._options)), cancelled=None in messages)
+            return
+        batch = plan_batch(self._options, self._schema, overwrite=self._overwrite)
+        if batch.run is not None:
+            plan = replace(batch.job.plan, job=f"{_mark(batch.run)}*")
+            swept_after_abort(replace(batch.job, plan=plan), cancelled=None in messages)
 
 
 def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> MicroBatch:
@@ -132,7 +136,8 @@ def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: boo
     log = open_kept_log(path, Config.resolve(settings))
     job = plan_job(path, arrow_schema(schema), mode=mode, sources=[settings], log=log)
     job = replace(job, speculative=SPECULATION in (key.lower() for key in options))
-    return MicroBatch(job, _stream_id(options), _committed(log, job))
+    run = next((value for key, value in options.items() if key.lower() == RUN), None)
+    return MicroBatch(job, run, _committed(log, job))
 
 
 def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[str, str]) -> None:
@@ -153,7 +158,9 @@ def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[st
         return
     after = commit_job(job, results, log=log)
     if job.read_version is None:  # a vacuum does not know files of a driver that was killed before there was a table
-        sweep_after_commit(job.plan.job, log)
+        sweep_after_commit(
+            f"*{job.plan.job[_MARK:]}", log
+        )  # of all runs of the batch: no other can be committed any more
     log_event(logger, "Batch written", table=job.table, query=tasks[0].query, batch=batch, version=after.version)
     merge_beside_stream(log, after, job.plan.config, process_ends=not os.environ.get("SPARK_REUSE_WORKER"))
 
@@ -163,11 +170,21 @@ def without_sparks_own(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if key.lower() not in _SPARKS_OWN}
 
 
-def job_id(stream: str, batch: int) -> str:
-    return hashlib.sha256(f"{stream} {batch}".encode()).hexdigest()[:12]
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_MARK]
 
 
 _NO_BATCH = Txn(app_id="", version=-1)
+
+
+def _property(context: TaskContext, name: str) -> str:
+    value = context.getLocalProperty(name)
+    if not value:
+        raise IndexTablesError(
+            f"this Spark does not tell its tasks {name}, so that a batch could not be recognized when it is run again; "
+            "write with foreachBatch, txnAppId and txnVersion instead"
+        )
+    return str(value)
 
 
 def _job_of(task: BatchTaskDone, options: Mapping[str, str]) -> WriteJob:
@@ -175,13 +192,6 @@ def _job_of(task: BatchTaskDone, options: Mapping[str, str]) -> WriteJob:
     if job is None:
         raise AssertionError("every task sends its job")
     return job
-
-
-def _stream_id(options: Mapping[str, str]) -> str | None:
-    """What tells the batches of a query from those of others: the place of its checkpoint, or what `enable` has added."""
-    given = {key.lower(): value for key, value in options.items()}
-    place = given.get("checkpointlocation") or given.get(STREAM)
-    return None if place is None else f"{path_in(options)} {place}"
 
 
 def _committed(log: TransactionLog, job: WriteJob) -> dict[str, int]:
