@@ -71,7 +71,7 @@ def untiered(min_splits: int, appends: int) -> IndexTable:
 
 @pytest.mark.parametrize(("min_splits", "bound"), [(3, 4.0), (5, 2.5), (10, 1.5)])
 def test_many_small_appends_leave_few_splits_and_rewrite_rows_a_few_times(min_splits: int, bound: float) -> None:
-    appends = 80
+    appends = 60
     table = created(settings(min_splits))
     for rows in batches(appends):
         table.append(rows)
@@ -83,10 +83,10 @@ def test_many_small_appends_leave_few_splits_and_rewrite_rows_a_few_times(min_sp
 
 @pytest.mark.parametrize("min_splits", [3, 10])
 def test_tiers_rewrite_less_than_merging_all_that_is_small(min_splits: int) -> None:
-    tiered, other = created(settings(min_splits)), untiered(min_splits, 60)
-    for rows in batches(60):
+    tiered, other = created(settings(min_splits)), untiered(min_splits, 40)
+    for rows in batches(40):
         tiered.append(rows)
-    assert numbers(tiered) == numbers(other) == list(range(60 * ROWS))
+    assert numbers(tiered) == numbers(other) == list(range(40 * ROWS))
     assert write_amplification(tiered) < write_amplification(other) / 2
 
 

@@ -260,8 +260,8 @@ def test_many_versions_without_rows_move_the_offset(table: IndexTable, *, initia
     before = stream.offset
     for n in range(MANY - initial_snapshot):
         table.set_properties({"turn": str(n)})
-        assert stream.advance().versions == {}
-        assert stream.offset == before
+    assert stream.advance().versions == {}
+    assert stream.offset == before
     table.set_properties({"turn": "last"})
     assert stream.advance().versions == {}
     assert stream.offset == stream.splits.latest()
@@ -272,14 +272,14 @@ def test_many_versions_without_rows_move_the_offset(table: IndexTable, *, initia
 
 def test_more_versions_than_are_read_together(table: IndexTable) -> None:
     stream = Stream(table.path)
-    expected = list(range(2 * MANY + 7))
+    expected = list(range(MANY + 9))
     for n in expected:
         table.append(rows(mon=n))
     begun = stream.offset
     assert numbers(stream) == expected
     stream.offset = begun
     seen: list[int] = []
-    while some := numbers(stream, ReadLimits(max_files=50)):
+    while some := numbers(stream, ReadLimits(max_files=30)):
         seen += some
         stream.restart()
     assert seen == expected
