@@ -16,9 +16,9 @@ from indextables.maintain.compact_on_write import added_paths
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 
 SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64(), "text": pa.string()})
-TIERS = 3
+TIERS = 4
 ROWS = 20  # of an append
-TARGET = 1024 * 1024  # so that the tiers begin at 4.7 and 47 KB; an append has about 4 KB
+TARGET = 1024 * 1024  # so that the tiers begin at 0.47, 4.7 and 47 KB; an append has about 4 KB
 
 
 def settings(min_splits: int, *, enabled: bool = True) -> dict[str, str]:

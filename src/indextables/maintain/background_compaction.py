@@ -60,8 +60,8 @@ def merge_in_background(log: TransactionLog, snapshot: Snapshot, config: Config)
         merging = _at_work.get(log.table)
         if merging is None:
             thread = Thread(target=_merge_pending, args=(log, config), name=f"merge {log.table}", daemon=True)
-            merging = _at_work[log.table] = _Merging(thread)
             thread.start()  # it waits for the lock
+            merging = _at_work[log.table] = _Merging(thread)
         merging.versions.add(snapshot.version)
         return merging.thread
 

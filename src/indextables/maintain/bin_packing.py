@@ -9,6 +9,7 @@ nearly the size that is wanted stays as it is.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ from indextables.log.actions import Metadata
 from indextables.write.partition_buffer import MAX_SPLIT_BYTES
 
 NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
-_TIERS = (0.1, 0.01)  # of what is small: where the tiers of small splits begin
+_TIERS = (0.1, 0.01, 0.001)  # of what is small: where the tiers of small splits begin
 _AT_ONCE = 8  # times the wanted size is rewritten together where the layout changes
 
 
@@ -115,7 +116,7 @@ _IN_ORDER = [("modification_time", "ascending"), ("path", "ascending")]
 def _tiers(sizes: pa.ChunkedArray, limits: Limits) -> pa.ChunkedArray:
     """The tier of each split by its size: 0 for the smallest."""
     reached = [pc.greater_equal(sizes, int(limits.small * share)).cast(pa.int8()) for share in _TIERS]
-    return pc.add(*reached)
+    return reduce(pc.add, reached)
 
 
 def _by_partition(splits: pa.Table, *, tiers: pa.ChunkedArray | None = None) -> Sequence[Sequence[int]]:
