@@ -28,9 +28,14 @@ LIMITS = st.builds(
 
 
 class StreamModel(RuleBasedStateMachine):
-    """`commits` has the rows that each commit appended; the stream has to deliver those of the versions after its start."""
+    """`commits` has the rows that each commit appended; the stream has to deliver those of the versions after its start.
+
+    A stream that `searches` delivers those of them that satisfy a condition.
+    """
 
     policy: ClassVar[dict[str, bool]] = {}
+    searches: ClassVar[bool] = False
+    where: str | None = None
 
     @initialize(
         layout=st.sampled_from(LAYOUTS),
@@ -51,12 +56,17 @@ class StreamModel(RuleBasedStateMachine):
         self.append(rows)
         self.begin("snapshot", 0)
 
-    @rule(start=st.sampled_from(["snapshot", "version", "latest"]), share_of=st.integers(0, 100))
-    def begin(self, start: str, share_of: int) -> None:
+    @rule(
+        start=st.sampled_from(["snapshot", "version", "latest"]),
+        share_of=st.integers(0, 100),
+        where=st.sampled_from(sorted(CONDITIONS)),
+    )
+    def begin(self, start: str, share_of: int, where: str = "n >= 0") -> None:
         """Another stream, from the rows that there are, from any version that there was or the next one."""
         if hasattr(self, "stream"):
             self.drain()
-        self.stream = Stream(self.table.path, self.policy)
+        self.where = where if self.searches else None
+        self.stream = Stream(self.table.path, self.policy, self.where)
         latest = self.table.refresh().version
         version = latest + 1 if start == "latest" else (latest + 1) * share_of // 100
         if start == "version":
@@ -71,8 +81,10 @@ class StreamModel(RuleBasedStateMachine):
         self.first = version
 
     def expected(self) -> list[Delivery]:
-        commits = [(version, rows) for version, rows in self.commits if version >= self.first]
-        return [(version, comparable(rows)) for version, rows in self.known + commits if rows]
+        commits = self.known + [(version, rows) for version, rows in self.commits if version >= self.first]
+        holds = CONDITIONS[self.where or "TRUE"]
+        found = [(version, [row for row in rows if holds(row)]) for version, rows in commits]
+        return [(version, comparable(rows)) for version, rows in found if rows]
 
     # ---------------------------------------------------------------------------------------------- what others commit
 
@@ -115,7 +127,7 @@ class StreamModel(RuleBasedStateMachine):
         for version, row in rows:
             self.deliver(version, row)
         matching = [row for _, row in rows if CONDITIONS[where](row)]
-        found = [row for _, row in self.stream.rows(increment, where=where)]
+        found = [row for _, row in self.stream.rows(increment, where=f"({where}) AND ({self.where or 'TRUE'})")]
         assert comparable(found) == comparable(matching)
 
     def deliver(self, version: int, row: Row) -> None:
@@ -126,10 +138,11 @@ class StreamModel(RuleBasedStateMachine):
         self.delivered[-1][1].update(comparable([row]))
 
     def is_a_batch(self, increment: Increment, limits: ReadLimits) -> None:
-        splits = increment.snapshot.splits
-        assert splits["path"].to_pylist() == list(increment.versions)
+        assert increment.snapshot.splits["path"].to_pylist() == list(increment.versions)
+        splits = self.stream.matching_splits(increment)
+        assert splits or not increment.versions or self.searches
         assert limits.max_files is None or len(splits) <= limits.max_files
-        assert limits.max_bytes is None or len(splits) < 2 or sum(splits["size"].to_pylist()) <= limits.max_bytes
+        assert limits.max_bytes is None or len(splits) < 2 or sum(split.size for split in splits) <= limits.max_bytes
 
     def is_planned_again(self, start: Any, increment: Increment) -> None:
         """Another process gets the same splits from the offsets in a checkpoint."""
@@ -145,8 +158,10 @@ class StreamModel(RuleBasedStateMachine):
     def read_to_the_end(self, limits: ReadLimits) -> None:
         """As a query with `availableNow`."""
         target, start = self.stream.splits.latest(), self.stream.offset
-        while (increment := self.stream.advance(limits, until=target)).versions:
-            assert self.stream.offset != start
+        while True:
+            increment = self.stream.advance(limits, until=target)
+            if self.stream.offset == start:
+                break
             start = self.stream.offset
             for version, row in self.stream.rows(increment):
                 self.deliver(version, row)
@@ -210,7 +225,25 @@ class SkippingStreamModel(StreamModel):
         self.live = [row for row in self.live if not CONDITIONS[where](row)]
 
 
+class SearchingStreamModel(SkippingStreamModel):
+    """A standing search delivers what matches, and is not woken up by what cannot."""
+
+    searches: ClassVar[bool] = True
+
+    @rule()
+    def sleep(self) -> None:
+        """A batch has a split that may match, unless many versions have none."""
+        start = self.stream.offset
+        increment = self.stream.advance()
+        for version, row in self.stream.rows(increment):
+            self.deliver(version, row)
+        woken = self.stream.offset != start
+        assert not woken or self.stream.matching_splits(increment) or self.stream.offset.version - start.version > 64
+
+
 TestStreamModel = StreamModel.TestCase
 TestStreamModel.settings = share(10, steps=15)
 TestSkippingStreamModel = SkippingStreamModel.TestCase
 TestSkippingStreamModel.settings = share(10, steps=15)
+TestSearchingStreamModel = SearchingStreamModel.TestCase
+TestSearchingStreamModel.settings = share(10, steps=15)

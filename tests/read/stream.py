@@ -3,16 +3,18 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from indextables.config import Config
 from indextables.log import TransactionLog
-from indextables.read.appended_splits import AppendedSplits, Increment
+from indextables.read.appended_splits import AppendedSplits, ChangePolicy, Increment
+from indextables.read.opener import SplitRef
 from indextables.read.read_task import ScanContext
-from indextables.read.scan_plan import plan_scan
-from indextables.read.scan_spec import build_scan_spec
+from indextables.read.scan_plan import may_match, plan_scan
+from indextables.read.scan_spec import ScanSpec, build_scan_spec
 from indextables.read.stream_offset import ReadLimits, StreamOffset
 from indextables.write.write_plan import current_rules
 
@@ -22,10 +24,14 @@ NO_LIMITS = ReadLimits()
 
 @dataclass
 class Stream:
-    """It begins with the rows that the table has, unless it is told another offset."""
+    """It begins with the rows that the table has, unless it is told another offset.
+
+    With a condition, it makes batches of splits that may have rows that satisfy it.
+    """
 
     path: str
     policy: dict[str, bool] = field(default_factory=dict)
+    where: str | None = None
     splits: AppendedSplits = field(init=False)
     offset: StreamOffset = field(init=False)
 
@@ -36,7 +42,8 @@ class Stream:
     def _load(self) -> None:
         self._log = TransactionLog.open(self.path)
         self._snapshot = self._log.snapshot()
-        self.splits = AppendedSplits.of(self._log, self._snapshot, **self.policy)
+        matching = None if self.where is None else partial(may_match, self._spec(self.where))
+        self.splits = AppendedSplits(self._log, self._snapshot, ChangePolicy(**self.policy), matching=matching)
 
     def restart(self) -> None:
         """Goes on from the offset that a checkpoint kept, with the table as it is now."""
@@ -56,12 +63,19 @@ class Stream:
 
     def rows(self, increment: Increment, *, where: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
         """The rows of a batch that satisfy a condition, each with its version; splits that cannot have one are pruned."""
-        spec = build_scan_spec(self._snapshot, current_rules(self._snapshot.metadata), where=where)
+        spec = self._spec(where or self.where)
         context = ScanContext(self.path, Config(), spec, spec.output_schema, increment.snapshot.version)
         tasks = plan_scan(increment.snapshot, spec).tasks
         for task in sorted(tasks, key=lambda task: (increment.versions[task.split.path], task.split.path)):
             rows = pa.Table.from_batches(context.rows([task]), spec.output_schema).to_pylist()
             yield from ((increment.versions[task.split.path], row) for row in rows)
+
+    def matching_splits(self, increment: Increment) -> list[SplitRef]:
+        """The splits of a batch that may have rows that satisfy the stream's condition."""
+        return [task.split for task in plan_scan(increment.snapshot, self._spec(self.where)).tasks]
+
+    def _spec(self, where: str | None) -> ScanSpec:
+        return build_scan_spec(self._snapshot, current_rules(self._snapshot.metadata), where=where)
 
 
 def kept(offset: StreamOffset) -> StreamOffset:

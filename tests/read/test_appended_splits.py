@@ -651,3 +651,41 @@ def test_a_batch_has_no_splits_between_an_offset_and_itself(table: IndexTable) -
         assert len(stream.splits.between(offset, offset).snapshot.splits) == 0
     numbers(stream, ReadLimits(max_files=1))
     assert stream.splits.between(stream.offset, stream.offset).versions == {}
+
+
+def test_a_standing_search_is_not_woken_up_by_splits_that_cannot_match(table: IndexTable) -> None:
+    stream = Stream(table.path, where="day = 'mon'")
+    for n in range(10):
+        table.append(rows(tue=n))
+        assert (stream.offset, numbers(stream)) == (stream.offset, [])
+    assert stream.offset.version == 0
+    table.append(rows(mon=10, tue=11))
+    table.append(rows(tue=12))
+    assert numbers(stream) == [10]
+    assert stream.offset.version == table.version + 1
+
+
+def test_splits_that_cannot_match_do_not_count(table: IndexTable) -> None:
+    for n in range(6):
+        table.append(rows(mon=n, tue=n, wed=n))
+    stream = Stream(table.path, where="day = 'mon'")
+    batches = [numbers(stream, ReadLimits(max_files=2)) for _ in range(4)]
+    assert sorted(n for batch in batches for n in batch) == list(range(6))
+    assert [len(batch) for batch in batches] == [2, 2, 2, 0]
+
+
+def test_many_versions_without_a_match_are_passed_together(table: IndexTable) -> None:
+    stream = Stream(table.path, where="day = 'mon'")
+    for n in range(MANY - 1):
+        table.append(rows(tue=n))
+    assert (numbers(stream), stream.offset.version) == ([], 0)
+    table.append(rows(tue=MANY))
+    assert (numbers(stream), stream.offset.version) == ([], MANY + 1)
+
+
+def test_a_change_stops_a_standing_search_too(table: IndexTable) -> None:
+    stream = Stream(table.path, where="day = 'mon'")
+    table.append(rows(tue=1))
+    table.drop_partitions("day = 'tue'")
+    with pytest.raises(ChangedRowsError):
+        stream.read()

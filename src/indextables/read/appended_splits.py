@@ -4,7 +4,7 @@ A compaction gives no rows: its splits have those that are in the table already.
 with an error, unless it is told to skip it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self, TypeAlias
@@ -22,8 +22,11 @@ from indextables.log.version_file import Version
 from indextables.read.stream_offset import ReadLimits, StreamOffset
 
 _AT_A_TIME = 64  # versions that are read together
-_MAX_SKIPPED = 64  # versions without rows that a stream passes only together with others
+_MAX_SKIPPED = 64  # versions without matching rows that a stream passes only together with others
 UNLIMITED = ReadLimits()
+Matching: TypeAlias = Callable[[Snapshot], pa.BooleanArray]
+"""Which splits of a snapshot may have a row that the stream is to deliver."""
+Mask: TypeAlias = npt.NDArray[np.bool_]
 Sizes: TypeAlias = npt.NDArray[np.int64]
 
 
@@ -72,16 +75,26 @@ class _Segment:
 class AppendedSplits:
     """The splits that a table gains, read from its log; it remembers versions that it has read, until they are passed.
 
-    All rows have the columns of the `snapshot` with which it was made: a version that changes them is an error.
+    All rows have the columns of the `snapshot` with which it was made: a version that changes them is an error. Where only
+    some splits are `matching`, the others count for nothing: a batch that would have no others is not made.
     """
 
-    def __init__(self, log: TransactionLog, snapshot: Snapshot, policy: ChangePolicy | None = None) -> None:
+    def __init__(
+        self,
+        log: TransactionLog,
+        snapshot: Snapshot,
+        policy: ChangePolicy | None = None,
+        *,
+        matching: Matching | None = None,
+    ) -> None:
         self._log = log.for_table(snapshot.metadata.id)
         self._snapshot = snapshot
         self._policy = policy or ChangePolicy()
         self._metadata, self._metadata_version = snapshot.metadata, snapshot.version
         self._versions: dict[int, Version] = {}
         self._initial: _Segment | None = None
+        self._matching = matching
+        self._passed: tuple[StreamOffset, StreamOffset] | None = None
 
     @classmethod
     def of(cls, log: TransactionLog, snapshot: Snapshot, **policy: bool) -> Self:
@@ -121,9 +134,10 @@ class AppendedSplits:
         What can be read before a version that cannot is read first: only a batch that begins with it raises the error.
         """
         self._forget_before(start)
-        end, files, size = start, 0, 0
+        known, end = self._passed or (start, start)
+        end, files, size = end if known == start else start, 0, 0
         last = (until or self.latest()).version - 1
-        segments = self._segments(start, last)
+        segments = self._segments(end, last)
         while True:
             try:
                 segment = next(segments, None)
@@ -132,12 +146,14 @@ class AppendedSplits:
                     return end
                 raise
             if segment is None:
+                self._passed = None if files else (start, end)
                 return end if files or end.version - start.version > _MAX_SKIPPED else start
             first = end.position if end.version == segment.version else 0
-            count = _fitting(segment.sizes[first:], limits, files=files, size=size)
+            matches, sizes = self._matches(segment)[first:], segment.sizes[first:]
+            count = _fitting(sizes, matches, limits, files=files, size=size)
             if first + count < len(segment):
-                return replace(self._at(segment), position=first + count) if files or count else start
-            files, size = files + count, size + int(segment.sizes[first:].sum())
+                return replace(self._at(segment), position=first + count)
+            files, size = files + int(matches.sum()), size + int(sizes[matches].sum())
             end = self._offset(segment.version + 1)
 
     def between(self, start: StreamOffset, end: StreamOffset) -> Increment:
@@ -153,13 +169,8 @@ class AppendedSplits:
             tables.append(part)
             versions.update(dict.fromkeys(part["path"].to_pylist(), segment.version))
             metadata = segment.metadata
-        splits = pa.concat_tables([conform(table, metadata) for table in tables]) if tables else None
-        rows = Rows(
-            splits_schema(metadata).empty_table() if splits is None else splits.combine_chunks(),
-            TOMBSTONES.empty_table(),
-        )
-        snapshot = replace(self._snapshot, metadata=metadata, version=max(last, 0), base=rows, pending={})
-        return Increment(snapshot, versions)
+        splits = [conform(table, metadata) for table in tables] or [splits_schema(metadata).empty_table()]
+        return Increment(self._only(pa.concat_tables(splits), metadata, max(last, 0)), versions)
 
     def _segments(self, start: StreamOffset, last: int) -> Iterator[_Segment]:
         """The segments from an offset to a version, one after the other; an error where one cannot be read."""
@@ -181,6 +192,18 @@ class AppendedSplits:
             splits = conform(snapshot.splits, self._metadata).sort_by("path")
             self._initial = _Segment(version, True, splits, self._metadata)
         return self._initial
+
+    def _matches(self, segment: _Segment) -> Mask:
+        if self._matching is None or not len(segment):
+            return np.ones(len(segment), np.bool_)
+        only = self._only(segment.splits, segment.metadata, segment.version)
+        matches: Mask = self._matching(only).to_numpy(zero_copy_only=False)
+        return matches
+
+    def _only(self, splits: pa.Table, metadata: Metadata, version: int) -> Snapshot:
+        """A snapshot that has these splits and no others."""
+        rows = Rows(splits.combine_chunks(), TOMBSTONES.empty_table())
+        return replace(self._snapshot, metadata=metadata, version=version, base=rows, pending={})
 
     def _read(self, first: int, last: int) -> Iterator[Version]:
         while first <= last:
@@ -253,12 +276,12 @@ class AppendedSplits:
         return self._offset(segment.version, initial_snapshot=segment.initial_snapshot)
 
 
-def _fitting(sizes: Sizes, limits: ReadLimits, *, files: int, size: int) -> int:
-    """How many of the next splits a batch takes that has some `files` of a `size` already; the first one in any case."""
-    count = len(sizes)
+def _fitting(sizes: Sizes, matches: Mask, limits: ReadLimits, *, files: int, size: int) -> int:
+    """How many of the next splits a batch takes that has some `files` of a `size` already; one that matches in any case."""
+    taken = files + np.cumsum(matches)
+    fits = np.ones(len(sizes), np.bool_)
     if limits.max_files is not None:
-        count = min(count, limits.max_files - files)
+        fits &= taken <= limits.max_files
     if limits.max_bytes is not None:
-        fits = int(np.searchsorted(size + np.cumsum(sizes), limits.max_bytes, side="right"))
-        count = min(count, fits if fits or files else 1)
-    return count
+        fits &= (size + np.cumsum(sizes * matches) <= limits.max_bytes) | (taken <= 1)
+    return len(sizes) if fits.all() else int(np.argmin(fits))

@@ -45,6 +45,11 @@ def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
     return ScanPlan(snapshot, scan_spec, prune_by_terms(split_verdicts, scan_spec, snapshot))
 
 
+def may_match(scan_spec: ScanSpec, snapshot: Snapshot) -> pa.BooleanArray:
+    """Whether each split of a snapshot may hold a matching row."""
+    return pc.not_equal(plan_scan(snapshot, scan_spec).split_verdicts.verdicts, int(Verdict.NEVER))
+
+
 def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
     """The tasks of splits, of which TASK_COLUMNS are needed: to filter all columns of many splits takes longer."""
     columns = [splits[name].to_pylist() for name in TASK_COLUMNS]

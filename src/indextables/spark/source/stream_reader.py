@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
 from time import monotonic
 from typing import Any
@@ -14,7 +15,7 @@ from pyspark.sql.types import StructType
 from indextables.read.appended_splits import AppendedSplits
 from indextables.read.pruning_summary import log_pruning
 from indextables.read.read_task import ScanContext
-from indextables.read.scan_plan import SplitTask, plan_scan
+from indextables.read.scan_plan import SplitTask, may_match, plan_scan
 from indextables.read.stream_offset import StreamOffset
 from indextables.spark.source.admission_control import (
     HAS_ADMISSION_CONTROL,
@@ -58,7 +59,10 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             version=snapshot.version,
         )
         self._options = options
-        self._splits = AppendedSplits(log, snapshot, options.policy)
+        searches = options.read.where is not None or options.read.query is not None
+        self._splits = AppendedSplits(
+            log, snapshot, options.policy, matching=partial(may_match, self._work.scan_spec) if searches else None
+        )
         self._position: StreamOffset | None = None
         self._target: StreamOffset | None = None
         self._idle: tuple[StreamOffset, float] | None = None
