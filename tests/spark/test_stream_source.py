@@ -82,6 +82,19 @@ def test_rows_of_later_versions_come_later(reader: Reader, table: IndexTable) ->
     assert [n for batch in reader.run(maxFilesPerTrigger=3) for n in batch] == list(range(30, 40))
 
 
+def test_all_that_is_available_is_all_that_was_appended_before(reader: Reader, table: IndexTable) -> None:
+    stream = reader.frame(startingVersion="latest").writeStream.foreachBatch(reader.collect)
+    query = stream.option("checkpointLocation", str(reader.checkpoint)).start()
+    try:
+        for n in range(30, 35):
+            query.processAllAvailable()
+            table.append(lines(n))
+            query.processAllAvailable()
+            assert reader.batches[-1:] == [[n]]
+    finally:
+        query.stop()
+
+
 def test_a_compaction_adds_no_rows(reader: Reader, table: IndexTable) -> None:
     reader.ids()
     table.merge_splits()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
@@ -94,8 +94,8 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise AssertionError(
                 "Spark asks for the first offset, or for a batch that it has begun, before the latest one"
             )
-        if self._idle is not None and self._idle[0] == position and monotonic() - self._idle[1] < _PAUSE:
-            return position.to_json()
+        if self._idle is not None and self._idle[0] == position:  # it waits: what has come since must not be denied
+            sleep(max(0.0, self._idle[1] + _PAUSE - monotonic()))
         limits = effective(self._options.limits, limit)
         end = self._splits.advance(position, limits, until=self._target)
         self._idle = (position, monotonic()) if end == position else None
