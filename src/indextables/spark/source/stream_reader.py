@@ -88,12 +88,13 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(  # noqa: N802
         self, start: Mapping[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
-        """PySpark 4.1 says neither where the batch starts nor how large it may be; the start is where the last one ended."""
+        """PySpark 4.1 says neither where the batch starts nor how large it may be; the start is where the last one ended.
+
+        It may ask before there was one. Then the answer is all that there is, and `partitions` refuses what cannot be read.
+        """
         position = self._position if start is None else StreamOffset.of(start)
         if position is None:
-            raise AssertionError(
-                "Spark asks for the first offset, or for a batch that it has begun, before the latest one"
-            )
+            return self._splits.latest().to_json()
         if self._idle is not None and self._idle[0] == position:  # it waits: what has come since must not be denied
             sleep(max(0.0, self._idle[1] + _PAUSE - monotonic()))
         limits = effective(self._options.limits, limit)
