@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
+
+from indextables.errors import ConfigError
+
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,15 +25,23 @@ class StreamOffset:
     """
 
     table_id: str
-    version: int
-    position: int = 0
+    version: _Number
+    position: _Number = 0
     initial_snapshot: bool = False
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Self:
-        names = {"table_id": "tableId", "version": "version", "position": "position"}
-        given = {name: offset[key] for name, key in names.items() if key in offset}
-        return msgspec.convert({**given, "initial_snapshot": offset.get("initialSnapshot", False)}, cls)
+        """The offset that a checkpoint has. A ConfigError where it is not one of ours."""
+        names = {"tableId": "table_id", "initialSnapshot": "initial_snapshot"}
+        try:
+            return msgspec.convert({names.get(key, key): value for key, value in offset.items()}, cls)
+        except (AttributeError, msgspec.ValidationError) as error:
+            raise ConfigError(
+                f"the checkpoint has {offset!r} as the offset of a stream, which is none of a table; was it edited, or is "
+                "it that of a query with another source? Start with a new checkpoint",
+                key="checkpointLocation",
+                value=str(offset),
+            ) from error
 
     def to_json(self) -> dict[str, Any]:
         return {
