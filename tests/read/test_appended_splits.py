@@ -147,6 +147,19 @@ def test_it_can_start_at_a_time(table: IndexTable) -> None:
     assert numbers(stream) == [4]
 
 
+def test_an_older_state_of_the_table_is_not_waited_for(tmp_path: Path) -> None:
+    table = created(tmp_path / "table")
+    table.append(rows(mon=1))
+    backup = shutil.copytree(table.path, tmp_path / "backup")
+    for n in (2, 3):
+        table.append(rows(mon=n))
+    offset = Stream(table.path).splits.latest()
+    shutil.rmtree(table.path)
+    backup.rename(table.path)
+    with pytest.raises(VersionNotFoundError, match=r"up to version 3, and the table is at version 1.* new checkpoint"):
+        Stream(table.path).splits.advance(offset)
+
+
 # -------------------------------------------------------------------------------------------------------------- limits
 
 

@@ -13,7 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from indextables.errors import ChangedRowsError, ConfigError, StreamSchemaError, TableReplacedError
+from indextables.errors import (
+    ChangedRowsError,
+    ConfigError,
+    StreamSchemaError,
+    TableReplacedError,
+    VersionNotFoundError,
+)
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.log.snapshot import TOMBSTONES, Rows
@@ -133,10 +139,14 @@ class AppendedSplits:
 
         What can be read before a version that cannot is read first: only a batch that begins with it raises the error.
         """
+        self._refuse_other_table(start)
         self._forget_before(start)
         known, end = self._passed or (start, start)
         end, files, size = end if known == start else start, 0, 0
         last = (until or self.latest()).version - 1
+        if start.version > last + 1:
+            self._refuse_restored(start)
+            return start
         segments = self._segments(end, last)
         while True:
             try:
@@ -267,6 +277,19 @@ class AppendedSplits:
                 table=self._log.table,
                 table_id=start.table_id,
                 found_id=self._snapshot.metadata.id,
+            )
+
+    def _refuse_restored(self, start: StreamOffset) -> None:
+        """A table that is behind the stream would pass its offset once more, with other rows."""
+        latest = self.latest().version - 1
+        if start.version > latest + 1:
+            raise VersionNotFoundError(
+                f"the stream has read {self._log.table} up to version {start.version - 1}, and the table is at version "
+                f"{latest}: an older state of it was restored; start with a new checkpoint",
+                table=self._log.table,
+                version=start.version - 1,
+                earliest=0,
+                latest=latest,
             )
 
     def _offset(self, version: int, *, initial_snapshot: bool = False) -> StreamOffset:
