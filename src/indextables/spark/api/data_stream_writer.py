@@ -132,7 +132,7 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         overwrites = self._output_mode.lower() == "complete"
         mode = Mode.OVERWRITE if overwrites else Mode.APPEND
         settings = self._settings(mode, settings_of(self._spark, path, without_sparks_own(self._write_options)))
-        plan_batch({**settings, "path": path}, self._frame.schema, overwrite=overwrites)  # refuses what is wrong now
+        planned = plan_batch({**settings, "path": path}, self._frame.schema, overwrite=overwrites)  # refuses what is wrong
         given = canonical(self._given_settings())
         for key, value in settings.items():
             if given.get(key) != value:
@@ -143,7 +143,7 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         DataStreamWriter.format(self, FORMAT)
         DataStreamWriter.option(self, "path", path)
         query = DataStreamWriter.start(self)
-        remember_table(query, path, settings)
+        remember_table(query, path, settings, version=planned.job.read_version)
         return query
 
     def _given_settings(self) -> dict[str, str]:

@@ -44,12 +44,11 @@ class _StreamedTable:
         return self.batches.get(batch, {})
 
 
-def remember_table(query: StreamingQuery, path: str, settings: Mapping[str, str]) -> None:
-    """Notes which table a query writes to, and the version that it starts from."""
+def remember_table(query: StreamingQuery, path: str, settings: Mapping[str, str], *, version: int | None) -> None:
+    """Notes which table a query writes to, and the version that there was before it was started."""
     log = TransactionLog.open(path, Config.resolve(settings))
-    version = log.snapshot().version if log.exists() else -1
     with _lock:
-        _tables[str(query.id)] = _StreamedTable(log, version)
+        _tables[str(query.id)] = _StreamedTable(log, -1 if version is None else version)
         while len(_tables) > _MAX_TABLES:
             _tables.popitem(last=False)
 
