@@ -317,6 +317,16 @@ def test_a_query_that_does_not_start_leaves_no_table_in_the_catalog(writer: Any,
     spark.sql("DROP TABLE other")
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("partitionBy", "spark.indextables.partitionBy"), ("spark.indextables.partitionBy", "partitionBy")],
+)
+def test_the_last_of_two_names_of_a_setting_counts(writer: Any, feed: Feed, path: Path, first: str, last: str) -> None:
+    feed.put(range(10))
+    finish(writer().option(first, "id").option(last, "day"), lambda w: w.start(str(path)))
+    assert len(split_files(path / "day=mon")) == 1
+
+
 def test_the_progress_has_the_version_and_its_figures(writer: Any, feed: Feed, path: Path) -> None:
     feed.put(range(10))
     feed.put(range(10, 30))

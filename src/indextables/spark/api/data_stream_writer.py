@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from indextables.config import canonical
 from indextables.errors import ConfigError
 from indextables.spark.api.recorded_write import RecordedWrite
 from indextables.spark.api.registration import ensure_registered
@@ -133,9 +132,8 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         mode = Mode.OVERWRITE if overwrites else Mode.APPEND
         settings = self._settings(mode, settings_of(self._spark, path, without_sparks_own(self._write_options)))
         planned = plan_batch({**settings, "path": path}, self._frame.schema, overwrite=overwrites)  # refuses what is wrong
-        given = canonical(self._given_settings())
         for key, value in settings.items():
-            if given.get(key) != value:
+            if self._write_options.get(key.lower()) != value:
                 DataStreamWriter.option(self, key, value)
         DataStreamWriter.option(self, RUN, uuid4().hex)
         if is_speculative(self._spark):

@@ -129,7 +129,7 @@ class StreamSink(DataSourceStreamArrowWriter):
 
 def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> MicroBatch:
     """The next batch of a stream, planned on the table as it is now; everything that can be refused is refused here."""
-    settings = settings_in(without_sparks_own(options))
+    settings = _full_keys_last(settings_in(without_sparks_own(options)))
     _refuse_numbered(settings)
     mode = Mode.OVERWRITE if overwrite else Mode.APPEND
     path = path_in(options)
@@ -199,6 +199,12 @@ def _committed(log: TransactionLog, job: WriteJob) -> dict[str, int]:
         return {}
     snapshot = log.snapshot(job.read_version)
     return {query: txn.version for query, txn in snapshot.txns.items()}
+
+
+def _full_keys_last(settings: Mapping[str, str]) -> dict[str, str]:
+    """Where a setting has two names among the options, the full key counts: Spark gives options in no order."""
+    full = {key.lower() for key in canonical(settings)}
+    return dict(sorted(settings.items(), key=lambda item: item[0].strip().lower() in full))
 
 
 def _refuse_numbered(settings: Mapping[str, str]) -> None:
