@@ -317,6 +317,13 @@ def test_a_query_that_does_not_start_leaves_no_table_in_the_catalog(writer: Any,
     spark.sql("DROP TABLE other")
 
 
+def test_a_table_of_ours_is_not_written_as_another_format(writer: Any, feed: Feed, named: str) -> None:
+    feed.put(range(10))
+    finish(writer(), lambda w: w.toTable(named))
+    with pytest.raises(ConfigError, match="is of the format indextables, not parquet; leave the format out"):
+        writer().format("parquet").toTable(named)
+
+
 @pytest.mark.parametrize(
     ("first", "last"),
     [("partitionBy", "spark.indextables.partitionBy"), ("spark.indextables.partitionBy", "partitionBy")],

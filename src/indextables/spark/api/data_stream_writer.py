@@ -15,7 +15,14 @@ from indextables.errors import ConfigError
 from indextables.spark.api.recorded_write import RecordedWrite
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.api.stream_progress import remember_table
-from indextables.spark.catalog import drop_from_catalog, lookup_table, qualify, register_table, table_exists
+from indextables.spark.catalog import (
+    CatalogTable,
+    drop_from_catalog,
+    lookup_table,
+    qualify,
+    register_table,
+    table_exists,
+)
 from indextables.spark.catalyst.python_workers import refuse_missing_python
 from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.source.options import FORMAT, RUN, SPECULATION, location_in, path_in, settings_in, settings_of
@@ -84,6 +91,7 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         if self._source is None and entry is not None:
             self.format(FORMAT)
         if not self._ours:
+            _refuse_other_format(entry, self._source)
             self._forward_layout()
             return super().toTable(tableName)
         given = self._write_options.get("path")
@@ -131,7 +139,9 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         overwrites = self._output_mode.lower() == "complete"
         mode = Mode.OVERWRITE if overwrites else Mode.APPEND
         settings = self._settings(mode, settings_of(self._spark, path, without_sparks_own(self._write_options)))
-        planned = plan_batch({**settings, "path": path}, self._frame.schema, overwrite=overwrites)  # refuses what is wrong
+        planned = plan_batch(
+            {**settings, "path": path}, self._frame.schema, overwrite=overwrites
+        )  # refuses what is wrong
         for key, value in settings.items():
             if self._write_options.get(key.lower()) != value:
                 DataStreamWriter.option(self, key, value)
@@ -163,3 +173,12 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
             self.format(source)
         if name is not None:
             self.queryName(name)
+
+
+def _refuse_other_format(entry: CatalogTable | None, source: str | None) -> None:
+    if entry is not None:
+        raise ConfigError(
+            f"table {entry.name} is of the format {FORMAT}, not {source}; leave the format out, or choose another name",
+            key="format",
+            value=source,
+        )
