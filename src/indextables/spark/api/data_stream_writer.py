@@ -139,9 +139,8 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         overwrites = self._output_mode.lower() == "complete"
         mode = Mode.OVERWRITE if overwrites else Mode.APPEND
         settings = self._settings(mode, settings_of(self._spark, path, without_sparks_own(self._write_options)))
-        planned = plan_batch(
-            {**settings, "path": path}, self._frame.schema, overwrite=overwrites
-        )  # refuses what is wrong
+        given = {**settings, "path": path}
+        planned = plan_batch(given, self._frame.schema, overwrite=overwrites)  # refuses what is wrong, before it starts
         for key, value in settings.items():
             if self._write_options.get(key.lower()) != value:
                 DataStreamWriter.option(self, key, value)
