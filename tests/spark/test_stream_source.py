@@ -202,6 +202,18 @@ def test_what_a_clean_up_of_the_log_took_away_is_named(reader: Reader, table: In
         reader.run()
 
 
+def test_a_stream_that_was_loaded_long_ago_goes_on(reader: Reader, table: IndexTable) -> None:
+    frame = reader.frame()
+    reader.run(frame)
+    table.append(lines(30))
+    reader.run(frame)
+    table.checkpoint()
+    for version in range(4):
+        Path(table.path, "_transaction_log", f"{version:018}.json").unlink()
+    table.append(lines(31))
+    assert reader.run(frame) == [[31]]
+
+
 def test_what_a_vacuum_took_away_is_named(reader: Reader, table: IndexTable) -> None:
     reader.ids()
     table.append(lines(30))

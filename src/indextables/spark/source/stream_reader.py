@@ -12,6 +12,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from indextables.errors import VersionNotFoundError
+from indextables.log import Snapshot, TransactionLog
 from indextables.read.appended_splits import AppendedSplits
 from indextables.read.pruning_summary import log_pruning
 from indextables.read.read_task import ScanContext
@@ -24,6 +26,7 @@ from indextables.spark.source.admission_control import (
     effective,
 )
 from indextables.spark.source.batch_reader import refuse_other_columns
+from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
 from indextables.spark.source.stream_options import StreamOptions
 from indextables.spark.source.task_packing import packed_in_order
@@ -48,7 +51,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
         log = options.read.log()
-        snapshot = options.read.snapshot_in(log)
+        snapshot = _as_loaded(options.read, log, schema)
         own = snapshot.metadata.arrow_schema()
         refuse_other_columns(arrow_schema(schema), own, case_sensitive=options.read.case_sensitive)
         self._work = ScanContext(
@@ -127,3 +130,15 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return chain.from_iterable(
             replace(self._work, version=version).rows([task for _, task in items]) for version, items in by_version
         )
+
+
+def _as_loaded(options: ReadOptions, log: TransactionLog, schema: StructType) -> Snapshot:
+    """The version that the stream was loaded with. A later one with the same columns, where it has been cleaned up."""
+    try:
+        return options.snapshot_in(log)
+    except VersionNotFoundError:
+        latest = replace(options, version=None).snapshot_in(log)
+        own, wanted = latest.metadata.arrow_schema(), arrow_schema(schema)
+        if (own.names, own.types) != (wanted.names, wanted.types):
+            raise
+        return latest
