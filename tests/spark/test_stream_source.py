@@ -282,6 +282,13 @@ def test_a_table_of_the_catalog(reader: Reader, table: IndexTable, spark: Any) -
         spark.sql("DROP TABLE followed")
 
 
+def test_an_option_that_is_none_is_not_given(reader: Reader, table: IndexTable, spark: Any) -> None:
+    assert reader.ids(where=None, query=None) == list(range(30))
+    assert (
+        spark.read.format("indextables").option("where", "id < 3").option("where", None).load(table.path).count() == 30
+    )
+
+
 def test_some_columns(reader: Reader, table: IndexTable, spark: Any) -> None:
     frame = spark.readStream.format("indextables").schema("id long").load(table.path)
     assert frame.columns == ["id"]

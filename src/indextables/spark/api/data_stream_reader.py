@@ -30,7 +30,10 @@ class TableStreamFrameReader(DataStreamReader):
         return self
 
     def option(self, key: str, value: Any) -> Self:
-        self._given[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
+        if value is None:  # as if it were not given
+            self._given.pop(key.lower(), None)
+        else:
+            self._given[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
         super().option(key, value)
         return self
 
