@@ -16,6 +16,7 @@ import indextables
 from indextables import IndexTable
 from indextables.errors import ConfigError, SchemaError
 from indextables.functions import indexquery
+from indextables.spark.source import batch_writer
 from indextables.spark.source.options import RUN
 from indextables.spark.source.stream_writer import StreamSink, plan_batch
 from indextables.write.write_job import write_task
@@ -143,7 +144,7 @@ def test_a_driver_killed_before_there_is_a_table_leaves_no_file(
     assert [left] != split_files(path) == IndexTable.open(path).splits()["path"].to_pylist()
 
 
-def test_an_abort_deletes_the_files_of_its_own_run_only(path: Path) -> None:
+def test_an_abort_deletes_the_files_of_its_own_run_only(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two drivers run the same batch of a query: one fails, the other one is about to commit."""
     schema = StructType.fromDDL("id long")
     options = [{"path": str(path), RUN: run} for run in ("first", "second")]
@@ -152,10 +153,13 @@ def test_an_abort_deletes_the_files_of_its_own_run_only(path: Path) -> None:
         write_task(plan_batch(given, schema, overwrite=False).numbered("query", 0), [rows], task=0).adds
         for given in options
     ]
+    monkeypatch.setattr(batch_writer, "_KILL_TIMEOUT", 0)
     assert len(split_files(path)) == 2
     StreamSink(options[0], schema, overwrite=False).abort([], 0)
+    assert len(split_files(path)) == 2  # no task has failed: the commit was tried, and may have happened
+    StreamSink(options[0], schema, overwrite=False).abort([None], 0)
     assert split_files(path) == [adds[1][0].path]
-    StreamSink({"path": str(path)}, schema, overwrite=False).abort([], 0)
+    StreamSink({"path": str(path)}, schema, overwrite=False).abort([None], 0)
     assert split_files(path) == [adds[1][0].path]
 
 

@@ -9,6 +9,9 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import NestedTableError
+from indextables.spark.source import batch_writer
+from indextables.write.write_job import commit_job
+from tests.write.samples import planned, rows, split_files, written
 
 pytestmark = pytest.mark.spark
 
@@ -105,3 +108,20 @@ def test_a_table_that_is_replaced_during_the_job_does_not_get_its_rows(spark: An
     table = IndexTable.open(path)
     assert (table.version, table.scan().to_arrow().to_pylist()) == (1, [{"other": "x"}])
     assert len(list(path.rglob("*.split"))) == 1
+
+
+def test_files_of_a_commit_whose_outcome_is_not_known_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark aborts after a commit that failed. If its version arrives in the store later, the table needs the files."""
+    monkeypatch.setattr(batch_writer, "_KILL_TIMEOUT", 0)
+    job = planned(path)
+    results = written(job, rows(1), rows(2))
+    messages = [batch_writer.TaskDone(result.encode()) for result in results]
+    batch_writer.SplitSink(job).abort(messages)
+    assert len(split_files(path)) == 2
+    commit_job(job, results)
+    batch_writer.SplitSink(job).abort(messages)
+    assert IndexTable.open(path).count() == 2
+    other = planned(path)
+    [done] = written(other, rows(3))
+    batch_writer.SplitSink(other).abort([batch_writer.TaskDone(done.encode()), None])
+    assert len(split_files(path)) == 2

@@ -262,8 +262,7 @@ class AppendedSplits:
         return ChangedRowsError(
             f"version {version.number} of {self._log.table} ({operation}) removed rows that the stream may have delivered, "
             "and a stream has no way to take them back; start over with a new checkpoint, or go on without the changes of "
-            'such commits: option("skipChangeCommits", "true") skips them, option("ignoreDeletes", "true") only those that '
-            "add no rows",
+            "such commits: skipChangeCommits skips them, ignoreDeletes only those that add no rows",
             table=self._log.table,
             version=version.number,
             operation=operation,

@@ -17,6 +17,7 @@ from indextables.errors import IndexTablesError
 from indextables.log import TransactionLog
 
 _MAX_TABLES = 64
+_MAX_BATCHES = 1000  # Spark keeps the progress of the last hundred
 _FIGURES = ("numAddedRows", "numAddedSplits", "numAddedBytes")
 _tables: OrderedDict[str, "_StreamedTable"] = OrderedDict()
 _lock = Lock()
@@ -41,6 +42,7 @@ class _StreamedTable:
                     shown = {name: str(metrics[name]) for name in _FIGURES if name in metrics}
                     self.batches[number] = {"version": str(version.number), **shown}
             self.version = latest
+            self.batches = dict(sorted(self.batches.items())[-_MAX_BATCHES:])
         return self.batches.get(batch, {})
 
 

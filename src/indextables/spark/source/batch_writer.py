@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -51,15 +51,25 @@ class SplitSink(DataSourceArrowWriter):
         merge_after_write(log, after, self._job.plan.config)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        swept_after_abort(self._job, cancelled=None in messages)
+        """Spark aborts a job where a task failed, and also where the commit did.
+
+        A commit that is known to have failed has deleted the files. Where its outcome is not known, the table may refer to
+        them yet: what is left then is left to a vacuum.
+        """
+        if not commit_was_tried(messages):
+            delete_files_of(self._job)
 
 
-def swept_after_abort(job: WriteJob, *, cancelled: bool) -> None:
+def commit_was_tried(messages: Sequence[WriterCommitMessage | None]) -> bool:
+    """Whether every task of a job has finished, so that Spark went on to its commit."""
+    return None not in messages
+
+
+def delete_files_of(job: WriteJob) -> None:
     """Deletes the files of a job; those of cancelled tasks, which write on until Spark kills them, after that."""
     deleted = abort_job(job)
-    if cancelled:
-        time.sleep(_KILL_TIMEOUT)
-        deleted += abort_job(job)
+    time.sleep(_KILL_TIMEOUT)
+    deleted += abort_job(job)
     log_event(
         logger,
         "Write aborted",

@@ -28,7 +28,7 @@ from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Txn
 from indextables.maintain.background_compaction import merge_beside_stream
-from indextables.spark.source.batch_writer import swept_after_abort
+from indextables.spark.source.batch_writer import commit_was_tried, delete_files_of
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.kept_logs import open_kept_log
 from indextables.spark.source.options import JOB, RUN, SPECULATION, path_in, settings_in
@@ -117,14 +117,15 @@ class StreamSink(DataSourceStreamArrowWriter):
         The job is told by tasks that are done. Where there are none, the run is known in enabled sessions; in others, a task
         that fails deletes its files itself, and a vacuum those of tasks that were killed.
         """
+        if commit_was_tried(messages):
+            return
         tasks = [message for message in messages if isinstance(message, BatchTaskDone)]
         if tasks:
-            swept_after_abort(_job_of(tasks[0], without_sparks_own(self._options)), cancelled=None in messages)
+            delete_files_of(_job_of(tasks[0], without_sparks_own(self._options)))
             return
         batch = plan_batch(self._options, self._schema, overwrite=self._overwrite)
         if batch.run is not None:
-            plan = replace(batch.job.plan, job=f"{_mark(batch.run)}*")
-            swept_after_abort(replace(batch.job, plan=plan), cancelled=None in messages)
+            delete_files_of(replace(batch.job, plan=replace(batch.job.plan, job=f"{_mark(batch.run)}*")))
 
 
 def plan_batch(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> MicroBatch:
@@ -153,7 +154,11 @@ def commit_batch(tasks: Sequence[BatchTaskDone], batch: int, options: Mapping[st
         return
     collected = list(_from_bytes(task.rows for task in tasks if task.rows is not None))
     if collected:
-        results.append(write_task(job, collected, task=len(tasks), store=log.store))
+        try:
+            results.append(write_task(job, collected, task=len(tasks), store=log.store))
+        except BaseException:
+            discard(log, chain.from_iterable(result.adds for result in results))
+            raise
     if not any(result.adds for result in results) and job.mode is Mode.APPEND:
         return
     after = commit_job(job, results, log=log)
