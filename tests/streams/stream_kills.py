@@ -13,9 +13,11 @@ import msgspec
 
 from indextables.config import Config
 from indextables.log import TransactionLog
+from indextables.log.log_files import list_log
+from indextables.storage import open_store
 from tests.cluster.driver import Place
 from tests.streams.checkpoint_files import batches_begun, batches_finished, query_id
-from tests.streams.driver_process import driver
+from tests.streams.driver_process import Driver, driver
 from tests.streams.json_input import SCHEMA, JsonInput
 from tests.streams.stream_driver import Orders, StreamJob
 from tests.streams.table_checks import TableFigures, check_table
@@ -82,15 +84,29 @@ def kill_streams(directory: Path, place: Place, case: KillCase, *, kills: int, s
         rows.add_files(_FILES_PER_START)
         with driver(Orders(jobs=(job,), enabled=case.enabled), directory) as running:
             if dice.random() < 0.3:
-                running.wait_for("session")
-                time.sleep(dice.uniform(0, _AFTER_START))
+                _wait_in_first_batch(running, dice)
             else:
-                running.wait_for("progress")
-                time.sleep(dice.uniform(0, _AFTER_BATCH))
+                _wait_in_later_batch(running, job, place, dice)
             assert running.kill(), f"the driver ended by itself:\n{running.log()[-6000:]}"
         moments[moment_of(job, place.options)] += 1
     _finish(directory, job, case)
     return KillFigures(kills, dict(moments), check_table(job.table, place.options, rows.ids))
+
+
+def _wait_in_first_batch(running: Driver, dice: random.Random) -> None:
+    running.wait_for("session")
+    time.sleep(dice.uniform(0, _AFTER_START))
+
+
+def _wait_in_later_batch(running: Driver, job: StreamJob, place: Place, dice: random.Random) -> None:
+    """Until some time after the first batch; every other time right after a commit of the table, before Spark's."""
+    running.wait_for("progress")
+    time.sleep(dice.uniform(0, _AFTER_BATCH))
+    if dice.random() < 0.5:
+        store = open_store(job.table, Config.resolve(place.options))
+        before, until = list_log(store).latest, time.monotonic() + _AFTER_START
+        while list_log(store).latest == before and time.monotonic() < until:
+            time.sleep(0.001)
 
 
 def pause_streams(directory: Path, *, pauses: int, seed: int = 0) -> KillFigures:
@@ -103,8 +119,7 @@ def pause_streams(directory: Path, *, pauses: int, seed: int = 0) -> KillFigures
     while moments.total() < pauses:
         rows.add_files(_FILES_PER_START)
         with driver(Orders(jobs=(job,)), directory) as paused:
-            paused.wait_for("progress")
-            time.sleep(dice.uniform(0, _AFTER_BATCH))
+            _wait_in_later_batch(paused, job, place, dice)
             paused.pause()
             moments[moment_of(job, place.options)] += 1
             rows.add_files(_FILES_PER_START)
