@@ -21,7 +21,7 @@ from tests.streams.table_checks import TableFigures, check_table
 _PER_SECOND = 1000
 _SAMPLED_EVERY = 2.0  # seconds
 _MIN_SPLITS = Config().maintenance.merge_on_write_min_splits
-_TIERS = 3  # of sizes; splits of one tier are merged
+_TIERS = 4  # of sizes; splits of one tier are merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
