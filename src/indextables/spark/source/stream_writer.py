@@ -84,8 +84,9 @@ class StreamSink(DataSourceStreamArrowWriter):
         self._batch: MicroBatch | None = None
 
     def __getstate__(self) -> OnWorkers[MicroBatch]:
-        """Spark pickles the writer where it plans a batch, and only there."""
-        return OnWorkers(plan_batch(self._options, self._schema, overwrite=self._overwrite))
+        """Spark pickles the writer where it plans a batch, and only there; twice, once with the function of its tasks."""
+        self._batch = self._batch or plan_batch(self._options, self._schema, overwrite=self._overwrite)
+        return OnWorkers(self._batch)
 
     def __setstate__(self, state: OnWorkers[MicroBatch]) -> None:
         self._batch = state.value
