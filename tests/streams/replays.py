@@ -17,7 +17,7 @@ from tests.streams.table_checks import check_rows, check_vacuum
 
 Run = Callable[[Sequence[StreamJob]], None]
 """Runs queries at the same time, until they have read all that there is."""
-_FILES = 4
+_FILES = 3
 _COLUMNS = pa.schema({"id": pa.int64(), "p": pa.string(), "message": pa.string(), "query": pa.string()})
 
 
