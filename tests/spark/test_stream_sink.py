@@ -377,22 +377,3 @@ def test_a_coalesced_table(writer: Any, feed: Feed, path: Path) -> None:
     table = IndexTable.open(path)
     assert (ids(path), table.splits().num_rows) == (list(range(100)), 2)
     assert table.count("day = 'mon'") == 50
-
-
-def test_without_enable_too(spark: Any, feed: Feed, path: Path, tmp_path: Path) -> None:
-    feed.put(range(10))
-    indextables.disable(spark)
-    try:
-        stream = feed.frame(spark).writeStream.format("indextables").option("checkpointLocation", str(tmp_path / "c"))
-        finish(stream.option("partitionBy", "day"), lambda w: w.start(str(path)))
-        assert (ids(path), str(IndexTable.open(path).layout)) == (list(range(10)), "day")
-        wrong = feed.frame(spark).writeStream.format("indextables").option("checkpointLocation", str(tmp_path / "d"))
-        feed.put(range(10, 20))
-        with pytest.raises(StreamingQueryException, match="ConfigError: there is no setting 'nosuch'"):
-            finish(wrong.option("nosuch", "1"), lambda w: w.start(str(path)))
-        counts = feed.frame(spark).groupBy("day").count().writeStream.format("indextables").outputMode("update")
-        with pytest.raises(Exception, match="(?i)update"):
-            finish(counts.option("checkpointLocation", str(tmp_path / "e")), lambda w: w.start(str(path)))
-    finally:
-        indextables.enable(spark)
-    assert ids(path) == list(range(10))

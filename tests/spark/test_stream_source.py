@@ -1,6 +1,5 @@
 """The streaming source: the table as it is, then what is added to it, each row once and in order."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,10 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 
-import indextables
 from indextables import IndexTable
 from indextables.errors import ConfigError, SearchQueryError, TableNotFoundError
 from indextables.functions import indexquery
-from tests.spark.streams import finish, ids
+from tests.spark.streams import finish
 
 LEVELS = ("INFO", "INFO", "INFO", "ERROR")
 
@@ -340,20 +338,3 @@ def test_more_that_is_refused(spark: Any, table: IndexTable, tmp_path: Path, rea
         reader.run(startingVersion=9)
     with pytest.raises(Exception, match="indexquery"):
         reader.run(reader.frame().filter(indexquery("message", "timed")))
-
-
-@pytest.fixture
-def disabled(spark: Any) -> Iterator[Any]:
-    indextables.disable(spark)
-    yield spark
-    indextables.enable(spark)
-
-
-def test_without_enable_too(disabled: Any, table: IndexTable, tmp_path: Path) -> None:
-    reader = Reader(disabled, table, tmp_path / "checkpoint")
-    assert reader.ids(query="message:timed") == [3, 11, 19, 27]
-    table.append(lines(35))
-    assert reader.ids(query="message:timed") == [35]
-    assert ids(table.path) == [*range(30), 35]
-    with pytest.raises(Exception, match="ConfigError: a stream follows the table"):
-        reader.run(versionAsOf=1)
