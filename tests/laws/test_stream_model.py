@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from indextables import IndexTable
 from indextables.log import TransactionLog
-from indextables.read.appended_splits import AppendedSplits, Increment
+from indextables.read.appended_splits import AppendedSplits, ChangePolicy, Increment
 from indextables.read.stream_offset import ReadLimits
 from tests.laws.effort import share
 from tests.laws.test_rewrite_model import COLUMNS, EXACT, PARTITION
@@ -147,7 +147,9 @@ class StreamModel(RuleBasedStateMachine):
     def is_planned_again(self, start: Any, increment: Increment) -> None:
         """Another process gets the same splits from the offsets in a checkpoint."""
         log = TransactionLog.open(self.table.path)
-        again = AppendedSplits.of(log, log.snapshot(), **self.policy).between(kept(start), kept(self.stream.offset))
+        again = AppendedSplits(log, log.snapshot(), ChangePolicy(**self.policy)).between(
+            kept(start), kept(self.stream.offset)
+        )
         assert list(again.versions.items()) == list(increment.versions.items())
 
     @rule()

@@ -651,7 +651,7 @@ def test_a_batch_is_the_same_when_it_is_planned_again(table: IndexTable) -> None
     table.append(rows(a=6))
     log = TransactionLog.open(table.path)
     for start, end, versions in seen:
-        again = AppendedSplits.of(log, log.snapshot()).between(start, end)
+        again = AppendedSplits(log, log.snapshot()).between(start, end)
         assert again.versions == versions
         assert again.snapshot.splits["path"].to_pylist() == list(versions)
     assert [list(versions.values()) for _, _, versions in seen] == [[1, 1], [1, 2], [2]]

@@ -7,7 +7,7 @@ with an error, unless it is told to skip it.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -101,10 +101,6 @@ class AppendedSplits:
         self._initial: _Segment | None = None
         self._matching = matching
         self._passed: tuple[StreamOffset, StreamOffset] | None = None
-
-    @classmethod
-    def of(cls, log: TransactionLog, snapshot: Snapshot, **policy: bool) -> Self:
-        return cls(log, snapshot, ChangePolicy(**policy))
 
     def from_snapshot(self) -> StreamOffset:
         """The offset before all rows that the table has now."""

@@ -27,6 +27,7 @@ from indextables.spark.source.options import FORMAT, is_our_format
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import spark_schema
+from indextables.storage import Location
 
 logger = logging.getLogger(__name__)
 _RESOLVED = {"path", "versionasof", "timezone"}
@@ -113,6 +114,27 @@ def register_table(
 def qualify(spark: SparkSession, parts: Sequence[str]) -> list[str]:
     """The name with its database, which no temporary view has."""
     return list(parts) if len(parts) > 1 else [spark.catalog.currentDatabase(), *parts]
+
+
+def refuse_other_location(entry: CatalogTable, path: str) -> None:
+    """Refuses a path that is not where the catalog has the table."""
+    if Location.parse(path) != Location.parse(entry.location):
+        raise ConfigError(
+            f"table {entry.name} is at {entry.location}, not at {path}; leave the path out, or choose another name",
+            key="path",
+            value=path,
+        )
+
+
+def refuse_other_format(spark: SparkSession, parts: Sequence[str]) -> None:
+    """Refuses the name of a table or view that is not of our format."""
+    if table_exists(spark, parts):
+        name = ".".join(parts)
+        raise ConfigError(
+            f"the catalog has a table or view {name} that is not of the format {FORMAT}; choose another name",
+            key="name",
+            value=name,
+        )
 
 
 def drop_from_catalog(spark: SparkSession, entry: CatalogTable) -> None:

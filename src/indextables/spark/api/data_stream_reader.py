@@ -1,46 +1,24 @@
 """`spark.readStream` that knows the session: its settings and credentials, its time zone, the tables of its catalog."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from indextables.spark.api.dataframe_reader import with_session_settings
+from indextables.spark.api.recorded_read import RecordedRead
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.catalog import lookup_table
 from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.options import FORMAT, is_default, is_our_format, path_in
+from indextables.spark.source.options import FORMAT, path_in
 from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.stream_options import StreamOptions
 
 
-class TableStreamFrameReader(DataStreamReader):
+class TableStreamFrameReader(RecordedRead, DataStreamReader):
     """Spark's reader of streams, which also records options, for the case that the format is ours."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        super().__init__(spark)
-        self._source: str | None = None
-        self._given: dict[str, str] = {}
-
-    def format(self, source: str) -> Self:
-        self._source = source
-        super().format(source)
-        return self
-
-    def option(self, key: str, value: Any) -> Self:
-        if value is None:  # as if it were not given
-            self._given.pop(key.lower(), None)
-        else:
-            self._given[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
-        super().option(key, value)
-        return self
-
-    def options(self, **options: Any) -> Self:
-        for key, value in options.items():
-            self.option(key, value)
-        return self
 
     def load(
         self,
@@ -49,12 +27,8 @@ class TableStreamFrameReader(DataStreamReader):
         schema: StructType | str | None = None,
         **options: Any,
     ) -> DataFrame:
-        if format is not None:
-            self.format(format)
-        if schema is not None:
-            self.schema(schema)
-        self.options(**options)
-        if not (is_default(self._spark) if self._source is None else is_our_format(self._source)):
+        self._apply(format, schema, options)
+        if not self._ours:
             return super().load(path)
         return self._load({**self._given, **({} if path is None else {"path": path})})
 

@@ -20,15 +20,15 @@ from indextables.spark.catalog import (
     drop_from_catalog,
     lookup_table,
     qualify,
+    refuse_other_format,
+    refuse_other_location,
     register_table,
-    table_exists,
 )
 from indextables.spark.catalyst.python_workers import refuse_missing_python
 from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.source.options import FORMAT, RUN, SPECULATION, location_in, path_in, settings_in, settings_of
 from indextables.spark.source.stream_writer import plan_batch, without_sparks_own
 from indextables.spark.write.task_attempts import is_speculative
-from indextables.storage.location import Location
 from indextables.write.write_job import Mode
 
 _FOREACH = "foreach"
@@ -91,29 +91,19 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
         if self._source is None and entry is not None:
             self.format(FORMAT)
         if not self._ours:
-            _refuse_other_format(entry, self._source)
+            _refuse_our_table(entry, self._source)
             self._forward_layout()
             return super().toTable(tableName)
         given = self._write_options.get("path")
         if entry is None:
             return self._begin_new(parts, given)
-        if given is not None and Location.parse(given) != Location.parse(entry.location):
-            raise ConfigError(
-                f"table {entry.name} is at {entry.location}, not at {given}; leave the path out, or choose another name",
-                key="path",
-                value=given,
-            )
+        if given is not None:
+            refuse_other_location(entry, given)
         return self._begin({**self._write_options, "path": entry.location})
 
     def _begin_new(self, parts: Sequence[str], path: str | None) -> StreamingQuery:
         """To a table that the catalog does not know yet; it forgets it if the query does not start."""
-        if table_exists(self._spark, parts):
-            name = ".".join(parts)
-            raise ConfigError(
-                f"the catalog has a table or view {name} that is not of the format {FORMAT}; choose another name",
-                key="name",
-                value=name,
-            )
+        refuse_other_format(self._spark, parts)
         ensure_registered(self._spark)
         location = None if path is None else path_in({"path": path})
         entry = register_table(self._spark, parts, location, self._frame.schema)
@@ -174,7 +164,7 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
             self.queryName(name)
 
 
-def _refuse_other_format(entry: CatalogTable | None, source: str | None) -> None:
+def _refuse_our_table(entry: CatalogTable | None, source: str | None) -> None:
     if entry is not None:
         raise ConfigError(
             f"table {entry.name} is of the format {FORMAT}, not {source}; leave the format out, or choose another name",

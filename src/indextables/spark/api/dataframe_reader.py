@@ -13,14 +13,13 @@ from indextables.log import Snapshot
 from indextables.predicate import to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec
+from indextables.spark.api.recorded_read import RecordedRead
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.options import (
     TABLE,
-    is_default,
-    is_our_format,
     location_in,
     settings_in,
     settings_of,
@@ -31,7 +30,7 @@ from indextables.spark.source.spark_types import arrow_schema, spark_schema
 from indextables.spark.source.stream_options import refuse_stream_options
 
 
-class TableFrameReader(DataFrameReader):
+class TableFrameReader(RecordedRead, DataFrameReader):
     """`spark.read`, which tells our format what the session says: settings, time zone, letter case.
 
     The version is decided when a frame is made, so that the frame shows one version of the table however often it is run.
@@ -39,37 +38,12 @@ class TableFrameReader(DataFrameReader):
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(spark)
-        self._source: str | None = None
-        self._given: dict[str, str] = {}
         self._wanted: StructType | str | None = None
-
-    def format(self, source: str) -> Self:
-        self._source = source.lower()
-        super().format(source)
-        return self
 
     def schema(self, schema: StructType | str) -> Self:
         self._wanted = schema
         super().schema(schema)
         return self
-
-    def option(self, key: str, value: Any) -> Self:
-        if value is None:  # as if it were not given
-            self._given.pop(key.lower(), None)
-        else:
-            self._given[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
-        super().option(key, value)
-        return self
-
-    def options(self, **options: Any) -> Self:
-        for key, value in options.items():
-            self.option(key, value)
-        return self
-
-    @property
-    def given(self) -> Mapping[str, str]:
-        """The options so far."""
-        return self._given
 
     @property
     def is_time_travel(self) -> bool:
@@ -82,12 +56,8 @@ class TableFrameReader(DataFrameReader):
         schema: StructType | str | None = None,
         **options: Any,
     ) -> DataFrame:
-        if format is not None:
-            self.format(format)
-        if schema is not None:
-            self.schema(schema)
-        self.options(**options)
-        if not (is_default(self._spark) if self._source is None else is_our_format(self._source)):
+        self._apply(format, schema, options)
+        if not self._ours:
             return super().load(path)
         if isinstance(path, list):
             raise ConfigError("a frame is read from one table; union frames of several", key="path", value=str(path))

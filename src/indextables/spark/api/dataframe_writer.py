@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.readwriter import DataFrameWriter
 
 from indextables.config import Config, is_secret
-from indextables.errors import ConfigError, TableExistsError
+from indextables.errors import TableExistsError
 from indextables.log import TransactionLog
 from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.api.recorded_write import RecordedWrite, mode_named
@@ -26,8 +26,9 @@ from indextables.spark.catalog import (
     qualify,
     read_columns,
     refresh_columns,
+    refuse_other_format,
+    refuse_other_location,
     register_table,
-    table_exists,
 )
 from indextables.spark.catalyst.python_workers import refuse_missing_python, worker_errors
 from indextables.spark.catalyst.session_state import parse_name
@@ -43,7 +44,6 @@ from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.repartition import repartitioned
 from indextables.spark.write.replace_where_copies import copied_by_executors
 from indextables.spark.write.task_attempts import is_speculative, swept_after_stage_retries
-from indextables.storage.location import Location
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, WriteJob
 from indextables.write.write_plan import after_repartition
@@ -100,8 +100,8 @@ class TableWriter(RecordedWrite, DataFrameWriter):
 
     def _save_named(self, parts: Sequence[str], mode: Mode) -> None:
         entry = lookup_table(self._spark, parts)
-        if entry is None and table_exists(self._spark, parts):
-            _refuse_other_format(parts)
+        if entry is None:
+            refuse_other_format(self._spark, parts)
         if entry is not None:
             self._save_again(entry, mode)
             refresh_columns(self._spark, parts, self._write_options)
@@ -119,13 +119,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
                 f"there is a table {entry.name} already, at {entry.location}; append to it or overwrite it",
                 table=entry.location,
             )
-        path = self._write_options.setdefault("path", entry.location)
-        if Location.parse(path) != Location.parse(entry.location):
-            raise ConfigError(
-                f"table {entry.name} is at {entry.location}, not at {path}; leave the path out, or choose another name",
-                key="path",
-                value=path,
-            )
+        refuse_other_location(entry, self._write_options.setdefault("path", entry.location))
         if mode is not Mode.IGNORE:
             self._write(mode)
 
@@ -194,12 +188,3 @@ def _by_method(source: str) -> Callable[..., None]:
 
 for _source in ("csv", "jdbc", "json", "orc", "parquet", "text", "xml"):
     setattr(TableWriter, _source, _by_method(_source))
-
-
-def _refuse_other_format(parts: Sequence[str]) -> None:
-    name = ".".join(parts)
-    raise ConfigError(
-        f"the catalog has a table or view {name} that is not of the format {FORMAT}; choose another name",
-        key="name",
-        value=name,
-    )
