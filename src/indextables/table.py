@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from indextables.log.log import CheckpointResult
     from indextables.maintain.alter import Change, LayoutChange
     from indextables.maintain.compact import MergeProgress, MergeResult
+    from indextables.maintain.delete_rows import DeleteResult
     from indextables.maintain.drop_partitions import DropResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
@@ -202,6 +203,45 @@ class IndexTable:
         )
         self._advance(after)
         return dropped
+
+    def delete(
+        self,
+        where: str | Predicate | None = None,
+        *,
+        query: str | None = None,
+        dry_run: bool = False,
+        time_zone: str = "UTC",
+        case_sensitive: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> DeleteResult:
+        """Deletes the rows that satisfy a condition and a search; a dry run only reports. `where="true"` deletes all.
+
+        A row for which the condition is unknown (NULL) stays. See `drop_partitions` for `time_zone` and `case_sensitive`.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/deleted", {"mail": pa.string(), "n": pa.int64()})
+        >>> table.append(pa.table({"mail": ["a@x.org", "b@x.org", None, "d@x.org"], "n": [1, 2, 3, 4]}))
+        1
+        >>> print(table.delete("mail = 'b@x.org'"))
+        1 row deleted (version 2): 0 splits removed, 0 rewritten with 0 rows, 1 deletion vector
+        >>> table.count()
+        3
+        """
+        from indextables.maintain.delete_rows import delete_rows
+
+        config = self._config(options)
+        after, result = delete_rows(
+            self._log.configured(config),
+            self._verified(),
+            config,
+            where=where,
+            query=query,
+            dry_run=dry_run,
+            time_zone=time_zone,
+            case_sensitive=case_sensitive,
+        )
+        self._advance(after)
+        return result
 
     def scan(
         self,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from indextables.config.setting import setting
-from indextables.config.setting_parsers import boolean, duration, positive_integer, size
+from indextables.config.setting_parsers import boolean, duration, positive_integer, share, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,19 @@ class MaintenanceConfig:
         timedelta(days=7),
         duration,
         "The minimum retention of a vacuum (PURGE): readers of older versions and running writers may need younger files.",
+    )
+    deletion_vectors: bool = setting(
+        "deletionVectors",
+        default=True,
+        parse=boolean,
+        doc="Rows of a split are deleted by a deletion vector. Otherwise the split is rewritten without them, so that other "
+        "engines that read its file as Parquet do not see them; see [changing rows](changing-rows.md).",
+    )
+    max_deleted_share: float = setting(
+        "deletionVectors.maxDeletedShare",
+        0.3,
+        share,
+        "A split of which a larger share of rows is deleted is rewritten without them.",
     )
     merge_target_size: int = setting(
         "merge.targetSize", 128 * 1024**2, size, "The target size of compaction (MERGE SPLITS), such as 100M."

@@ -9,6 +9,7 @@ from indextables.errors import ConfigError
 
 _DURATION = re.compile(r"\s*([0-9]{1,18})\s*(d|days?|h|hours?|min|minutes?|s|seconds?)\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)\s*", re.IGNORECASE)
+_SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(%?)")
 _NATURAL, _WHOLE = re.compile(r"\s*[0-9]{1,18}\s*"), re.compile(r"\s*-?[0-9]{1,18}\s*")
 _LONGEST = timedelta(days=365_000)  # a time so long ago would be none that Python has
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -55,6 +56,19 @@ def size(text: str) -> int:
     if match is None or (not match[2] and "." in match[1]) or not 1 <= number < 2**63:
         raise ValueError("a size from 1 byte up, such as 104857600, 512K, 100M or 1.5G")
     return int(number)
+
+
+def share(text: str) -> float:
+    """A share of a whole.
+
+    >>> share("0.25"), share("30%")
+    (0.25, 0.3)
+    """
+    match = _SHARE.fullmatch(text.strip())
+    number = float(match[1]) / (100 if match[2] else 1) if match else -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("a share from 0 to 1, such as 0.3 or 30%")
+    return number
 
 
 def size_or_zero(text: str) -> int:

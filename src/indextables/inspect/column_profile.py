@@ -11,7 +11,7 @@ from indextables.layout import Identity
 from indextables.log import Snapshot
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
-from indextables.log.splits import partition_terms
+from indextables.log.splits import live_rows, partition_terms
 from indextables.maintain.copy_rows import refs_to
 from indextables.read.opener import SplitOpener
 
@@ -57,7 +57,7 @@ def _rows(splits: pa.Table, opener: SplitOpener) -> int:
     counted, uncounted = (
         splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
     )
-    rows = int(pc.sum(counted["num_records"]).as_py() or 0)
+    rows = int(pc.sum(live_rows(counted)).as_py() or 0)
     if not len(uncounted):
         return rows
     some = list(refs_to(_spread(uncounted)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from indextables.log.snapshot import Snapshot
+from indextables.log.splits import live_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ def table_detail(snapshot: Snapshot, location: str) -> TableDetail:
         version=snapshot.version,
         partition_by=tuple(map(str, metadata.layouts[metadata.current_spec_id].fields)),
         num_splits=len(splits),
-        num_records=pc.sum(splits["num_records"], min_count=0).as_py(),
+        num_records=pc.sum(live_rows(splits), min_count=0).as_py(),
         size=pc.sum(splits["size"], min_count=0).as_py(),
         properties=dict(metadata.properties),
     )

@@ -29,6 +29,7 @@ from indextables.log.clock import epoch_millis
 from indextables.log.log_files import LogFiles, list_log
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.ownership import files_of_table
+from indextables.log.splits import live_rows
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 from indextables.storage import Store
@@ -93,7 +94,7 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         table=log.table,
         version=snapshot.version,
         splits=len(splits),
-        rows=_sum(splits["num_records"]),
+        rows=_sum(live_rows(splits)),
         bytes=_sum(sizes),
         partitions=len(partitions),
         small_splits=_sum(pc.less(sizes, SPLIT_SIZES[0])),

@@ -31,7 +31,7 @@ from indextables.layout import Bucket, Calendar, Identity, Layout, PartitionFiel
 from indextables.log import Snapshot
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
-from indextables.log.splits import partition_terms
+from indextables.log.splits import live_rows, partition_terms
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 
@@ -85,7 +85,7 @@ def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
     parts = explode_logical_partitions(snapshot.splits, snapshot.metadata).table
     value, known = partition_value(parts, field.term)
     known = pc.and_(known, pc.equal(parts["spec_id"], snapshot.metadata.current_spec_id).combine_chunks())
-    rows = parts["num_records"].filter(known)
+    rows = live_rows(parts).filter(known)
     if rows.null_count:
         return 0, 0
     return len(value.filter(known).unique()), int(pc.sum(rows).as_py() or 0)

@@ -7,7 +7,7 @@ from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
 from indextables.log.split_bounds import partition_text
-from indextables.log.splits import partition_terms
+from indextables.log.splits import live_rows, num_deleted, partition_terms
 
 _FACTS = (
     "num_merge_ops",
@@ -26,7 +26,8 @@ def list_splits(snapshot: Snapshot) -> pa.Table:
     columns = {
         "path": splits["path"],
         "size": splits["size"],
-        "num_records": splits["num_records"],
+        "num_records": live_rows(splits),
+        "deleted_rows": num_deleted(splits),
         "spec_id": splits["spec_id"],
         "partition": _partition(splits, snapshot.metadata)[0],
         "modification_time": splits["modification_time"].cast(pa.timestamp("ms", "UTC")),
@@ -69,7 +70,7 @@ def list_partitions(snapshot: Snapshot) -> pa.Table:
 _SUMMARY = [
     ("split", "count_distinct"),
     ("shared", "sum"),
-    ("rows", "sum"),
+    ("rows", "sum", pc.ScalarAggregateOptions(skip_nulls=False)),  # unknown, if one of them is
     ("size", "sum"),
     ("directory", "distinct"),
 ]
@@ -81,7 +82,7 @@ def _metrics(parts: PartitionSlices, splits: pa.Table) -> pa.Table:
         {
             "split": parts.split,
             "shared": splits["logical_partitions"].is_valid().cast(pa.int64()).take(parts.split),
-            "rows": parts.table["num_records"],
+            "rows": live_rows(parts.table),
             "size": _share_of_size(parts, splits),
             "directory": pc.replace_substring_regex(parts.table["path"], "/?[^/]*$", ""),
         }

@@ -16,7 +16,17 @@ import pyarrow.compute as pc
 
 from indextables.errors import IndexTablesError
 from indextables.layout import Layout
-from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, ReplaceWhere, Txn
+from indextables.log.actions import (
+    Action,
+    Add,
+    CommitInfo,
+    DeletionVector,
+    Metadata,
+    Protocol,
+    Remove,
+    ReplaceWhere,
+    Txn,
+)
 from indextables.schema import refuse_ambiguous_names
 from indextables.storage.location import checked_key
 
@@ -45,6 +55,7 @@ def check_actions(actions: Sequence[Action], *, root: object) -> None:
     paths = [action.path for action in actions if type(action) in _ON_PATHS]  # type: ignore[union-attr]
     if len(set(paths)) < len(paths):
         _refuse_twice("the path", ((n, a.path) for n, a in enumerate(actions) if isinstance(a, Add | Remove)))
+    _check_vectors(actions)
     _refuse_twice("the application", ((n, a.app_id) for n, a in enumerate(actions) if type(a) is Txn))
     position = 0
     try:
@@ -131,6 +142,11 @@ def _check(action: Action, root: object) -> None:
                 raise ValueError(f"the split {action.path} has more nulls than rows")
         case Remove():
             checked_key(action.path, root=root)
+        case DeletionVector():
+            checked_key(action.path, root=root)
+            if action.file is not None:
+                checked_key(action.file, root=root)
+            _refuse_incomplete(action)
         case Metadata():
             check_metadata(action)
         case CommitInfo():
@@ -138,6 +154,24 @@ def _check(action: Action, root: object) -> None:
             _refuse_deep(action.operation_metrics)
         case ReplaceWhere():
             _refuse_deep(action.operation_metrics)
+
+
+def _check_vectors(actions: Sequence[Action]) -> None:
+    """A split has one deletion vector, and none in the version that removes it."""
+    vectors = [(n, action.path) for n, action in enumerate(actions) if type(action) is DeletionVector]
+    if not vectors:
+        return
+    _refuse_twice("the deletion vector of", vectors)
+    removed = {action.path for action in actions if type(action) is Remove}
+    for position, path in vectors:
+        if path in removed:
+            raise InvalidActionError(position, f"the split {path} is removed and has a deletion vector")
+
+
+def _refuse_incomplete(vector: DeletionVector) -> None:
+    in_file = (vector.file, vector.offset, vector.length)
+    if vector.cardinality and vector.bitmap is None and None in in_file:
+        raise ValueError(f"the deletion vector of {vector.path} has neither a bitmap nor the place of one in a file")
 
 
 def _check_layout(layout: Layout, schema: pa.Schema) -> None:

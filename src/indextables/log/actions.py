@@ -160,6 +160,22 @@ class Add(Record, frozen=True, kw_only=True):
     merge_group: LongNumber | None = None
 
 
+class DeletionVector(Record, frozen=True, kw_only=True):
+    """The deleted rows of a split: the numbers of its rows in a roaring bitmap. It replaces an earlier one of the split.
+
+    The bitmap is in the log if it is small, else in a `file` beside the splits, with others of the same commit. No row is
+    deleted where the cardinality is 0: a restore takes deletions back.
+    """
+
+    path: str
+    cardinality: Count
+    bitmap: bytes | None = None
+    file: str | None = None
+    offset: Count | None = None
+    length: Count | None = None
+    crc32: Count | None = None
+
+
 class Remove(Record, frozen=True, kw_only=True):
     """Removes a split from the table; its file stays until a vacuum (PURGE) deletes it."""
 
@@ -189,4 +205,4 @@ class Txn(Record, frozen=True, kw_only=True):
     last_updated: Millis | None = None
 
 
-Action = CommitInfo | Protocol | Metadata | Add | Remove | ReplaceWhere | Txn
+Action = CommitInfo | Protocol | Metadata | Add | Remove | DeletionVector | ReplaceWhere | Txn

@@ -14,7 +14,17 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import astuple
 
-from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, ReplaceWhere, Txn
+from indextables.log.actions import (
+    Action,
+    Add,
+    CommitInfo,
+    DeletionVector,
+    Metadata,
+    Protocol,
+    Remove,
+    ReplaceWhere,
+    Txn,
+)
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -22,6 +32,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     add: Add | None = None
     remove: Remove | None = None
+    deletion_vector: DeletionVector | None = None
     txn: Txn | None = None
     commit_info: CommitInfo | None = None
     replace_where: ReplaceWhere | None = None
@@ -32,6 +43,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 _KEYS: dict[type[Any], str] = {
     Add: "add",
     Remove: "remove",
+    DeletionVector: "deletionVector",
     Txn: "txn",
     CommitInfo: "commitInfo",
     ReplaceWhere: "replaceWhere",
@@ -92,7 +104,14 @@ def _decode_line(number: int, line: bytes) -> _Line:
 
 def _action(line: _Line) -> Action | None:
     return (
-        line.add or line.remove or line.txn or line.commit_info or line.replace_where or line.protocol or line.meta_data
+        line.add
+        or line.remove
+        or line.deletion_vector
+        or line.txn
+        or line.commit_info
+        or line.replace_where
+        or line.protocol
+        or line.meta_data
     )
 
 

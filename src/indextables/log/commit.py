@@ -31,7 +31,7 @@ from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, reso
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import verify_table
-from indextables.log.transaction import Operation, Transaction
+from indextables.log.transaction import ROW_LEVEL, Operation, Transaction
 from indextables.log.version_checksum import seal
 from indextables.log.version_file import Version, parse_version, read_versions, verify_order
 from indextables.release import __version__
@@ -49,6 +49,7 @@ _FIRST_WAIT = 0.01
 _GROWTH = 1.5
 _LONGEST_WAIT = 1.0
 _LONG_AGO = 1.0  # seconds after a look at the log in which a table may have been deleted and made anew
+_STALE = frozenset({Operation.DROP, *ROW_LEVEL})  # operations that are planned again where a winner made them stale
 _UNCLEAR_ANSWERS = 5  # each after all the retries of the store itself
 
 
@@ -328,7 +329,7 @@ class _CaughtUp:
 
 
 def _against(store: Store, transaction: Transaction, winners: Iterable[Version], replan: Plan | None) -> _CaughtUp:
-    """The transaction after all winners. A drop, which every winner makes stale, is planned again once, on the newest state.
+    """The transaction after all winners. A change without input is planned again once, on the newest state.
 
     Planned again after each of them, it would never catch up with a writer that commits faster than it is planned.
     """
@@ -344,7 +345,7 @@ def _against(store: Store, transaction: Transaction, winners: Iterable[Version],
                 transaction = resolution.transaction
             case AlreadyDone():
                 return _CaughtUp(None, transaction, winner)
-            case Replan() if replan is not None and transaction.operation is Operation.DROP:
+            case Replan() if replan is not None and transaction.operation in _STALE:
                 transaction, stale = replace(transaction, snapshot=_after(store, transaction, winner)), True
             case Replan() if replan is not None:
                 transaction = replan(_after(store, transaction, winner))

@@ -7,9 +7,13 @@
 3. a metadata change: tolerated or not, by operation
 4. an operation without input data (a drop) is planned again on what is there now
 5. the winner added rows that the transaction would have had to see: conflict
-6. the winner removed splits that the transaction read or removes: conflict, unless it only rearranged rows that the
+6. the winner deleted rows of splits that the transaction changes too: their deletion vectors are united, if both only
+   delete rows and not the same ones; else conflict
+7. the winner removed splits that the transaction read, changes or removes: conflict, unless it only rearranged rows that the
    transaction removes as a whole anyway
-7. otherwise the same actions are tried at the next version
+8. otherwise the same actions are tried at the next version
+
+A conflict of rules 5 to 7 of an operation on rows (DELETE, UPDATE, MERGE INTO) is no conflict where it can be planned again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +25,7 @@ from msgspec import structs
 
 from indextables.log.actions import Add, DocMapping, Metadata, Remove
 from indextables.log.splits import splits_table
-from indextables.log.transaction import Operation, Transaction, everything, nothing
+from indextables.log.transaction import ROW_LEVEL, Operation, Transaction, everything, nothing
 from indextables.log.version_file import Version
 
 
@@ -70,6 +74,10 @@ _TOLERATED: dict[Operation, frozenset[MetadataChange]] = {
     Operation.MERGE: _HARMLESS,
     Operation.DROP: frozenset(MetadataChange),
     Operation.ALTER: frozenset(),
+    Operation.DELETE: _HARMLESS,
+    Operation.UPDATE: _HARMLESS,
+    Operation.MERGE_INTO: _HARMLESS,
+    Operation.RESTORE: frozenset(),
 }
 
 
@@ -90,10 +98,12 @@ def resolve(transaction: Transaction, winner: Version) -> Resolution:
     if not winner.belongs_to(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
         return Rebase(moved_on)
     race = _Race(moved_on, winner, snapshot.metadata)
-    for rule in (_protocol, _application, _metadata, _without_input, _unseen_rows, _lost_splits):
+    for rule in (_protocol, _application, _metadata, _without_input, _unseen_rows, _deleted_rows, _lost_splits):
         resolution = rule(race)
         if isinstance(resolution, Rebase):
             race = replace(race, mine=resolution.transaction)
+        elif isinstance(resolution, Conflict) and rule in _ON_ROWS and race.mine.operation in ROW_LEVEL:
+            return Replan(resolution.reason)
         elif resolution is not None:
             return resolution
     return Rebase(race.mine)
@@ -161,15 +171,41 @@ def _without_input(race: _Race) -> Resolution | None:
 
 def _unseen_rows(race: _Race) -> Resolution | None:
     added = [add for add in race.winner.adds if add.data_change]
-    if not added or race.mine.reads is nothing or race.mine.snapshot is None:
+    if race.mine.reads is nothing or race.mine.snapshot is None:
+        return None
+    if race.winner.info.operation == Operation.RESTORE:  # rows may be back in splits that stay
+        return Conflict("it restored an older version of the table")
+    if not added:
         return None
     if not race.mine.reads(splits_table(added, race.mine.snapshot.metadata)):
         return None
     return Conflict("it added rows that this one would have had to see", [add.path for add in added])
 
 
+def _deleted_rows(race: _Race) -> Resolution | None:
+    theirs = {vector.path: vector for vector in race.winner.deletion_vectors}
+    if not theirs:
+        return None
+    if race.mine.reads is everything:
+        return Conflict("it deleted rows of splits that this one read", sorted(theirs))
+    removed = theirs.keys() & {remove.path for remove in race.mine.removes}
+    if removed:
+        return Conflict("it deleted rows of splits that this one removes or rewrites", sorted(removed))
+    shared = {vector.path: theirs[vector.path] for vector in race.mine.vectors if vector.path in theirs}
+    if not shared:
+        return None
+    united = race.mine.unite(shared) if race.mine.unite is not None else None
+    if united is None:
+        return Conflict("both changed the same rows", sorted(shared))
+    by_path = {vector.path: vector for vector in united}
+    return Rebase(replace(race.mine, vectors=[by_path.get(vector.path, vector) for vector in race.mine.vectors]))
+
+
 def _lost_splits(race: _Race) -> Resolution | None:
     removed, mine = {r.path for r in race.winner.removes}, {r.path for r in race.mine.removes}
+    changed = removed & {vector.path for vector in race.mine.vectors}
+    if changed:
+        return Conflict("it removed splits of which this one changes rows", sorted(changed))
     rows_gone = [remove.path for remove in race.winner.removes if remove.data_change]
     if race.mine.reads is everything and rows_gone:
         return Conflict("it removed splits that this one read", rows_gone)
@@ -180,6 +216,9 @@ def _lost_splits(race: _Race) -> Resolution | None:
     if only_rearranged and race.mine.operation is not Operation.MERGE:
         return Rebase(replace(race.mine, removes=_substitute(race.mine.removes, touched)))
     return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
+
+
+_ON_ROWS = (_unseen_rows, _deleted_rows, _lost_splits)
 
 
 @dataclass(frozen=True, slots=True)

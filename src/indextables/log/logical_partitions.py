@@ -61,6 +61,8 @@ def _explode(shared: pa.Table, numbers: pa.Array, columns: list[str], metadata: 
     for position, column in enumerate(columns):
         table = _with_partition_value(table, column, pc.list_element(tuple_of_part, position), metadata)
     rows_of_part = pc.list_flatten(_rows_of_tuples(logical, shared["num_records"].combine_chunks()))
+    whole = table["deletion_vector"].is_null().combine_chunks()  # of which part deleted rows were is not known
+    rows_of_part = pc.if_else(whole, rows_of_part, pa.scalar(None, pa.int64()))
     return PartitionSlices(_with_rows(table, rows_of_part), numbers.take(split_of_part))
 
 

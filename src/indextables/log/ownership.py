@@ -23,12 +23,18 @@ from indextables.storage import Entry, Store
 from indextables.storage.local import TEMPORARY
 
 _SPLIT = re.compile(r"part-[0-9]{5,}-(?P<table>[0-9a-f]{8})-(?P<job>[0-9a-f]{12})-[0-9a-f]{32}\.split")
+_VECTORS = re.compile(r"vectors-(?P<table>[0-9a-f]{8})-[0-9a-f]{32}\.bin")
 _TEMPORARY = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{32}}")
 
 
 def split_name(table_id: str, *, task: int, job: str) -> str:
     """The name of a new split of a table, without its directory."""
     return f"part-{task:05}-{_mark(table_id)}-{job}-{uuid4().hex}.split"
+
+
+def vectors_name(table_id: str) -> str:
+    """The name of a new file of deletion vectors; it is in the table's root."""
+    return f"vectors-{_mark(table_id)}-{uuid4().hex}.bin"
 
 
 def is_split_of_job(key: str, job: str) -> bool:
@@ -56,6 +62,8 @@ class Ownership:
     def includes(self, key: str) -> bool:
         """Whether a writer of this table may have written the file: by its name, in a directory of one of the layouts."""
         directory, _, name = key.rpartition("/")
+        if vectors := _VECTORS.fullmatch(key):
+            return vectors["table"] == self.mark
         match = _SPLIT.fullmatch(name)
         known = match["table"] == self.mark if match else is_temporary(key)
         return known and any(is_directory_of(names, directory) for names in self.layouts)

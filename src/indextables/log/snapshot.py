@@ -1,15 +1,22 @@
 """The table as it was after some version: a value, built by folding versions over an earlier one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
 
 from indextables.errors import CorruptLogError
-from indextables.log.actions import Add, Metadata, Protocol, Remove, Txn
-from indextables.log.splits import conform, in_few_chunks, splits_schema, splits_table, without_paths
+from indextables.log.actions import Add, DeletionVector, Metadata, Protocol, Remove, Txn
+from indextables.log.splits import (
+    conform,
+    in_few_chunks,
+    splits_schema,
+    splits_table,
+    with_deletion_vectors,
+    without_paths,
+)
 from indextables.log.version_file import Version
 
 T = TypeVar("T")
@@ -45,10 +52,11 @@ class Snapshot:
     pending: Mapping[str, Add | Remove]
     txn_id: str | None = None
     checksum: str | None = None
+    pending_vectors: Mapping[str, DeletionVector] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> Rows:
-        return _merge(self.base, self.pending, self.metadata)
+        return _merge(self.base, self.pending, self.pending_vectors, self.metadata)
 
     @property
     def splits(self) -> pa.Table:
@@ -64,7 +72,8 @@ class Snapshot:
             return self
         last, timestamp = versions[-1], later(self.timestamp, versions)
         versions = [version for version in versions if version.belongs_to(self.metadata.id)]
-        built = "rows" in self.__dict__ or len(self.pending) > _MOST_PENDING
+        built = "rows" in self.__dict__ or len(self.pending) + len(self.pending_vectors) > _MOST_PENDING
+        changes, vectors = _changes(versions, {} if built else self.pending_vectors)
         return Snapshot(
             version=last.number,
             timestamp=timestamp,
@@ -72,9 +81,10 @@ class Snapshot:
             metadata=_last((version.metadata for version in versions), self.metadata),
             txns={**self.txns, **_txns(versions)},
             base=self.rows if built else self.base,
-            pending={**({} if built else self.pending), **_changes(versions)},
+            pending={**({} if built else self.pending), **changes},
             txn_id=last.info.txn_id,
             checksum=last.info.checksum,
+            pending_vectors=vectors,
         )
 
 
@@ -104,22 +114,35 @@ def _txns(versions: Iterable[Version]) -> dict[str, Txn]:
     return {txn.app_id: txn for version in versions for txn in version.txns}
 
 
-def _changes(versions: Iterable[Version]) -> dict[str, Add | Remove]:
-    """The last action on each path."""
-    return {
-        action.path: action for version in versions for action in version.actions if isinstance(action, Add | Remove)
-    }
+def _changes(
+    versions: Iterable[Version], vectors: Mapping[str, DeletionVector]
+) -> tuple[dict[str, Add | Remove], dict[str, DeletionVector]]:
+    """The last add or remove of each path, and the deletion vectors since: a split that is added anew has none."""
+    changes, latest = dict[str, Add | Remove](), dict(vectors)
+    for version in versions:
+        for action in version.actions:
+            match action:
+                case Add() | Remove():
+                    changes[action.path] = action
+                    latest.pop(action.path, None)
+                case DeletionVector():
+                    latest[action.path] = action
+    return changes, latest
 
 
-def _merge(base: Rows, changes: Mapping[str, Add | Remove], metadata: Metadata) -> Rows:
+def _merge(
+    base: Rows, changes: Mapping[str, Add | Remove], vectors: Mapping[str, DeletionVector], metadata: Metadata
+) -> Rows:
     adds = [action for action in changes.values() if isinstance(action, Add)]
     removes = [action for action in changes.values() if isinstance(action, Remove)]
     splits, tombstones = conform(base.splits, metadata), base.tombstones
     if changes:
         splits = without_paths(splits, changes)
         tombstones = without_paths(tombstones, changes)
+    if adds:
+        splits = in_few_chunks(pa.concat_tables([splits, splits_table(adds, metadata)]))
     return Rows(
-        in_few_chunks(pa.concat_tables([splits, splits_table(adds, metadata)])) if adds else splits,
+        with_deletion_vectors(splits, vectors),
         in_few_chunks(pa.concat_tables([tombstones, _tombstones(removes)])) if removes else tombstones,
     )
 

@@ -1,6 +1,7 @@
 """Splits as an Arrow table: one row each, with typed partition values and statistics.
 
-The columns carry the names of the `add` action in snake_case. Four of them are structs:
+The columns carry the names of the `add` action in snake_case. `num_records` counts all rows of a file, and `live_rows` those
+that are not deleted. `deletion_vector` is the last one of the split, null where it has none. Four columns are structs:
 
 - `partition`: one field per partition term of any spec (`region`, `day(ts)`), so that a value means the same whatever spec
   it was written under. Each is a struct of `value` and `malformed`. The struct is null where the split has no value for the
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 
 from indextables import values
 from indextables.layout import PartitionField, Void
-from indextables.log.actions import Add, Metadata, Remove
+from indextables.log.actions import Add, DeletionVector, Metadata, Remove
 from indextables.log.missing_columns import with_missing_column_nulls
 
 _LOGICAL = pa.struct(
@@ -31,6 +32,16 @@ _LOGICAL = pa.struct(
         "columns": pa.list_(pa.string()),
         "tuples": pa.list_(pa.list_(pa.string())),
         "counts": pa.list_(pa.int64()),
+    }
+)
+DELETION_VECTOR = pa.struct(
+    {
+        "cardinality": pa.int64(),
+        "bitmap": pa.binary(),
+        "file": pa.string(),
+        "offset": pa.int64(),
+        "length": pa.int64(),
+        "crc32": pa.int64(),
     }
 )
 _PLAIN = {
@@ -55,6 +66,7 @@ _PLAIN = {
     "term_filter": pa.large_binary(),
     "logical_partitions": _LOGICAL,
     "physical_partition": pa.map_(pa.string(), pa.string()),
+    "deletion_vector": DELETION_VECTOR,
 }
 _STATISTICS = {"min": "min_values", "max": "max_values", "null_count": "null_counts"}
 _ABSENT = object()
@@ -122,6 +134,39 @@ def without_paths(splits: pa.Table, paths: Iterable[str]) -> pa.Table:
     return splits if pc.all(mask).as_py() else splits.filter(mask)
 
 
+def with_deletion_vectors(splits: pa.Table, vectors: Mapping[str, DeletionVector]) -> pa.Table:
+    """The splits with these deletion vectors in the place of those that they had; one without a row is none."""
+    if not vectors:
+        return splits
+    given = pa.array([_vector_struct(vector) for vector in vectors.values()], DELETION_VECTOR)
+    number = pc.index_in(splits["path"], value_set=pa.array(vectors, pa.string()))
+    column = pc.if_else(number.is_valid(), given.take(number.combine_chunks()), splits["deletion_vector"])
+    return splits.set_column(splits.schema.get_field_index("deletion_vector"), "deletion_vector", column)
+
+
+def deletion_vectors_of(splits: pa.Table) -> list[DeletionVector | None]:
+    """The deletion vector of each split, None where all its rows are there."""
+    vectors = splits["deletion_vector"]
+    if vectors.null_count == len(splits):
+        return [None] * len(splits)
+    given = zip(splits["path"].to_pylist(), vectors.to_pylist(), strict=True)
+    return [None if vector is None else DeletionVector(path=path, **vector) for path, vector in given]
+
+
+def num_deleted(splits: pa.Table) -> pa.ChunkedArray:
+    """How many rows of each split are deleted."""
+    return pc.fill_null(pc.struct_field(splits["deletion_vector"], ["cardinality"]), 0)
+
+
+def live_rows(splits: pa.Table) -> pa.ChunkedArray:
+    """How many rows of each split are there; null where that is not known."""
+    return pc.subtract(splits["num_records"], num_deleted(splits))
+
+
+def _vector_struct(vector: DeletionVector) -> dict[str, Any] | None:
+    return {field.name: getattr(vector, field.name) for field in DELETION_VECTOR} if vector.cardinality else None
+
+
 def removes_for(
     splits: pa.Table, metadata: Metadata, *, deletion_timestamp: int, data_change: bool = True
 ) -> list[Remove]:
@@ -180,6 +225,8 @@ def _statistics_types(metadata: Metadata) -> dict[str, pa.DataType]:
 
 
 def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array:
+    if name == "deletion_vector":  # an action of its own; the file that an add describes has all its rows
+        return pa.nulls(len(adds), kind)
     given = [getattr(add, name) for add in adds]
     if name == "logical_partitions":
         given = [msgspec.to_builtins(value) for value in given]

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from indextables.log.actions import Action, Add, Metadata, Protocol, Remove, ReplaceWhere, Txn
+from indextables.log.actions import Action, Add, DeletionVector, Metadata, Protocol, Remove, ReplaceWhere, Txn
 from indextables.log.snapshot import Snapshot
 
 
@@ -20,6 +20,14 @@ class Operation(StrEnum):
     MERGE = "MERGE SPLITS"
     DROP = "DROP PARTITIONS"
     ALTER = "ALTER TABLE"
+    DELETE = "DELETE"
+    UPDATE = "UPDATE"
+    MERGE_INTO = "MERGE INTO"
+    RESTORE = "RESTORE"
+
+
+ROW_LEVEL = frozenset({Operation.DELETE, Operation.UPDATE, Operation.MERGE_INTO})
+"""The operations that change single rows, where the rows are: they depend on the rows that their condition may match."""
 
 
 MayMatch = Callable[[pa.Table], bool]
@@ -36,12 +44,20 @@ def everything(_: pa.Table) -> bool:
     return True
 
 
+Unite = Callable[[Mapping[str, DeletionVector]], Sequence[DeletionVector] | None]
+"""From the deletion vectors that a winner gave to splits to those of the transaction that have the deleted rows of both.
+
+None where both delete the same row, or a split would have no row left: then the transaction is planned again.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
     """Actions, and what conflict detection needs if another writer commits first.
 
     `snapshot` is what the writer read, None where there was no table. `reads` are the rows that it depends on.
-    `rewritten` are those removed splits whose remaining rows are in `adds`.
+    `rewritten` are those removed splits whose remaining rows are in `adds`. `vectors` are the vectors of splits that
+    stay, and `unite` combines them with those of a winner.
     """
 
     operation: Operation
@@ -49,6 +65,8 @@ class Transaction:
     adds: Sequence[Add] = ()
     removes: Sequence[Remove] = ()
     rewritten: frozenset[str] = frozenset()
+    vectors: Sequence[DeletionVector] = ()
+    unite: Unite | None = None
     reads: MayMatch = nothing
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -62,8 +80,13 @@ class Transaction:
     def actions(self) -> list[Action]:
         """The actions after the commitInfo in the version file."""
         single = [action for action in (self.protocol, self.metadata, self.txn) if action is not None]
-        return [*single, *self.replaced, *self.removes, *self.adds]
+        return [*single, *self.replaced, *self.removes, *self.adds, *self.vectors]
 
     @property
     def changes_anything(self) -> bool:
-        return bool(self.adds or self.removes or self.metadata or self.protocol or self.txn)
+        return bool(self.adds or self.removes or self.vectors or self.metadata or self.protocol or self.txn)
+
+    @property
+    def new_files(self) -> list[str]:
+        """The files that were written for it."""
+        return [*(add.path for add in self.adds), *dict.fromkeys(v.file for v in self.vectors if v.file is not None)]

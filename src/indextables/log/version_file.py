@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from indextables.errors import CorruptLogError, NotFoundError
 from indextables.log.action_validation import InvalidActionError, check_actions, check_change, check_references
-from indextables.log.actions import Action, Add, CommitInfo, Metadata, Protocol, Remove, Txn
+from indextables.log.actions import Action, Add, CommitInfo, DeletionVector, Metadata, Protocol, Remove, Txn
 from indextables.log.clock import epoch_millis
 from indextables.log.codec import BrokenLineError, decode, line_of
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key
@@ -42,6 +42,15 @@ class Version:
     @cached_property
     def removes(self) -> list[Remove]:
         return [action for action in self.actions if isinstance(action, Remove)]
+
+    @cached_property
+    def deletion_vectors(self) -> list[DeletionVector]:
+        return [action for action in self.actions if isinstance(action, DeletionVector)]
+
+    @property
+    def removes_rows(self) -> bool:
+        """Whether rows that were in the table are not there any more; a compaction only moves them."""
+        return bool(self.deletion_vectors) or any(remove.data_change for remove in self.removes)
 
     @cached_property
     def metadata(self) -> Metadata | None:

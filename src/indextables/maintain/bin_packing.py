@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Bucket, Layout
 from indextables.log.actions import Metadata
+from indextables.log.splits import live_rows
 from indextables.write.partition_buffer import MAX_SPLIT_BYTES
 
 NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
@@ -50,7 +51,7 @@ def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = 
     partitions = _by_partition(small, tiers=_tiers(packed_bytes, limits) if limits.tiered else None)
     sizes = packed_bytes.to_pylist()
     small = small.select(list(_OF_A_GROUP))
-    rows = pc.fill_null(small["num_records"], 0).to_pylist()
+    rows = pc.fill_null(live_rows(small), 0).to_pylist()
     paths = small["path"].to_pylist() if touching is not None else ()
     found = []
     for numbers in partitions:
@@ -103,6 +104,7 @@ _OF_A_GROUP = (
     "path",
     "size",
     "num_records",
+    "deletion_vector",
     "spec_id",
     "footer_start_offset",
     "footer_end_offset",

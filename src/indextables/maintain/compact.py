@@ -25,13 +25,14 @@ from indextables.events import log_event
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Remove
 from indextables.log.clock import now
-from indextables.log.splits import removes_for
+from indextables.log.splits import deletion_vectors_of, removes_for
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep, sweep_after_commit
 
 logger = logging.getLogger(__name__)
+_GONE = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,12 @@ class _Compaction:
         return after
 
     def _still_there(self, bundle: Sequence[WrittenGroup]) -> list[WrittenGroup]:
-        """The bundle without groups whose splits are no longer in the table that the last commit left."""
-        paths = pa.array([path for written in bundle for path in written.group.paths], pa.string())
-        gone = paths.filter(pc.invert(pc.is_in(paths, self.snapshot.splits["path"].combine_chunks()))).to_pylist()
+        """The bundle without groups whose splits are no longer in the table after the last commit, or lost rows."""
+        refs = [split for written in bundle for split in written.group.splits]
+        splits = self.snapshot.splits.select(["path", "deletion_vector"])
+        splits = splits.filter(pc.is_in(splits["path"], pa.array([split.path for split in refs], pa.string())))
+        there = dict(zip(splits["path"].to_pylist(), deletion_vectors_of(splits), strict=True))
+        gone = [split.path for split in refs if there.get(split.path, _GONE) != split.deletion_vector]
         return self._without(bundle, frozenset(gone), "another writer") if gone else list(bundle)
 
     def _give_up(self, bundle: Sequence[WrittenGroup], error: ConflictError) -> list[WrittenGroup]:
@@ -249,7 +253,7 @@ class _Compaction:
         """Counts rows and splits once that this merge has written and then merged again."""
         before, metrics = self.result, _metrics(bundle)
         again = [split for written in bundle for split in written.group.splits if split.path in self.written_paths]
-        size, rows = sum(split.size for split in again), sum(split.num_records or 0 for split in again)
+        size, rows = sum(split.size for split in again), sum(split.live_rows or 0 for split in again)
         self.result = replace(
             before,
             version=after.version,

@@ -42,7 +42,7 @@ class MergeGroup:
 
     @property
     def rows(self) -> int:
-        return sum(split.num_records or 0 for split in self.splits)
+        return sum(split.live_rows or 0 for split in self.splits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema
         for batch in rows_of(opener, [split], schema):
             seen += batch.num_rows
             yield batch
-        if split.num_records not in (None, seen):
-            reason = f"it has {seen} rows, but the log records {split.num_records}"
+        if split.live_rows not in (None, seen):
+            reason = f"it has {seen} rows, but the log records {split.live_rows}"
             name = opener.store.name_of(split.path)
             raise DamagedSplitError(f"{name} is damaged: {reason}", path=name, reason=reason)
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from indextables.log import Snapshot
 from indextables.log.actions import Metadata, Remove
 from indextables.log.clock import now
-from indextables.log.splits import removes_for
+from indextables.log.splits import live_rows, removes_for
 from indextables.log.transaction import MayMatch
 from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.row_selection import Selection
@@ -127,7 +127,8 @@ def _in_parallel(work: Callable[[SplitRef], dict[str, int]], splits: Sequence[Sp
 def _rows_in(splits: pa.Table, opener: SplitOpener) -> int:
     """The number of rows in splits; a split is opened where the log does not have it."""
     unknown = splits.filter(splits["num_records"].is_null())
-    return _sum(splits["num_records"]) + sum(opener.open(split).num_rows for split in refs_to(unknown))
+    uncounted = (opener.open(split).num_rows - split.num_deleted for split in refs_to(unknown))
+    return _sum(live_rows(splits)) + sum(uncounted)
 
 
 def _sum(values: pa.Array | pa.ChunkedArray) -> int:

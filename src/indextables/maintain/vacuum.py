@@ -115,8 +115,8 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
         )
 
 
-def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[str]:
-    """The splits of every readable version of the table that is not older than `before`, by any clock."""
+def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[str | None]:
+    """The splits, and the files of deletion vectors of every readable version not older than `before`, by any clock."""
     known, files = log.version_at(before), list_log(log.store)
     start = log.snapshot(files.earliest if known is None else known)
     later = read_versions(log.store, files, start.version + 1, snapshot.version)
@@ -126,7 +126,13 @@ def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[st
         [chunk for rows in (start.splits, snapshot.splits, recent, undated) for chunk in rows["path"].chunks],
         pa.string(),
     )
-    return {*live.to_pylist(), *(add.path for version in later for add in version.adds)}
+    vectors = (pc.struct_field(rows["deletion_vector"], ["file"]).unique() for rows in (start.splits, snapshot.splits))
+    return {
+        *live.to_pylist(),
+        *(file for files in vectors for file in files.to_pylist()),
+        *(add.path for version in later for add in version.adds),
+        *(vector.file for version in later for vector in version.deletion_vectors),
+    }
 
 
 def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], store: Store, before: datetime) -> None:

@@ -209,7 +209,7 @@ class AppendedSplits:
     def _only(self, splits: pa.Table, metadata: Metadata, version: int) -> Snapshot:
         """A snapshot that has these splits and no others."""
         rows = Rows(splits.combine_chunks(), TOMBSTONES.empty_table())
-        return replace(self._snapshot, metadata=metadata, version=version, base=rows, pending={})
+        return replace(self._snapshot, metadata=metadata, version=version, base=rows, pending={}, pending_vectors={})
 
     def _read(self, first: int, last: int) -> Iterator[Version]:
         while first <= last:
@@ -247,7 +247,7 @@ class AppendedSplits:
 
     def _appended(self, version: Version) -> pa.Table:
         adds = sorted((add for add in version.adds if add.data_change), key=lambda add: add.path)
-        if any(remove.data_change for remove in version.removes):
+        if version.removes_rows:
             if not self._policy.skips(version):
                 raise self._changed(version)
             adds = []

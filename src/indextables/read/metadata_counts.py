@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from indextables.layout import Identity
 from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls, partition_value
-from indextables.log.splits import partition_terms
+from indextables.log.splits import live_rows, num_deleted, partition_terms
 from indextables.predicate import Verdict
 from indextables.read.prune import SplitVerdicts
 from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
@@ -32,7 +32,7 @@ class MetadataCount:
 
     @property
     def rows(self) -> int:
-        return int(pc.sum(self.parts["num_records"]).as_py() or 0)
+        return int(pc.sum(self.parts[ROWS]).as_py() or 0)
 
 
 def key_names(keys: Sequence[str]) -> list[str]:
@@ -41,7 +41,7 @@ def key_names(keys: Sequence[str]) -> list[str]:
 
 
 def count_from_metadata(plan: ScanPlan) -> MetadataCount:
-    return _metadata_count(plan.split_verdicts, plan.split_verdicts.parts.table.select(["num_records"]))
+    return _metadata_count(plan.split_verdicts, pa.table({ROWS: live_rows(plan.split_verdicts.parts.table)}))
 
 
 def group_counts_from_metadata(
@@ -50,7 +50,7 @@ def group_counts_from_metadata(
     """The keys and counts of the groups that the log can count, not yet summed, and the splits to open."""
     parts, names = plan.split_verdicts.parts.table, key_names(keys)
     constants = [_constant(parts, key, metadata) for key in keys]
-    keyed = pa.table([*(c.value for c in constants), parts["num_records"]], names=[*names, "num_records"])
+    keyed = pa.table([*(c.value for c in constants), live_rows(parts)], names=[*names, ROWS])
     count = _metadata_count(plan.split_verdicts, keyed, known=(c.known for c in constants))
     return count.parts.rename_columns([*names, ROWS]), count
 
@@ -63,6 +63,8 @@ def non_null_count_from_metadata(plan: ScanPlan, column: str) -> int | None:
         return None
     if "null_count" not in kept.schema.names or kept.schema.field("null_count").type.get_field_index(column) < 0:
         return None if len(kept) else 0
+    if pc.any(pc.greater(num_deleted(kept), 0)).as_py():  # how many of the deleted rows are null is not known
+        return None
     values = pc.subtract(kept["num_records"], pc.struct_field(kept["null_count"], [column]).cast(pa.int64()))
     return None if values.null_count else int(pc.sum(values).as_py() or 0)
 
@@ -90,7 +92,7 @@ def _metadata_count(
     """
     inside = pc.equal(split_verdicts.part_verdicts, int(Verdict.ALWAYS))
     outside = pc.equal(split_verdicts.part_verdicts, int(Verdict.NEVER))
-    countable = reduce(pc.and_, known, parts["num_records"].combine_chunks().is_valid())
+    countable = reduce(pc.and_, known, parts[ROWS].combine_chunks().is_valid())
     undecided = pc.invert(pc.or_(outside, pc.and_(inside, countable)))
     to_open = split_verdicts.parts.split.filter(undecided).unique()
     is_counted = pc.and_(inside, pc.invert(pc.is_in(split_verdicts.parts.split, to_open)))

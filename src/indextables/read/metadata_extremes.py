@@ -24,7 +24,8 @@ def extremes_from_metadata(plan: ScanPlan, column: str, metadata: Metadata) -> t
     ends = pa.table({end: _bound(splits, end, column, kind) for end in ("min", "max")})
     inexact = pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind)
     known = only_nulls(splits, column) if inexact else _have_ends(splits, ends, column)
-    exact = pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known)
+    whole = splits["deletion_vector"].is_null().combine_chunks()  # a deleted row may have had the least value
+    exact = pc.and_(pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known), pc.or_(whole, only_nulls(splits, column)))
     left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(exact))
     return ends.filter(exact), list(tasks_for(splits.select(TASK_COLUMNS).filter(left), verdicts.filter(left)))
 

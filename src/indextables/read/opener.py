@@ -2,10 +2,12 @@
 
 import logging
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from indextables.config import Config, ReadConfig
 from indextables.events import log_event
+from indextables.log.actions import DeletionVector
+from indextables.read.deletion_vectors import deleted_rows
 from indextables.split import SplitCache, SplitReader
 from indextables.storage import Store
 
@@ -20,6 +22,16 @@ class SplitRef:
     size: int
     num_records: int | None
     footer: tuple[int, int] | None
+    deletion_vector: DeletionVector | None = None
+
+    @property
+    def num_deleted(self) -> int:
+        return 0 if self.deletion_vector is None else self.deletion_vector.cardinality
+
+    @property
+    def live_rows(self) -> int | None:
+        """The number of rows that are not deleted; None where it is not known."""
+        return None if self.num_records is None else self.num_records - self.num_deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,8 @@ class SplitOpener:
             size=split.size,
             num_records=split.num_records,
             footer=split.footer,
+            num_deleted=split.num_deleted,
+            deleted=partial(deleted_rows, split.deletion_vector, self.store),
             cache=self.cache,
         )
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.snapshot import Snapshot
+from indextables.log.splits import deletion_vectors_of, live_rows
 from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
 from indextables.read.prune import SplitVerdicts, judge_splits
@@ -15,7 +16,7 @@ from indextables.read.scan_spec import ScanSpec
 from indextables.read.term_pruning import prune_by_terms
 from indextables.storage import Traffic
 
-TASK_COLUMNS = ("path", "size", "num_records", "footer_start_offset", "footer_end_offset")
+TASK_COLUMNS = ("path", "size", "num_records", "footer_start_offset", "footer_end_offset", "deletion_vector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,11 @@ def may_match(scan_spec: ScanSpec, snapshot: Snapshot) -> pa.BooleanArray:
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
     """The tasks of splits, of which TASK_COLUMNS are needed: to filter all columns of many splits takes longer."""
-    columns = [splits[name].to_pylist() for name in TASK_COLUMNS]
-    for path, size, rows, start, end, verdict in zip(*columns, verdicts.to_pylist(), strict=True):
+    columns = [splits[name].to_pylist() for name in TASK_COLUMNS if name != "deletion_vector"]
+    vectors = deletion_vectors_of(splits)
+    for path, size, rows, start, end, vector, verdict in zip(*columns, vectors, verdicts.to_pylist(), strict=True):
         footer = None if start is None or end is None else (start, end)
-        yield SplitTask(SplitRef(path, size, rows, footer), verdict == Verdict.ALWAYS)
+        yield SplitTask(SplitRef(path, size, rows, footer, vector), verdict == Verdict.ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         opened=len(kept),
         bytes_total=_sum(split_verdicts.splits["size"]),
         bytes=_sum(kept["size"]),
-        metadata_rows=_sum(split_verdicts.having(Verdict.ALWAYS)["num_records"]),
+        metadata_rows=_sum(live_rows(split_verdicts.having(Verdict.ALWAYS))),
         traffic=traffic,
         search_columns=plan.scan_spec.search_columns,
     )

@@ -24,13 +24,20 @@ from indextables.search.language import parse as parse_query
 from indextables.search.queries import Query, fields
 from indextables.search.queries import conjunction as all_of
 
+ADDRESS = ("_metadata_file_path", "_metadata_row_index")
+"""The columns that say where a row is."""
+ADDRESS_SCHEMA = pa.schema(
+    [pa.field(ADDRESS[0], pa.string(), nullable=False), pa.field(ADDRESS[1], pa.int64(), nullable=False)]
+)
+
 
 @dataclass(frozen=True)
 class ScanSpec:
     """Bound to the table's schema and field mapping; it is pickled to executors.
 
     Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `search_flags`
-    do not filter: each is a further output column, true where the search finds the row.
+    do not filter: each is a further output column, true where the search finds the row. With `row_address`, the last two
+    columns say where a row is: the path of its split, and its number there.
     """
 
     schema: pa.Schema
@@ -39,6 +46,7 @@ class ScanSpec:
     queries: Mapping[IndexQuery, Query]
     columns: tuple[str, ...]
     search_flags: Mapping[str, IndexQuery]
+    row_address: bool = False
 
     @cached_property
     def required_columns(self) -> tuple[str, ...]:
@@ -87,7 +95,8 @@ class ScanSpec:
     @property
     def output_schema(self) -> pa.Schema:
         flags = [pa.field(name, pa.bool_(), nullable=False) for name in self.search_flags]
-        return pa.schema([*(self.schema.field(name) for name in self.columns), *flags])
+        address = ADDRESS_SCHEMA if self.row_address else ()
+        return pa.schema([*(self.schema.field(name) for name in self.columns), *flags, *address])
 
 
 def build_scan_spec(

@@ -24,7 +24,7 @@ from indextables.predicate import (
     judge,
 )
 from indextables.read.index_lookup import look_up, look_up_few
-from indextables.read.scan_spec import ScanSpec
+from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA, ScanSpec
 from indextables.search import over_rows
 from indextables.search.aggregations import Bound
 from indextables.search.exact_values import Mask
@@ -34,6 +34,7 @@ from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows
 
 SCORE = "_score"
+_NO_ROWS = np.array([], np.int64)
 _TRUE = Literal(value=True)
 _MORE = 8
 _FEW_ROWS = 8192  # as few are read as fast as an index
@@ -61,10 +62,20 @@ def matching_rows(
 
 
 def count_matching(reader: SplitReader, scan_spec: ScanSpec) -> int:
-    split_scan = SplitScan(reader, replace(scan_spec, columns=()))
     if scan_spec.search is not None and scan_spec.residual == _TRUE:
-        return reader.count(scan_spec.search)
+        return _count_hits(reader, scan_spec.search)
+    split_scan = SplitScan(reader, replace(scan_spec, columns=()))
     return sum(len(rows) for rows in split_scan.rows())
+
+
+def matching_numbers(reader: SplitReader, scan_spec: ScanSpec, *, all_rows_match: bool) -> Numbers:
+    """The numbers of the rows that satisfy the predicate, ascending; deleted rows are not among them."""
+    split_scan = SplitScan.of(reader, replace(scan_spec, columns=()), all_rows_match=all_rows_match)
+    return np.concatenate([_NO_ROWS, *split_scan.matching_numbers()])
+
+
+def _count_hits(reader: SplitReader, search: Query) -> int:
+    return len(reader.live_among(reader.search(search))) if reader.num_deleted else reader.count(search)
 
 
 def aggregate_rows(reader: SplitReader, scan_spec: ScanSpec, bound: Bound, *, all_rows_match: bool) -> pa.Table:
@@ -82,14 +93,18 @@ def is_search_only(scan_spec: ScanSpec) -> bool:
 def count_by_index(reader: SplitReader, scan_spec: ScanSpec) -> int | None:
     """How many rows are left after the indexes on this machine were used; None where they cannot be used."""
     if scan_spec.search is not None:
-        return reader.count(scan_spec.search) if reader.answers_locally(scan_spec.search) else None
+        return _count_hits(reader, scan_spec.search) if reader.answers_locally(scan_spec.search) else None
     found = look_up(reader, scan_spec.point_conditions, usable=reader.has_exact_index)
-    return None if found is None else len(found)
+    return None if found is None else len(reader.live_among(found))
 
 
 def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[Numbers, Scores]:
     """The row numbers of the best matches of a scan that only searches, and their scores."""
-    return reader.top(_search_of(scan_spec), limit)
+    numbers, scores = reader.top(_search_of(scan_spec), limit + reader.num_deleted)
+    if not reader.num_deleted:
+        return numbers, scores
+    live = reader.live[numbers]
+    return numbers[live][:limit], scores[live][:limit]
 
 
 def fetch_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.ChunkedArray) -> FetchedRows:
@@ -151,10 +166,22 @@ class SplitScan:
     def numbers(self) -> Numbers | None:
         """The rows that the searches or the indexes find (ascending), of which the residual selects; None for all."""
         search = self.scan_spec.search
-        return self._candidates() if search is None else self.reader.search(search)
+        found = self._candidates() if search is None else self.reader.search(search)
+        return None if found is None else self.reader.live_among(found)
+
+    def matching_numbers(self) -> Iterator[Numbers]:
+        """The numbers of the matching rows, in parts."""
+        found, residual = self.numbers(), self.scan_spec.residual
+        if residual == _TRUE:
+            yield np.flatnonzero(self.reader.live) if found is None else found
+        elif found is None:
+            yield from (numbers[self.mask(rows, numbers)] for rows, numbers in self._parts(None))
+        elif len(found):
+            yield found[self.mask(self.rows_at(found), found)]
 
     def output(self, rows: pa.Table) -> pa.Table:
-        return rows.select([*self.scan_spec.columns, *self.scan_spec.search_flags])
+        address = ADDRESS if self.scan_spec.row_address else ()
+        return rows.select([*self.scan_spec.columns, *self.scan_spec.search_flags, *address])
 
     def fetch(self, numbers: Numbers, limit: int | None) -> Iterator[pa.Table]:
         """The rows with these numbers (ascending) that satisfy the residual."""
@@ -165,7 +192,7 @@ class SplitScan:
         """All rows that satisfy the residual; row groups are read as a whole, but for the first rows with a limit."""
         rows, filtered = self.reader.num_rows, [c for c in self.stored if c in self.scan_spec.residual_columns]
         if limit is not None and rows > _FIRST_ROWS:
-            return self.fetch(np.arange(rows), max(limit, _FIRST_ROWS))
+            return self.fetch(np.flatnonzero(self.reader.live), max(limit, _FIRST_ROWS))
         if filtered and rows > _FEW_ROWS and self.reader.is_cheap(filtered, among=self.stored):
             return self._filter_first()
         return (self.kept(*part) for part in self._parts(None))
@@ -223,12 +250,26 @@ class SplitScan:
             hits = self._hits(numbers)
             for name, node in self.scan_spec.search_flags.items():
                 rows = rows.append_column(pa.field(name, pa.bool_(), nullable=False), hits[node])
-        return rows if self.scan_spec.residual == _TRUE else rows.filter(pa.array(self.mask(rows, numbers)))
+        if self.scan_spec.row_address:
+            rows = self._with_address(rows, numbers)
+        if self.scan_spec.residual == _TRUE and not self.reader.num_deleted:
+            return rows
+        kept = self.mask(rows, numbers)
+        return rows if kept.all() else rows.filter(pa.array(kept))
+
+    def _with_address(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
+        path, row = ADDRESS_SCHEMA
+        rows = rows.append_column(path, pa.repeat(pa.scalar(self.reader.key), len(numbers)))
+        return rows.append_column(row, pa.array(numbers))
 
     def mask(self, rows: pa.Table, numbers: Numbers) -> Mask:
-        """Whether each row, which have these numbers, satisfies the residual."""
+        """Whether each row, which have these numbers, satisfies the residual and is not deleted."""
+        live = self.reader.live[numbers] if self.reader.num_deleted else None
+        if live is not None and self.scan_spec.residual == _TRUE:
+            return live
         satisfied = evaluate(self.scan_spec.residual, rows, index_hits=self._hits(numbers))
-        return np.asarray(flat(pc.fill_null(satisfied, fill_value=False)))
+        mask: Mask = np.asarray(flat(pc.fill_null(satisfied, fill_value=False)))
+        return mask if live is None else mask & live
 
     def _hits(self, numbers: Numbers) -> dict[IndexQuery, pa.Array]:
         """Whether each search finds the rows with these numbers, which satisfy the required searches."""

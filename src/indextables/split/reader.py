@@ -1,11 +1,12 @@
 """Reads one split by ranges: the footer, the required columns or pages, and the indexes for searches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tantivy
@@ -18,6 +19,7 @@ from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leav
 from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
 from indextables.search.text_fields import Shape, shape
 from indextables.split.block_bounds import Blocks, block_bounds
+from indextables.split.deletion_bitmap import RowNumbers
 from indextables.split.exact_index import (
     DictionaryIndex,
     ExactIndex,
@@ -67,16 +69,23 @@ class SplitReader:
         size: int,
         num_records: int | None = None,
         footer: tuple[int, int] | None = None,
+        num_deleted: int = 0,
+        deleted: Callable[[], RowNumbers] | None = None,
         cache: SplitCache,
     ) -> None:
-        """What the log says of a split: its size, the number of its rows, and where its tail is; None for unknown."""
+        """What the log says of a split: its size, the number of its rows, and where its tail is; None for unknown.
+
+        Rows are read and found whether they are `deleted` or not; `live` says which are not.
+        """
         self.name = store.name_of(key)
-        self._key = key
         self._num_records = num_records
         self._store = store
         self._file = SplitFile(store, key, size=size)
         self._tail_range = footer
         self._cache = cache
+        self.key = key
+        self.num_deleted = num_deleted
+        self._deleted = deleted
 
     @cached_property
     def footer(self) -> Footer:
@@ -87,7 +96,7 @@ class SplitReader:
     def _verify_identity(self, footer: Footer) -> None:
         """Refuses a file that is not the one of the log: another one of the same size may be in its place."""
         written_as = footer.index.name
-        if written_as not in (None, self._key.rpartition("/")[2]):
+        if written_as not in (None, self.key.rpartition("/")[2]):
             raise damaged(self.name, f"another split, {written_as}, is in its place")
         if self._num_records not in (None, footer.num_rows):
             raise damaged(self.name, f"it has {footer.num_rows} rows where the log says {self._num_records}")
@@ -182,6 +191,23 @@ class SplitReader:
     @property
     def num_rows(self) -> int:
         return self.footer.num_rows
+
+    @cached_property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """Whether each row of the split is still in the table: not deleted by its deletion vector."""
+        live = np.ones(self.num_rows, np.bool_)
+        if self.num_deleted and self._deleted is not None:
+            rows = self._deleted()
+            if rows[-1] >= self.num_rows:
+                raise damaged(
+                    self.name, f"its deletion vector has row {rows[-1]}, and the split has {self.num_rows} rows"
+                )
+            live[rows] = False
+        return live
+
+    def live_among(self, rows: Numbers) -> Numbers:
+        """Those of some rows that are not deleted."""
+        return rows[self.live[rows]] if self.num_deleted else rows
 
     @property
     def schema(self) -> pa.Schema:

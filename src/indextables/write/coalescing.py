@@ -8,7 +8,7 @@ from indextables.layout import Coalescing, Layout, coalesced_columns
 from indextables.log import Snapshot
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
-from indextables.log.splits import partition_terms
+from indextables.log.splits import live_rows, partition_terms
 
 
 def coalescing_for(layout: Layout, config: Config, *, existing: Snapshot | None) -> Coalescing | None:
@@ -49,7 +49,7 @@ def large_partitions(snapshot: Snapshot, layout: Layout, *, at_least: int) -> fr
     for _, is_known in values.values():
         known = pc.and_(known, is_known)
     keys = [f"key_{number}" for number in range(len(values))]
-    rows = pa.table([*(value for value, _ in values.values()), parts["num_records"]], names=[*keys, "rows"])
+    rows = pa.table([*(value for value, _ in values.values()), live_rows(parts)], names=[*keys, "rows"])
     totals = rows.filter(known).group_by(keys, use_threads=False).aggregate([("rows", "sum")])
     large = totals.filter(pc.greater_equal(totals["rows_sum"], at_least))
     texts = [field.transform.to_text(large[key]).to_pylist() for field, key in zip(layout.fields, keys, strict=True)]

@@ -14,10 +14,10 @@ import pyarrow as pa
 from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError
 from indextables.log import Operation, Snapshot, TransactionLog
-from indextables.log.actions import Add, Metadata, Remove, ReplaceWhere
+from indextables.log.actions import Add, DeletionVector, Metadata, Remove, ReplaceWhere
 from indextables.log.clock import now
 from indextables.log.splits import removes_for
-from indextables.log.transaction import MayMatch, everything, nothing
+from indextables.log.transaction import MayMatch, Unite, everything, nothing
 from indextables.write.write_plan import WritePlan
 
 
@@ -25,12 +25,14 @@ from indextables.write.write_plan import WritePlan
 class RemovedSplits:
     """The splits that an overwrite removes, and `copies` of those of their rows that are kept.
 
-    See `Transaction` for `rewritten` and `reads`.
+    See `Transaction` for `rewritten`, `vectors`, `unite` and `reads`.
     """
 
     removes: Sequence[Remove] = ()
     copies: Sequence[Add] = ()
     rewritten: frozenset[str] = frozenset()
+    vectors: Sequence[DeletionVector] = ()
+    unite: Unite | None = None
     reads: MayMatch = nothing
     replaced: Sequence[ReplaceWhere] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)

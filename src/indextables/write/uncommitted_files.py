@@ -47,10 +47,10 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
         try:
             planned = plan(snapshot)
         except BaseException:
-            discard(log, latest.adds)
+            log.store.discard(latest.new_files)
             raise
-        reused = {add.path for add in planned.adds}
-        discard(log, (add for add in latest.adds if add.path not in reused))
+        reused = set(planned.new_files)
+        log.store.discard(key for key in latest.new_files if key not in reused)
         latest = planned
         return latest
 
@@ -61,10 +61,10 @@ def commit_or_discard(log: TransactionLog, transaction: Transaction, *, replan: 
             check=lambda attempt: refuse_lost(log, attempt.adds),
         )
     except NOT_COMMITTED:
-        discard(log, latest.adds)
+        log.store.discard(latest.new_files)
         raise
     if not done.written:
-        discard(log, latest.adds)
+        log.store.discard(latest.new_files)
     return done
 
 

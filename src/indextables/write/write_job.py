@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +24,7 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol
 from indextables.log.clock import now
 from indextables.log.commit import Committed
+from indextables.log.transaction import ROW_LEVEL
 from indextables.storage import Store
 from indextables.write.commit_metrics import partition_count, split_metrics
 from indextables.write.idempotent_writes import txn_of
@@ -160,8 +162,11 @@ def _commit(
     except BaseException:
         discard(log, adds)
         raise
+    replan = None
+    if transaction.operation not in ROW_LEVEL:  # the rows that it deletes are where they were when it was planned
+        replan = partial(_joined, log, job, adds, metrics=metrics)
     try:
-        return commit_or_discard(log, transaction, replan=lambda winner: _joined(log, job, adds, winner, metrics))
+        return commit_or_discard(log, transaction, replan=replan)
     except ConflictError as error:
         if job.mode is Mode.IGNORE:
             return None
@@ -184,6 +189,8 @@ def _transaction(
         adds=[*adds, *removed.copies],
         removes=removed.removes,
         rewritten=removed.rewritten,
+        vectors=removed.vectors,
+        unite=removed.unite,
         reads=removed.reads,
         replaced=removed.replaced,
         protocol=PROTOCOL if snapshot is None else None,
@@ -196,7 +203,7 @@ def _transaction(
 
 
 def _joined(
-    log: TransactionLog, job: WriteJob, adds: list[Add], winner: Snapshot, metrics: Mapping[str, int]
+    log: TransactionLog, job: WriteJob, adds: list[Add], winner: Snapshot, *, metrics: Mapping[str, int]
 ) -> Transaction:
     """The append to a table that another writer created in the meantime, if its rows belong there as they are."""
     theirs = plan_write(winner.metadata, job.plan.config)

@@ -167,12 +167,15 @@ def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence
 
     The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
     the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
-    floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows.
+    floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows. Nor does
+    it know of deletion vectors.
     """
     options, spec = relation.options, plan.scan_spec
     if options.search_columns or index_queries(spec.predicate) or relation.has_own_condition:
         return False
     if not set(spec.schema.names).issuperset(relation.columns.values()):
+        return False
+    if any(task.split.num_deleted for task in plan.tasks):
         return False
     floating = {field.name for field in spec.schema if pa.types.is_floating(field.type)}
     if Location.parse(options.path).scheme != "file" or not floating.isdisjoint(filtered):

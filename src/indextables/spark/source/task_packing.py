@@ -20,10 +20,10 @@ def enough(tasks: Sequence[SplitTask], rows: int) -> list[SplitTask]:
     >>> len(enough(tasks, 100))
     4
     """
-    certain = [task for task in tasks if task.all_rows_match and task.split.num_records is not None]
-    before = accumulate((task.split.num_records or 0 for task in certain), initial=0)
+    certain = [task for task in tasks if task.all_rows_match and task.split.live_rows is not None]
+    before = accumulate((task.split.live_rows or 0 for task in certain), initial=0)
     chosen = [task for task, had in zip(certain, before, strict=False) if had < rows]
-    return chosen if sum(task.split.num_records or 0 for task in chosen) >= rows else list(tasks)
+    return chosen if sum(task.split.live_rows or 0 for task in chosen) >= rows else list(tasks)
 
 
 def packed(tasks: Iterable[SplitTask], config: Config, *, searched: bool = False) -> Iterator[list[SplitTask]]:
