@@ -1,4 +1,4 @@
-"""A table does what a list of rows does: appends, overwrites, merges, layouts, scans, counts, searches, time travel."""
+"""A table does what a list of rows does: appends, overwrites, deletes, merges, layouts, scans, counts, time travel."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -83,9 +83,14 @@ def comparable(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
 
 
 class TableModel(RuleBasedStateMachine):
-    @initialize(layout=st.sampled_from(LAYOUTS), roll=st.sampled_from(["2", "1000"]), small=st.sampled_from(["1", "3"]))
-    def create(self, layout: str, roll: str, small: str) -> None:
-        options = {"targetRecordsPerSplit": roll, "checkpoint.interval": "3"}
+    @initialize(
+        layout=st.sampled_from(LAYOUTS),
+        roll=st.sampled_from(["2", "1000"]),
+        small=st.sampled_from(["1", "3"]),
+        vectors=st.sampled_from([{"deletionVectors.maxDeletedShare": "1"}, {}, {"deletionVectors": "false"}]),
+    )
+    def create(self, layout: str, roll: str, small: str, vectors: dict[str, str]) -> None:
+        options = {"targetRecordsPerSplit": roll, "checkpoint.interval": "3", **vectors}
         options |= {
             "coalesce.enabled": "true",
             "coalesce.minRows": small,
@@ -106,6 +111,15 @@ class TableModel(RuleBasedStateMachine):
         if rows or self.states[-1]:
             self.states.append(rows)
         assert self.table.overwrite(pa.Table.from_pylist(rows, SCHEMA)) == len(self.states) - 1
+
+    @rule(where=st.sampled_from(sorted(CONDITIONS)))
+    def delete(self, where: str) -> None:
+        gone = [row for row in self.states[-1] if CONDITIONS[where](row)]
+        would, deleted = self.table.delete(where, dry_run=True), self.table.delete(where)
+        assert (would.rows, deleted.rows) == (len(gone), len(gone))
+        if gone:
+            self.states.append([row for row in self.states[-1] if not CONDITIONS[where](row)])
+        assert deleted.version == self.table.version == len(self.states) - 1
 
     @rule(size=st.sampled_from(["60K", "1M"]), rewrite=st.integers(0, 1), by=st.sampled_from(["n", "note", None]))
     def merge(self, size: str, rewrite: int, by: str | None) -> None:
@@ -130,6 +144,9 @@ class TableModel(RuleBasedStateMachine):
         assert table.count(where) == len(expected)
         groups = table.scan(where=where).group_by("region").count().to_pylist()
         assert {g["region"]: g["count"] for g in groups} == Counter(row["region"] for row in expected)
+        numbers = [row["n"] for row in expected if row["n"] is not None]
+        ends = table.scan(where=where).min("n"), table.scan(where=where).max("n")
+        assert ends == (min(numbers, default=None), max(numbers, default=None))
 
     @rule(where=st.sampled_from(sorted(CONDITIONS)), limit=st.integers(1, 5))
     def search(self, where: str, limit: int) -> None:

@@ -317,4 +317,4 @@ def test_a_count_copies_nothing_but_row_counts(tmp_path: Path) -> None:
     table = IndexTable.create(tmp_path, {"region": pa.string(), "n": pa.int64()}, partition_by="region")
     table.append(pa.table({"region": ["eu", "us", "us"], "n": [1, 2, 3]}))
     counted = count_from_metadata(table.scan(where="region = 'us'").plan)
-    assert (counted.rows, counted.unknown, counted.parts.column_names) == (2, [], ["num_records"])
+    assert (counted.rows, counted.unknown, counted.parts.column_names) == (2, [], ["rows"])
