@@ -105,8 +105,8 @@ def evaluate_leaf(leaf: ColumnLeaf, values: pa.Array | pa.ChunkedArray) -> Mask:
             return _compare(values, op, value)
         case NullSafeEqual(_, value):
             return pc.fill_null(_compare(values, Op.EQ, value), fill_value=False)
-        case In(_, listed):
-            return _is_among(values, pa.array(listed, listed[0].type).cast(values.type))
+        case In():
+            return _is_among(values, leaf.array.cast(values.type))
         case IsNull():
             return pc.is_null(values)
         case StartsWith(_, text):

@@ -10,6 +10,7 @@ True
 
 from collections.abc import Iterator
 from enum import Enum
+from functools import cached_property
 from itertools import chain
 from typing import cast
 
@@ -97,9 +98,14 @@ class NullSafeEqual(_Combining, frozen=True):
     value: pa.Scalar
 
 
-class In(_Combining, frozen=True):
+class In(_Combining, frozen=True, dict=True):
     operand: Operand
     values: tuple[pa.Scalar, ...]
+
+    @cached_property
+    def array(self) -> pa.Array:
+        """The values as one array, made once: there may be many of them, and many splits to compare with them."""
+        return pa.array(self.values, self.values[0].type)
 
 
 class IsNull(_Combining, frozen=True):

@@ -334,10 +334,12 @@ def _judge_prefix(text: str, fact: ColumnBounds) -> _Bits:
 def _judge_in(leaf: In, fact: ColumnBounds) -> _Bits:
     if fact.lower is fact.upper and fact.upper_inclusive is True:
         return _judge_single(leaf, fact)
-    values = [value for value in leaf.values if not _is_nan(value)]
+    values = leaf.array
+    if pa.types.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values)))
     if len(values) <= _FEW:
         return reduce(_either, (_judge_comparison(Op.EQ, value, fact) for value in values), _NEVER)
-    reachable = _within_reach(pa.array(values, values[0].type), fact)
+    reachable = _within_reach(values, fact)
     return _Bits(reachable, _judge_single(leaf, fact).certain)
 
 
