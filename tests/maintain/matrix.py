@@ -53,6 +53,14 @@ def by_month(path: Path) -> IndexTable:
     return table
 
 
+def two_splits(path: Path) -> IndexTable:
+    """Two splits of one partition, with 1 to 5 and 6 to 10: a row that is deleted leaves a deletion vector."""
+    table = made(path, "year")
+    table.append(rows([2023] * 5, ["1"] * 5, range(1, 6)))
+    table.append(rows([2023] * 5, ["1"] * 5, range(6, 11)))
+    return table
+
+
 def shared(path: Path) -> IndexTable:
     """The months 1 to 3 share a split, with 1 to 4, where 2 and 3 are those of month 2; month 9 has its own, with 5 to 7."""
     table = IndexTable.create(path, SCHEMA, partition_by="year, month", properties=SHARING)
@@ -93,8 +101,18 @@ def drop(where: str) -> Act:
     return lambda table: table.drop_partitions(where)
 
 
+def delete(where: str) -> Act:
+    return lambda table: table.delete(where)
+
+
 def merge(where: str) -> Act:
     return lambda table: table.merge_splits(where=where)
+
+
+def merge_and_refresh(table: IndexTable) -> None:
+    """A merge that loses all its groups leaves the handle where it was."""
+    table.merge_splits(where="year = 2023")
+    table.refresh()
 
 
 def append_and_merge(table: IndexTable) -> None:
@@ -240,6 +258,35 @@ SHARE: Rows = [
     ("overwrite, append", overwrite, append(month="2"), FAILS),
 ]
 
+ROWS: Rows = [
+    ("delete, delete of another row", delete("n = 1"), delete("n = 2"), [3, 4, 5, 6, 7, 8, 9, 10]),
+    ("delete, delete of the same row", delete("n = 1"), delete("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("delete, delete of some of its rows", delete("n IN (1, 6)"), delete("n IN (1, 7)"), [2, 3, 4, 5, 8, 9, 10]),
+    ("delete, delete in another split", delete("n = 1"), delete("n = 6"), [2, 3, 4, 5, 7, 8, 9, 10]),
+    ("delete, delete of the other rows", delete("n = 1"), delete("n BETWEEN 2 AND 5"), [6, 7, 8, 9, 10]),
+    ("delete, delete of its split", delete("n = 1"), delete("n <= 5"), [6, 7, 8, 9, 10]),
+    ("delete of a split, delete of a row", delete("n <= 5"), delete("n = 1"), [6, 7, 8, 9, 10]),
+    ("delete of many, delete of a row", delete("n <= 4"), delete("n = 5"), [6, 7, 8, 9, 10]),
+    ("delete, append inside", delete("n = 1 OR n = 100"), append(), [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("delete, append outside", delete("n = 1"), append(), [2, 3, 4, 5, 6, 7, 8, 9, 10, 100]),
+    ("delete, merge", delete("n = 1"), merge("year = 2023"), [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("delete, overwrite", delete("n = 1"), overwrite, [300]),
+    ("delete, replace", delete("n = 1"), replace("year = 2023"), [200]),
+    ("delete, drop", delete("n = 1"), drop("year = 2023"), []),
+    ("delete, layout", delete("n = 1"), evolve, [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("delete, column", delete("n <= 3"), add_column, [4, 5, 6, 7, 8, 9, 10]),
+    ("delete, property", delete("n = 1"), set_property, [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("append, delete", append(), delete("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10, 100]),
+    ("batch of a stream, delete", append(**BATCH), delete("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10, 100]),
+    ("merge, delete", merge_and_refresh, delete("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("merge, delete of a split", merge_and_refresh, delete("n <= 5"), [6, 7, 8, 9, 10]),
+    ("overwrite, delete", overwrite, delete("n = 1"), FAILS),
+    ("replace, delete", replace("year = 2023"), delete("n = 1"), FAILS),
+    ("replace of others, delete", replace("year = 2024", 2024), delete("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10, 200]),
+    ("partitions, delete", dynamic(2023), delete("n = 1"), FAILS),
+    ("drop, delete", drop("year = 2023"), delete("n = 1"), []),
+]
+
 MATRIX = {
     case.name: case
     for title, make, cases in [
@@ -252,6 +299,7 @@ MATRIX = {
         ("copying", by_month, COPY),
         ("shared", shared, SHARE),
         ("unlisted", unlisted, SHARE),
+        ("rows", two_splits, ROWS),
     ]
     for case in [Case(title, f"{title}, {name}", make, loser, winner, left) for name, loser, winner, left in cases]
 }
