@@ -5,10 +5,11 @@ is not used.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.read.point_conditions import PointCondition
 from indextables.search.row_matching import Numbers
@@ -51,21 +52,11 @@ def _wanted(condition: PointCondition, reader: SplitReader) -> pa.Array | None:
     return _values(condition.values, reader.schema.field(condition.column).type)
 
 
-@lru_cache(maxsize=256)
-def _values(values: tuple[pa.Scalar, ...], stored: pa.DataType) -> pa.Array | None:
+def _values(values: pa.Array, stored: pa.DataType) -> pa.Array | None:
     """Values in the type that the column has in a split; None where they cannot be compared in it."""
-    if not all(_is_comparable(value.type, stored) for value in values):
+    if values.type == stored:
+        return values
+    if not (pa.types.is_integer(values.type) and pa.types.is_integer(stored)):
         return None
-    return pa.array([cast for value in values if (cast := _cast(value, stored)) is not None], stored)
-
-
-def _is_comparable(given: pa.DataType, stored: pa.DataType) -> bool:
-    """Whether equal values of both types are equal after a cast; the column may have been narrower."""
-    return bool(given == stored or (pa.types.is_integer(given) and pa.types.is_integer(stored)))
-
-
-def _cast(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
-    try:
-        return value.cast(kind)
-    except pa.ArrowInvalid:  # no value of the column is as large
-        return None
+    possible = pc.cast(values, stored, safe=False)  # the column may have been narrower
+    return possible.filter(pc.equal(possible.cast(values.type), values))

@@ -19,7 +19,6 @@ A hash index gives candidates: the values of these rows are read and compared. S
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,7 +44,7 @@ _FEW_ROWS = 4096  # as many as a page: the column is read as fast as an index
 _FEW_VALUES = 256  # Parquet's own dictionary is then small, and a scan compares bytes
 _SAMPLE = 8192
 _KIND = b"kind"
-_NO_ROWS: Numbers = np.array([], np.int64)
+_FEW_TEXTS = 16
 
 
 class Kind(StrEnum):
@@ -117,8 +116,10 @@ class HashIndex:
     def candidates(self, values: pa.Array) -> Numbers:
         """The rows that may have one of these values, which are of the column's type; ascending."""
         found = np.searchsorted(self.hashes, _hash_bounds(values))
-        parts = [self.rows[start:end] for start, end in found.tolist() if start < end]
-        return np.unique(np.concatenate(parts)).astype(np.int64) if parts else _NO_ROWS
+        found = found[found[:, 0] < found[:, 1]]
+        starts, counts = found[:, 0], found[:, 1] - found[:, 0]
+        inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.unique(self.rows[np.repeat(starts, counts) + inside]).astype(np.int64)
 
     def to_bytes(self) -> pa.Buffer:
         gaps = np.diff(self.hashes, prepend=np.int32(0))
@@ -235,17 +236,13 @@ def _valid(values: pa.Array, numbers: pa.Array) -> tuple[Any, Any]:
 
 
 def _hash_bounds(values: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """The hash of each value that is not null, and the one above it."""
-    return _bounds_of(tuple(values.drop_null() if values.null_count else values), values.type, _HASHES)
-
-
-@lru_cache(maxsize=64)
-def _bounds_of(values: tuple[pa.Scalar, ...], arrow: pa.DataType, hashes: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """A lookup hashes its values once, not once for each split; texts without pyiceberg-core, which takes 10 ms to load."""
-    if pa.types.is_string(arrow):
-        found = np.array([(murmur3(value.as_buffer().to_pybytes()) & _POSITIVE) % hashes for value in values], np.int32)
+    """The hash of each value that is not null, and the one above it; few texts without pyiceberg-core, slow to load."""
+    present = values.drop_null() if values.null_count else values
+    if pa.types.is_string(present.type) and len(present) <= _FEW_TEXTS:
+        texts = (value.as_buffer().to_pybytes() for value in present)
+        found = np.array([(murmur3(text) & _POSITIVE) % _HASHES for text in texts], np.int32)
     else:
-        found = bucket(_widened(pa.array(values, arrow)), hashes).to_numpy()
+        found = bucket(_widened(present), _HASHES).to_numpy()
     return np.stack([found, found + 1], axis=-1)
 
 
