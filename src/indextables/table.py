@@ -395,6 +395,44 @@ class IndexTable:
 
         return self._alter(lambda metadata: with_wider_columns(metadata, columns), {"widenColumns": ", ".join(columns)})
 
+    def rename_column(self, old: str, new: str) -> int:
+        """Renames a column; no split is written again. Gives the new version.
+
+        Older versions of the table keep the old name, and so do the files of older splits.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/renamed", {"msg": pa.string(), "n": pa.int64()})
+        >>> table.append(pa.table({"msg": ["disk full"], "n": [1]}))
+        1
+        >>> table.rename_column("msg", "message")
+        2
+        >>> table.scan(where="message LIKE 'disk%'").to_arrow().to_pylist()
+        [{'message': 'disk full', 'n': 1}]
+        """
+        from indextables.maintain.rename_drop import with_renamed_column
+
+        return self._alter_columns(
+            lambda metadata: with_renamed_column(metadata, old, new), {"renameColumn": old, "to": new}
+        )
+
+    def drop_column(self, name: str, *, dry_run: bool = False) -> int:
+        """Drops a column; no split is written again. Gives the new version; with `dry_run`, the one that there is.
+
+        Its values stay in the files of the splits until these are rewritten and purged. A column that is added under the
+        same name later is another one: it is null in the rows that are there.
+        """
+        return self.drop_columns([name], dry_run=dry_run)
+
+    def drop_columns(self, names: Sequence[str], *, missing_ok: bool = False, dry_run: bool = False) -> int:
+        """Drops columns in one commit. Gives the new version."""
+        from indextables.maintain.rename_drop import without_columns
+
+        return self._alter_columns(
+            lambda metadata: without_columns(metadata, names, missing_ok=missing_ok),
+            {"dropColumns": ", ".join(names)},
+            dry_run=dry_run,
+        )
+
     def set_properties(self, properties: Mapping[str, str]) -> int:
         """Sets properties of the table: settings of writes and reads, and keys of your own. Gives the new version.
 
@@ -573,6 +611,15 @@ class IndexTable:
 
         log = self._log.configured(self._config(None))
         return self._advance(alter(log, self._writable(), change, parameters))
+
+    def _alter_columns(self, change: Change, parameters: Mapping[str, str], *, dry_run: bool = False) -> int:
+        from indextables.maintain.rename_drop import alter_columns, checked_change
+
+        snapshot = self._writable()
+        if dry_run:
+            checked_change(snapshot, change, table=self.path)
+            return self.version
+        return self._advance(alter_columns(self._log.configured(self._config(None)), snapshot, change, parameters))
 
     def history(self) -> pa.Table:
         """The commits of the table, newest first: version, timestamp, operation, parameters, metrics."""

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Identity
 from indextables.log import Snapshot
+from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
 from indextables.log.splits import live_rows, partition_terms
@@ -40,10 +41,10 @@ class TableProfile:
 def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> TableProfile:
     """The profile of some columns; a few splits are read for those that are not in the layout."""
     splits, schema = snapshot.splits, snapshot.metadata.arrow_schema()
-    rows = _rows(splits, opener)
+    rows = _rows(splits, snapshot.metadata, opener)
     known = {column: _values_in_log(snapshot, column) for column in columns}
     uncounted = [column for column, values in known.items() if values is None]
-    sampled = _sample(splits, uncounted, opener) if uncounted else {}
+    sampled = _sample(splits, uncounted, snapshot.metadata, opener) if uncounted else {}
     profiles = {}
     for column, values in known.items():
         low, high = _ends(splits, column)
@@ -52,7 +53,7 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
     return TableProfile(rows, int(pc.sum(splits["size"]).as_py() or 0), profiles)
 
 
-def _rows(splits: pa.Table, opener: SplitOpener) -> int:
+def _rows(splits: pa.Table, metadata: Metadata, opener: SplitOpener) -> int:
     """The rows of all splits; where the log has no counts, estimated from the sizes of some of these splits."""
     counted, uncounted = (
         splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
@@ -60,7 +61,7 @@ def _rows(splits: pa.Table, opener: SplitOpener) -> int:
     rows = int(pc.sum(live_rows(counted)).as_py() or 0)
     if not len(uncounted):
         return rows
-    some = list(refs_to(_spread(uncounted)))
+    some = list(refs_to(_spread(uncounted), metadata))
     seen, size = sum(opener.open(split).num_rows for split in some), sum(split.size for split in some)
     return rows + round(seen * int(pc.sum(uncounted["size"]).as_py()) / max(1, size))
 
@@ -93,10 +94,12 @@ def _ends(splits: pa.Table, column: str) -> tuple[pa.Scalar | None, pa.Scalar | 
     return (low if low.is_valid else None), (high if high.is_valid else None)
 
 
-def _sample(splits: pa.Table, columns: list[str], opener: SplitOpener) -> dict[str, pa.ChunkedArray]:
+def _sample(
+    splits: pa.Table, columns: list[str], metadata: Metadata, opener: SplitOpener
+) -> dict[str, pa.ChunkedArray]:
     """Some rows of splits from all over the table."""
     found: dict[str, list[pa.Array]] = {column: [] for column in columns}
-    for split in refs_to(_spread(splits)):
+    for split in refs_to(_spread(splits), metadata):
         reader = opener.open(split)
         have = [column for column in columns if column in reader.schema.names]
         seen = 0

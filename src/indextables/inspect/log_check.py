@@ -29,7 +29,7 @@ from indextables.log.checkpoint import read_checkpoint
 from indextables.log.codec import BrokenLineError
 from indextables.log.log_files import HINT_KEY, LogFiles, LogListing, checkpoint_key, commit_key, list_log_entries
 from indextables.log.ownership import is_temporary
-from indextables.log.snapshot import Snapshot, initial
+from indextables.log.snapshot import Rows, Snapshot, initial
 from indextables.log.splits import conform, splits_table, without_paths
 from indextables.log.stray_files import without_strays
 from indextables.log.version_checksum import ChecksumError, verify_chain
@@ -69,7 +69,7 @@ class CheckedLog:
     snapshot: Snapshot | None
     newest: datetime
     paths: set[str]
-    bases: list[pa.Table]
+    bases: list[Rows]
     adds: dict[str, Add]
 
     @property
@@ -86,7 +86,8 @@ class CheckedLog:
         tables = [without_paths(splits_table(list(self.adds.values()), metadata), current)]
         for base in self.bases:
             known = [path for table in tables for path in table["path"].to_pylist()]
-            tables.append(without_paths(conform(base, metadata), [*current, *known]))
+            past = conform(base.splits, metadata, named_by=base.named_by)
+            tables.append(without_paths(past, [*current, *known]))
         return pa.concat_tables(tables)
 
 
@@ -147,7 +148,7 @@ class _Replay:
     last: tuple[int, CommitInfo] | None = None
     table_id: str | None = None
     paths: set[str] = field(default_factory=set)
-    bases: list[pa.Table] = field(default_factory=list)
+    bases: list[Rows] = field(default_factory=list)
     adds: dict[str, Add] = field(default_factory=dict)
     needs_newer_release: bool = False
 
@@ -303,7 +304,7 @@ class _Replay:
         elif folded is None:
             self.state, self.table_id = stored, stored.metadata.id
             if self.keeps_past:
-                self.bases.append(stored.splits)
+                self.bases.append(stored.rows)
             if number not in self.files.commits and stored.checksum is not None:
                 self.last = number, CommitInfo(checksum=stored.checksum, table_id=stored.metadata.id)
 

@@ -18,6 +18,7 @@ from indextables.inspect.word_check import WordCheck
 from indextables.kernels import cast_to, flat
 from indextables.layout import PartitionField, Void
 from indextables.log.actions import Metadata
+from indextables.log.column_ids import renamed_columns
 from indextables.log.split_bounds import partition_text
 from indextables.log.splits import partition_terms
 from indextables.predicate import ColumnBounds
@@ -117,7 +118,9 @@ class _SplitCheck:
         if mapping is None:
             self._report(Problem.WRONG_DOC_MAPPING, f"the table has no doc mapping {number}, which the log says it has")
             return
-        given = {name: FieldRule(rule.type, rule.tokenizer) for name, rule in mapping.fields.items()}
+        renamed = renamed_columns(self.metadata).get(number, {})
+        fields = {renamed.get(name, name): rule for name, rule in mapping.fields.items()}
+        given = {name: FieldRule(rule.type, rule.tokenizer) for name, rule in fields.items()}
         rules = self.reader.rules
         wrong = [name for name, rule in given.items() if rules.get(name) != rule]
         wrong += [name for name in rules if name not in given] if mapping.complete else []
@@ -227,10 +230,11 @@ class _SplitCheck:
     def _term_filter(self, name: str, terms: pa.Array) -> None:
         if self.split["term_filter"].null_count or not len(terms):
             return
-        filters, columns = TermFilters.of(self.split["term_filter"]), sorted(self.reader.rules)
-        if not filters.covers(np.array([columns.index(name)]), columns=np.array([len(columns)]))[0]:
+        stored = self.reader.footer.stored  # the filter has the names of the file
+        filters, columns = TermFilters.of(self.split["term_filter"]), sorted(map(stored, self.reader.rules))
+        if not filters.covers(np.array([columns.index(stored(name))]), columns=np.array([len(columns)]))[0]:
             return
-        found = filters.may_contain_each(hashes_of_columns({name: terms}), split=0)
+        found = filters.may_contain_each(hashes_of_columns({stored(name): terms}), split=0)
         if not found.all():
             lost = terms.filter(pa.array(~found))
             message = f"the filter in the log lacks {len(lost):,} of its {len(terms):,} terms: {_shown(lost)}"

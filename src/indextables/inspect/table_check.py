@@ -21,6 +21,7 @@ from indextables.inspect.log_check import CheckedLog, check_log
 from indextables.inspect.recommended_steps import StepFormat
 from indextables.inspect.split_check import CheckedSplit, check_split
 from indextables.log.actions import Metadata
+from indextables.log.column_ids import renamed_columns
 from indextables.log.ownership import files_of_table
 from indextables.plural import pluralize
 from indextables.split import SplitCache, SplitReader
@@ -195,6 +196,7 @@ def _open_and_check(split: pa.Table, *, store: Store, metadata: Metadata, all_wo
             split["path"][0].as_py(),
             size=split["size"][0].as_py(),
             num_records=split["num_records"][0].as_py(),
+            renamed=tuple(renamed_columns(metadata).get(split["doc_mapping_id"][0].as_py(), {}).items()),
             cache=SplitCache.configured(Config(read=ReadConfig(cache_directory=directory))),
         )
         return check_split(reader, split, metadata, all_words=all_words)

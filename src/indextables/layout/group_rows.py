@@ -17,8 +17,9 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.layout.layout import Layout
+from indextables.layout.layout import Layout, PartitionField
 from indextables.layout.partition_paths import directory
+from indextables.layout.transforms import Void
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
@@ -49,7 +50,7 @@ def group(rows: Rows, layout: Layout) -> Iterator[Group]:
     """
     if not rows.num_rows:
         return
-    results = [field.transform.apply(rows.column(field.source)) for field in layout.fields]
+    results = [_result(field, rows) for field in layout.fields]
     ids = _tuple_ids(results, rows.num_rows)
     sizes = ids.value_counts().field("counts")
     starts = pc.subtract(pc.cumulative_sum(sizes), sizes)
@@ -58,6 +59,13 @@ def group(rows: Rows, layout: Layout) -> Iterator[Group]:
     gathered = rows if _is_sorted(ids) else _gather(rows, order)
     slices = map(gathered.slice, starts.to_pylist(), sizes.to_pylist())
     yield from map(Group, _values(layout, tuples, len(sizes)), _texts(layout, tuples, len(sizes)), slices)
+
+
+def _result(field: PartitionField, rows: Rows) -> pa.Array:
+    """The partition values of rows; the column of a void field may have been dropped."""
+    if field.transform == Void():
+        return pa.nulls(rows.num_rows, pa.string())
+    return field.transform.apply(rows.column(field.source))
 
 
 def _tuple_ids(results: Sequence[pa.Array], length: int) -> pa.Array:

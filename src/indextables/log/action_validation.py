@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import IndexTablesError
-from indextables.layout import Layout
+from indextables.layout import Layout, Void
 from indextables.log.actions import (
     Action,
     Add,
@@ -27,6 +27,7 @@ from indextables.log.actions import (
     ReplaceWhere,
     Txn,
 )
+from indextables.log.column_ids import column_ids
 from indextables.schema import refuse_ambiguous_names
 from indextables.storage.location import checked_key
 
@@ -78,14 +79,29 @@ def check_references(adds: Iterable[Add], metadata: Metadata) -> None:
 
 
 def check_change(before: Metadata, after: Metadata) -> None:
-    """Raises a ValueError where a change of metadata would leave splits without their spec or mapping."""
-    lost = [spec_id for spec_id, layout in before.layouts.items() if after.layouts.get(spec_id) != layout]
+    """Raises a ValueError where a change of metadata would leave splits without their spec or mapping.
+
+    The source of a partition field may get another name, and the field of a dropped column becomes void.
+    """
+    lost = [spec_id for spec_id, layout in before.layouts.items() if not _is_kept(layout, after.layouts.get(spec_id))]
     if lost:
         raise ValueError(f"its metaData changes or leaves out the spec {lost[0]}; specs are only added")
-    kept = {mapping.doc_mapping_id for mapping in after.doc_mappings}
+    kept = {mapping.doc_mapping_id: mapping.column_ids for mapping in after.doc_mappings}
     gone = [mapping.doc_mapping_id for mapping in before.doc_mappings if mapping.doc_mapping_id not in kept]
     if gone:
         raise ValueError(f"its metaData leaves out the doc mapping {gone[0]}; doc mappings are only added")
+    for mapping in before.doc_mappings:
+        if mapping.column_ids and mapping.column_ids != kept[mapping.doc_mapping_id]:
+            raise ValueError(f"its metaData changes the column ids of the doc mapping {mapping.doc_mapping_id}")
+    if (before.max_column_id or 0) > (after.max_column_id or 0):
+        raise ValueError(f"its metaData has the highest column id {after.max_column_id}, below {before.max_column_id}")
+
+
+def _is_kept(before: Layout, after: Layout | None) -> bool:
+    if after is None or before.names != after.names:
+        return False
+    pairs = zip(before.fields, after.fields, strict=True)
+    return all(new.transform in (old.transform, Void()) for old, new in pairs)
 
 
 def check_rows(splits: pa.Table, metadata: Metadata, *, sealed: bool = False) -> None:
@@ -126,6 +142,17 @@ def check_metadata(metadata: Metadata) -> None:
         raise ValueError(
             f"its current doc mapping is {metadata.current_doc_mapping_id}, and there is no mapping of this number"
         )
+    if metadata.max_column_id is not None:
+        _check_column_ids(metadata, schema.names)
+
+
+def _check_column_ids(metadata: Metadata, columns: list[str]) -> None:
+    if column_ids(metadata).keys() != set(columns):
+        raise ValueError("its current doc mapping has ids of other columns than the schema")
+    for mapping in metadata.doc_mappings:
+        _refuse_twice("the column id", enumerate(mapping.column_ids.values()))
+        if max(mapping.column_ids.values(), default=0) > (metadata.max_column_id or 0):
+            raise ValueError(f"the doc mapping {mapping.doc_mapping_id} has a column id above the highest one")
 
 
 def _mapping_ids(metadata: Metadata) -> set[int | None]:
@@ -177,7 +204,7 @@ def _refuse_incomplete(vector: DeletionVector) -> None:
 def _check_layout(layout: Layout, schema: pa.Schema) -> None:
     """A column that a spec names may be gone; one that is there has a type that suits the transform."""
     _refuse_twice("the partition field", enumerate(layout.names))
-    _refuse_twice("the partition term", enumerate(field.term for field in layout.fields))
+    _refuse_twice("the partition term", enumerate(field.term for field in layout.fields if field.transform != Void()))
     for field in layout.fields:
         number = schema.get_field_index(field.source)
         if number >= 0:

@@ -88,15 +88,22 @@ class FieldMapping(Record, frozen=True, kw_only=True):
 
 
 class DocMapping(Record, frozen=True, kw_only=True):
-    """The field types of the splits that refer to it. `complete`: they have exactly these columns."""
+    """The field types of the splits that refer to it. `complete`: they have exactly these columns.
+
+    `column_ids` are the ids of the columns, by their names in these splits (see `indextables.log.column_ids`).
+    """
 
     doc_mapping_id: Number
     fields: Mapping[str, FieldMapping] = always({})
     complete: bool = always(False)
+    column_ids: Mapping[str, Number] = {}
 
 
 class Metadata(Record, frozen=True, kw_only=True, dict=True):
-    """The table's schema, specs, mappings and properties. Specs and mappings are only added: splits refer to them by id."""
+    """The table's schema, specs, mappings and properties. Specs and mappings are only added: splits refer to them by id.
+
+    `max_column_id` is the highest id that a column ever had; None before the first rename or drop.
+    """
 
     id: str
     schema: Mapping[str, Any]
@@ -106,6 +113,7 @@ class Metadata(Record, frozen=True, kw_only=True, dict=True):
     current_doc_mapping_id: int | None = None
     properties: Mapping[str, str] = always({})
     created_time: Millis | None = None
+    max_column_id: Number | None = None
 
     def arrow_schema(self) -> pa.Schema:
         return self._arrow_schema

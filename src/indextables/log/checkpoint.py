@@ -168,6 +168,7 @@ def _decode(data: pa.Buffer, version: int, table: str) -> Snapshot:
     rows = Rows(
         _pad(file.read_row_groups(live, columns=schema.names), schema) if live else schema.empty_table(),
         file.read_row_groups(dead, columns=TOMBSTONES.names).cast(TOMBSTONES) if dead else TOMBSTONES.empty_table(),
+        state.meta_data.current_doc_mapping_id,
     )
     if (len(rows.splits), len(rows.tombstones)) != (state.num_splits, state.num_tombstones):
         raise ValueError(f"it holds {len(rows.splits)} splits where {state.num_splits} were written")

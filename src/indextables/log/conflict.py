@@ -271,7 +271,7 @@ def metadata_changes(before: Metadata, after: Metadata) -> frozenset[MetadataCha
         MetadataChange.LAYOUT: _layout(before) != _layout(after),
         MetadataChange.NEW_COLUMNS: _columns(before) != _columns(after) and _only_adds_columns(before, after),
         MetadataChange.SCHEMA: _columns(before) != _columns(after) and not _only_adds_columns(before, after),
-        MetadataChange.FIELD_TYPES: not _mapping(before).items() <= _mapping(after).items(),
+        MetadataChange.FIELD_TYPES: _other_rules(before, after),
     }
     return frozenset(change for change, happened in changes.items() if happened)
 
@@ -292,6 +292,12 @@ def _only_adds_columns(before: Metadata, after: Metadata) -> bool:
 def _mapping(metadata: Metadata) -> dict[str, Any]:
     current = (m for m in metadata.doc_mappings if m.doc_mapping_id == metadata.current_doc_mapping_id)
     return dict(next(current, DocMapping(doc_mapping_id=0)).fields)
+
+
+def _other_rules(before: Metadata, after: Metadata) -> bool:
+    """Whether a column of both is indexed in another way."""
+    old, new = _mapping(before), _mapping(after)
+    return any(new.get(name, rule) != rule for name, rule in old.items())
 
 
 def _changed_properties(before: Any, after: Any) -> dict[str, str | None]:

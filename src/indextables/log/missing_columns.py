@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
+from indextables.log.column_ids import renamed_columns
 
 
 def with_missing_column_nulls(splits: pa.Table, metadata: Metadata) -> pa.Table:
@@ -32,8 +33,14 @@ def with_missing_column_nulls(splits: pa.Table, metadata: Metadata) -> pa.Table:
 
 def mappings_lacking(columns: list[str], metadata: Metadata) -> Mapping[str, pa.Array]:
     """For each of the columns that some mapping does not have, the numbers of these mappings."""
-    complete = [mapping for mapping in metadata.doc_mappings if mapping.complete]
-    lacking = {c: [m.doc_mapping_id for m in complete if c not in m.fields] for c in columns}
+    renamed = renamed_columns(metadata)
+    complete = {
+        mapping.doc_mapping_id: {names.get(name, name) for name in mapping.fields}
+        for mapping in metadata.doc_mappings
+        if mapping.complete
+        for names in [renamed.get(mapping.doc_mapping_id, {})]
+    }
+    lacking = {c: [number for number, have in complete.items() if c not in have] for c in columns}
     return {column: pa.array(numbers, pa.int32()) for column, numbers in lacking.items() if numbers}
 
 

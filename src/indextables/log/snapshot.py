@@ -26,10 +26,14 @@ TOMBSTONES = pa.schema({"path": pa.string(), "deletion_timestamp": pa.int64(), "
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The live splits, and the removed ones whose files may still be there."""
+    """The live splits, and the removed ones whose files may still be there.
+
+    `named_by` is the doc mapping whose names the columns of the splits table have: the current one when it was built.
+    """
 
     splits: pa.Table
     tombstones: pa.Table
+    named_by: int | None
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ def initial(table: str, versions: Sequence[Version]) -> Snapshot:
     if first.protocol is None or first.metadata is None:
         missing = "protocol" if first.protocol is None else "metaData"
         raise CorruptLogError(f"version 0 of {table} has no {missing} action", table=table, version=0)
-    nothing = Rows(splits_schema(first.metadata).empty_table(), TOMBSTONES.empty_table())
+    named_by = first.metadata.current_doc_mapping_id
+    nothing = Rows(splits_schema(first.metadata).empty_table(), TOMBSTONES.empty_table(), named_by)
     before = Snapshot(-1, -1, first.protocol, first.metadata, {}, nothing, {})
     return before.advanced(versions)
 
@@ -135,7 +140,7 @@ def _merge(
 ) -> Rows:
     adds = [action for action in changes.values() if isinstance(action, Add)]
     removes = [action for action in changes.values() if isinstance(action, Remove)]
-    splits, tombstones = conform(base.splits, metadata), base.tombstones
+    splits, tombstones = conform(base.splits, metadata, named_by=base.named_by), base.tombstones
     if changes:
         splits = without_paths(splits, changes)
         tombstones = without_paths(tombstones, changes)
@@ -144,6 +149,7 @@ def _merge(
     return Rows(
         with_deletion_vectors(splits, vectors),
         in_few_chunks(pa.concat_tables([tombstones, _tombstones(removes)])) if removes else tombstones,
+        metadata.current_doc_mapping_id,
     )
 
 

@@ -14,6 +14,7 @@ A struct that would have no field (the partition of an unpartitioned table) is l
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import NoneType
 from typing import Any
 
@@ -24,6 +25,7 @@ import pyarrow.compute as pc
 from indextables import values
 from indextables.layout import PartitionField, Void
 from indextables.log.actions import Add, DeletionVector, Metadata, Remove
+from indextables.log.column_ids import renamed_columns
 from indextables.log.missing_columns import with_missing_column_nulls
 
 _LOGICAL = pa.struct(
@@ -90,17 +92,22 @@ def splits_table(adds: Sequence[Add], metadata: Metadata) -> pa.Table:
     columns = {name: _plain_column(name, kind, adds) for name, kind in _PLAIN.items()}
     for field in schema:
         if field.name in _STATISTICS:
-            stats = [getattr(add, _STATISTICS[field.name]) for add in adds]
-            columns[field.name] = _statistics_column(stats, field.type)
+            columns[field.name] = _statistics_column(_statistics_of(adds, field.name, metadata), field.type)
         elif field.name == "partition":
             columns[field.name] = _partition_column(adds, metadata, field.type)
     return with_missing_column_nulls(pa.table(columns, schema=schema), metadata)
 
 
-def conform(splits: pa.Table, metadata: Metadata) -> pa.Table:
-    """The same splits under newer metadata: widened columns are cast, new ones are null where that is certain."""
-    schema = splits_schema(metadata)
-    if splits.schema.equals(schema):
+def conform(splits: pa.Table, metadata: Metadata, *, named_by: int | None) -> pa.Table:
+    """The same splits under newer metadata: widened columns are cast, new ones are null where that is certain.
+
+    `named_by` is the doc mapping that was the current one when the table was built: columns have the names that they had
+    then, and get those that they have now.
+    """
+    schema, renamed = splits_schema(metadata), renamed_columns(metadata).get(named_by)
+    if renamed:
+        splits = _under_current_names(splits, renamed, metadata)
+    elif splits.schema.equals(schema):
         return splits
     splits = splits.combine_chunks()
     columns = [_conform(_single_chunk(splits, f), f.type, len(splits)) for f in schema]
@@ -264,6 +271,45 @@ def _statistics_column(stats: Sequence[Mapping[str, Any]], kind: pa.StructType) 
         for place, name in enumerate(names)
     }
     return pa.StructArray.from_arrays([arrays[field.name] for field in kind], fields=list(kind))
+
+
+def _statistics_of(adds: Sequence[Add], name: str, metadata: Metadata) -> list[Mapping[str, Any]]:
+    """The statistics of each split by the current names of its columns."""
+    given: list[Mapping[str, Any]] = [getattr(add, _STATISTICS[name]) for add in adds]
+    renamed = renamed_columns(metadata)
+    if not renamed:
+        return given
+    names_of = (renamed.get(add.doc_mapping_id, {}) for add in adds)
+    return [{names.get(c, c): v for c, v in of.items()} for of, names in zip(given, names_of, strict=True)]
+
+
+def _under_current_names(splits: pa.Table, renamed: Mapping[str, str], metadata: Metadata) -> pa.Table:
+    """A splits table with the current names of columns in its statistics and partition terms."""
+    for struct in (*_STATISTICS, "partition"):
+        number = splits.schema.get_field_index(struct)
+        if number < 0:
+            continue
+        array = splits.column(number).combine_chunks()
+        have = {field.name: array.field(at) for at, field in enumerate(array.type)}
+        if struct == "partition":
+            names = _renamed_terms(renamed, metadata)
+            children = {names[term]: child for term, child in have.items() if term in names}
+        else:
+            children = {renamed.get(name, name): child for name, child in have.items()}
+        fields = [pa.field(name, child.type) for name, child in children.items()]
+        kept = pa.StructArray.from_arrays(list(children.values()), fields=fields, mask=array.is_null())
+        splits = splits.set_column(number, struct, kept) if fields else splits.remove_column(number)
+    return splits
+
+
+def _renamed_terms(renamed: Mapping[str, str], metadata: Metadata) -> dict[str, str]:
+    """The terms of the table's partition fields, by the terms that they had; those of dropped columns are not there."""
+    old_names = {new: old for old, new in renamed.items()}
+    terms = {}
+    for term, field in partition_terms(metadata).items():
+        if field.source in old_names or field.source not in renamed:  # else another column had its name
+            terms[replace(field, source=old_names.get(field.source, field.source)).term] = term
+    return terms
 
 
 def _decode(given: list[Any], kind: pa.DataType) -> pa.Array:

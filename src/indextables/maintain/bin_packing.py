@@ -108,6 +108,7 @@ _OF_A_GROUP = (
     "spec_id",
     "footer_start_offset",
     "footer_end_offset",
+    "doc_mapping_id",
     "num_merge_ops",
     "logical_partitions",
     "physical_partition",

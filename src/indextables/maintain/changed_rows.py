@@ -33,7 +33,8 @@ def may_match(spec: ScanSpec, snapshot: Snapshot) -> MayMatch:
     """Whether a split that another writer added may have a row that the scan would find."""
 
     def may(splits: pa.Table) -> bool:
-        only = replace(snapshot, base=Rows(splits, TOMBSTONES.empty_table()), pending={}, pending_vectors={})
+        rows = Rows(splits, TOMBSTONES.empty_table(), snapshot.metadata.current_doc_mapping_id)
+        only = replace(snapshot, base=rows, pending={}, pending_vectors={})
         verdicts = plan_scan(only, spec).split_verdicts.verdicts
         return bool(pc.any(pc.not_equal(verdicts, int(Verdict.NEVER))).as_py())
 

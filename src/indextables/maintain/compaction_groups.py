@@ -154,7 +154,7 @@ def _merge(splits: pa.Table, plan: WritePlan) -> MergeGroup:
     """Splits of one partition, or of some that share a split, that become one."""
     complete = pc.fill_null(pc.struct_field(splits["logical_partitions"], ["complete"]), fill_value=True)
     return MergeGroup(
-        splits=tuple(refs_to(splits)),
+        splits=tuple(refs_to(splits, plan.metadata)),
         plan=plan,
         merges=_merges(splits),
         complete=bool(pc.all(complete).as_py()),
@@ -163,7 +163,7 @@ def _merge(splits: pa.Table, plan: WritePlan) -> MergeGroup:
 
 def _move(splits: pa.Table, plan: WritePlan, limits: Limits) -> MergeGroup:
     """Splits of any layout that become splits of the current one, each of about the wanted size."""
-    refs = tuple(refs_to(splits))
+    refs = tuple(refs_to(splits, plan.metadata))
     counted = [ref for ref in refs if ref.num_records is not None]
     rows, size = sum(ref.num_records or 0 for ref in counted), sum(ref.size for ref in counted)
     target = limits.max_records

@@ -10,7 +10,7 @@
 >>> log = TransactionLog.open("memory://docs/copy")
 >>> snapshot, opener = log.snapshot(), SplitOpener.of(log.store, Config())
 >>> schema = snapshot.metadata.arrow_schema()
->>> rows = rows_of(opener, refs_to(snapshot.splits), schema, unless=lambda rows: pc.equal(rows["n"], 1))
+>>> rows = rows_of(opener, refs_to(snapshot.splits, snapshot.metadata), schema, unless=lambda rows: pc.equal(rows["n"], 1))
 >>> adds = write_rows(plan_copy(snapshot, Config()), rows, log.store)
 >>> [(add.partition_values, add.num_records) for add in adds]
 [({'day': 'mon'}, 1), ({'day': 'tue'}, 1)]
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.log import Snapshot
+from indextables.log.actions import Metadata
 from indextables.predicate import Literal
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.scan_plan import tasks_for
@@ -37,9 +38,9 @@ RowTest: TypeAlias = Callable[[pa.RecordBatch], pa.BooleanArray]
 """True, false or unknown (null) for each row of a batch."""
 
 
-def refs_to(splits: pa.Table) -> list[SplitRef]:
+def refs_to(splits: pa.Table, metadata: Metadata) -> list[SplitRef]:
     """References to the splits in a splits table, sufficient to open them; they travel to executors."""
-    return [task.split for task in tasks_for(splits, pa.nulls(len(splits), pa.uint8()))]
+    return [task.split for task in tasks_for(splits, pa.nulls(len(splits), pa.uint8()), metadata)]
 
 
 def rows_of(

@@ -159,7 +159,7 @@ def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, open
     columns = pa.schema([plan.schema.field(name) for name in dict.fromkeys(field.source for field in fields)])
     read = [
         pa.table([field.transform.apply(rows.column(field.source)) for field in fields], schema=names)
-        for rows in rows_of(opener, refs_to(unlisted), columns)
+        for rows in rows_of(opener, refs_to(unlisted, metadata), columns)
     ]
     return pa.concat_tables([listed, *read])
 

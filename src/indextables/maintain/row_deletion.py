@@ -75,7 +75,7 @@ def plan_deletion(
         dict[str, RowNumbers](),
     )
     rows = copied = 0
-    for split in refs_to(touched):  # each of them is about to be changed
+    for split in refs_to(touched, snapshot.metadata):  # each of them is about to be changed
         new, total = found[split.path], _num_rows(split, opener)
         count = total - split.num_deleted if new is None else len(new)
         rows += count

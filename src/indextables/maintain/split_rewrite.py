@@ -39,7 +39,11 @@ class SplitRewrite:
     def rows(self, opener: SplitOpener) -> Iterator[pa.RecordBatch]:
         """The rows of the rewritten splits that are kept."""
         schema = self.snapshot.metadata.arrow_schema()
-        return rows_of(opener, refs_to(self.rewritten), schema, unless=self.selection.holds)
+        return rows_of(opener, self.rewritten_refs, schema, unless=self.selection.holds)
+
+    @property
+    def rewritten_refs(self) -> list[SplitRef]:
+        return refs_to(self.rewritten, self.snapshot.metadata)
 
     def copy_plan(self, plan: WritePlan) -> WritePlan:
         """How these rows are written: partitions that shared splits share them again, whatever the settings are now."""
@@ -87,7 +91,7 @@ def plan_rewrite(snapshot: Snapshot, selection: Selection, opener: SplitOpener) 
         selection,
         removed=removed,
         rewritten=unsure.filter(some),
-        deleted=_rows_in(certain, opener) + _sum(selected),
+        deleted=_rows_in(certain, snapshot.metadata, opener) + _sum(selected),
         copied=_sum(rows.filter(some)) - _sum(selected.filter(some)),
     )
 
@@ -113,7 +117,7 @@ def _counts(splits: pa.Table, selection: Selection, metadata: Metadata, opener: 
             rows += batch.num_rows
         return {"selected": selected, "rows": rows}
 
-    found = _in_parallel(counted, refs_to(splits))
+    found = _in_parallel(counted, refs_to(splits, metadata))
     return pa.Table.from_pylist(found, pa.schema({"selected": pa.int64(), "rows": pa.int64()}))
 
 
@@ -124,10 +128,10 @@ def _in_parallel(work: Callable[[SplitRef], dict[str, int]], splits: Sequence[Sp
         return list(pool.map(work, splits))
 
 
-def _rows_in(splits: pa.Table, opener: SplitOpener) -> int:
+def _rows_in(splits: pa.Table, metadata: Metadata, opener: SplitOpener) -> int:
     """The number of rows in splits; a split is opened where the log does not have it."""
     unknown = splits.filter(splits["num_records"].is_null())
-    uncounted = (opener.open(split).num_rows - split.num_deleted for split in refs_to(unknown))
+    uncounted = (opener.open(split).num_rows - split.num_deleted for split in refs_to(unknown, metadata))
     return _sum(live_rows(splits)) + sum(uncounted)
 
 

@@ -22,6 +22,7 @@ from indextables.errors import (
 )
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Metadata
+from indextables.log.column_ids import other_columns
 from indextables.log.snapshot import TOMBSTONES, Rows
 from indextables.log.splits import conform, splits_schema, splits_table
 from indextables.log.version_file import Version
@@ -164,7 +165,7 @@ class AppendedSplits:
 
     def between(self, start: StreamOffset, end: StreamOffset) -> Increment:
         """The splits of a batch, as `advance` has chosen them; now or after a restart."""
-        tables: list[pa.Table] = []
+        tables: list[tuple[pa.Table, int | None]] = []
         versions: dict[str, int] = {}
         metadata = self._metadata
         last = end.version if end.position else end.version - 1
@@ -172,10 +173,11 @@ class AppendedSplits:
             first = start.position if segment.version == start.version else 0
             length = end.position - first if segment.version == end.version else None
             part = segment.splits.slice(first, length)
-            tables.append(part)
+            tables.append((part, segment.metadata.current_doc_mapping_id))
             versions.update(dict.fromkeys(part["path"].to_pylist(), segment.version))
             metadata = segment.metadata
-        splits = [conform(table, metadata) for table in tables] or [splits_schema(metadata).empty_table()]
+        splits = [conform(table, metadata, named_by=named_by) for table, named_by in tables]
+        splits = splits or [splits_schema(metadata).empty_table()]
         return Increment(self._only(pa.concat_tables(splits), metadata, max(last, 0)), versions)
 
     def _segments(self, start: StreamOffset, last: int) -> Iterator[_Segment]:
@@ -195,7 +197,8 @@ class AppendedSplits:
         if self._initial is None or self._initial.version != version:
             snapshot = self._log.snapshot(version)
             self._follow(version, snapshot.metadata)
-            splits = conform(snapshot.splits, self._metadata).sort_by("path")
+            named_by = snapshot.metadata.current_doc_mapping_id
+            splits = conform(snapshot.splits, self._metadata, named_by=named_by).sort_by("path")
             self._initial = _Segment(version, True, splits, self._metadata)
         return self._initial
 
@@ -208,7 +211,7 @@ class AppendedSplits:
 
     def _only(self, splits: pa.Table, metadata: Metadata, version: int) -> Snapshot:
         """A snapshot that has these splits and no others."""
-        rows = Rows(splits.combine_chunks(), TOMBSTONES.empty_table())
+        rows = Rows(splits.combine_chunks(), TOMBSTONES.empty_table(), metadata.current_doc_mapping_id)
         return replace(self._snapshot, metadata=metadata, version=version, base=rows, pending={}, pending_vectors={})
 
     def _read(self, first: int, last: int) -> Iterator[Version]:
@@ -232,8 +235,10 @@ class AppendedSplits:
 
     def _same_columns(self, metadata: Metadata, version: int) -> Metadata:
         before, after = self._snapshot.metadata.arrow_schema(), metadata.arrow_schema()
-        if before != after:
+        others = other_columns(self._snapshot.metadata, metadata)
+        if before != after or others:
             changed = [field.name for field in [*after, *before] if field not in before or field not in after]
+            changed += others
             columns = tuple(dict.fromkeys(changed))
             raise StreamSchemaError(
                 f"version {version} of {self._log.table} changed its columns ({', '.join(columns)}), and the stream reads "

@@ -16,7 +16,6 @@ from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls, partition_value
 from indextables.log.splits import live_rows, num_deleted, partition_terms
 from indextables.predicate import Verdict
-from indextables.read.prune import SplitVerdicts
 from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
 from indextables.values import canonical
 
@@ -41,7 +40,7 @@ def key_names(keys: Sequence[str]) -> list[str]:
 
 
 def count_from_metadata(plan: ScanPlan) -> MetadataCount:
-    return _metadata_count(plan.split_verdicts, pa.table({ROWS: live_rows(plan.split_verdicts.parts.table)}))
+    return _metadata_count(plan, pa.table({ROWS: live_rows(plan.split_verdicts.parts.table)}))
 
 
 def group_counts_from_metadata(
@@ -51,7 +50,7 @@ def group_counts_from_metadata(
     parts, names = plan.split_verdicts.parts.table, key_names(keys)
     constants = [_constant(parts, key, metadata) for key in keys]
     keyed = pa.table([*(c.value for c in constants), live_rows(parts)], names=[*names, ROWS])
-    count = _metadata_count(plan.split_verdicts, keyed, known=(c.known for c in constants))
+    count = _metadata_count(plan, keyed, known=(c.known for c in constants))
     return count.parts.rename_columns([*names, ROWS]), count
 
 
@@ -83,13 +82,12 @@ def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table
     )
 
 
-def _metadata_count(
-    split_verdicts: SplitVerdicts, parts: pa.Table, *, known: Iterable[pa.BooleanArray] = ()
-) -> MetadataCount:
+def _metadata_count(plan: ScanPlan, parts: pa.Table, *, known: Iterable[pa.BooleanArray] = ()) -> MetadataCount:
     """The count of the `parts` (the same rows as those of the verdicts); a part counts where every `known` is true.
 
     A split is opened as a whole if one of its parts may match and cannot be counted.
     """
+    split_verdicts = plan.split_verdicts
     inside = pc.equal(split_verdicts.part_verdicts, int(Verdict.ALWAYS))
     outside = pc.equal(split_verdicts.part_verdicts, int(Verdict.NEVER))
     countable = reduce(pc.and_, known, parts[ROWS].combine_chunks().is_valid())
@@ -97,7 +95,8 @@ def _metadata_count(
     to_open = split_verdicts.parts.split.filter(undecided).unique()
     is_counted = pc.and_(inside, pc.invert(pc.is_in(split_verdicts.parts.split, to_open)))
     in_order = to_open.take(pc.array_sort_indices(to_open))
-    tasks = tasks_for(split_verdicts.splits.select(TASK_COLUMNS).take(in_order), split_verdicts.verdicts.take(in_order))
+    splits, verdicts = split_verdicts.splits.select(TASK_COLUMNS), split_verdicts.verdicts.take(in_order)
+    tasks = tasks_for(splits.take(in_order), verdicts, plan.snapshot.metadata)
     return MetadataCount(parts.filter(is_counted), list(tasks))
 
 

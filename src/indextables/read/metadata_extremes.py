@@ -27,7 +27,9 @@ def extremes_from_metadata(plan: ScanPlan, column: str, metadata: Metadata) -> t
     whole = splits["deletion_vector"].is_null().combine_chunks()  # a deleted row may have had the least value
     exact = pc.and_(pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known), pc.or_(whole, only_nulls(splits, column)))
     left = pc.and_(pc.not_equal(verdicts, int(Verdict.NEVER)), pc.invert(exact))
-    return ends.filter(exact), list(tasks_for(splits.select(TASK_COLUMNS).filter(left), verdicts.filter(left)))
+    return ends.filter(exact), list(
+        tasks_for(splits.select(TASK_COLUMNS).filter(left), verdicts.filter(left), metadata)
+    )
 
 
 def extremes_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

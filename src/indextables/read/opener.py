@@ -9,6 +9,7 @@ from indextables.events import log_event
 from indextables.log.actions import DeletionVector
 from indextables.read.deletion_vectors import deleted_rows
 from indextables.split import SplitCache, SplitReader
+from indextables.split.format import Renamed
 from indextables.storage import Store
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,7 @@ class SplitRef:
     num_records: int | None
     footer: tuple[int, int] | None
     deletion_vector: DeletionVector | None = None
+    renamed: Renamed = ()
 
     @property
     def num_deleted(self) -> int:
@@ -53,6 +55,7 @@ class SplitOpener:
             footer=split.footer,
             num_deleted=split.num_deleted,
             deleted=partial(deleted_rows, split.deletion_vector, self.store),
+            renamed=split.renamed,
             cache=self.cache,
         )
 

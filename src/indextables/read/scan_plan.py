@@ -7,6 +7,8 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.log.actions import Metadata
+from indextables.log.column_ids import renamed_columns
 from indextables.log.snapshot import Snapshot
 from indextables.log.splits import deletion_vectors_of, live_rows
 from indextables.predicate import Verdict, to_sql
@@ -16,7 +18,15 @@ from indextables.read.scan_spec import ScanSpec
 from indextables.read.term_pruning import prune_by_terms
 from indextables.storage import Traffic
 
-TASK_COLUMNS = ("path", "size", "num_records", "footer_start_offset", "footer_end_offset", "deletion_vector")
+TASK_COLUMNS = (
+    "path",
+    "size",
+    "num_records",
+    "footer_start_offset",
+    "footer_end_offset",
+    "doc_mapping_id",
+    "deletion_vector",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +48,8 @@ class ScanPlan:
         """The splits that may hold a matching row."""
         kept = pc.not_equal(self.split_verdicts.verdicts, int(Verdict.NEVER))
         splits = self.split_verdicts.splits.select(TASK_COLUMNS)
-        return list(tasks_for(splits.filter(kept), self.split_verdicts.verdicts.filter(kept)))
+        verdicts = self.split_verdicts.verdicts.filter(kept)
+        return list(tasks_for(splits.filter(kept), verdicts, self.snapshot.metadata))
 
 
 def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
@@ -51,13 +62,16 @@ def may_match(scan_spec: ScanSpec, snapshot: Snapshot) -> pa.BooleanArray:
     return pc.not_equal(plan_scan(snapshot, scan_spec).split_verdicts.verdicts, int(Verdict.NEVER))
 
 
-def tasks_for(splits: pa.Table, verdicts: pa.Array) -> Iterator[SplitTask]:
+def tasks_for(splits: pa.Table, verdicts: pa.Array, metadata: Metadata) -> Iterator[SplitTask]:
     """The tasks of splits, of which TASK_COLUMNS are needed: to filter all columns of many splits takes longer."""
     columns = [splits[name].to_pylist() for name in TASK_COLUMNS if name != "deletion_vector"]
     vectors = deletion_vectors_of(splits)
-    for path, size, rows, start, end, vector, verdict in zip(*columns, vectors, verdicts.to_pylist(), strict=True):
+    renamed = {number: tuple(names.items()) for number, names in renamed_columns(metadata).items()}
+    facts = zip(*columns, vectors, verdicts.to_pylist(), strict=True)
+    for path, size, rows, start, end, mapping, vector, verdict in facts:
         footer = None if start is None or end is None else (start, end)
-        yield SplitTask(SplitRef(path, size, rows, footer, vector), verdict == Verdict.ALWAYS)
+        split = SplitRef(path, size, rows, footer, vector, renamed.get(mapping, ()))
+        yield SplitTask(split, verdict == Verdict.ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import DocMapping, Metadata
+from indextables.log.column_ids import stored_name
 from indextables.log.snapshot import Snapshot
 from indextables.predicate import (
     And,
@@ -93,13 +94,17 @@ class _TermFold:
     def may_contain(self, column: str, *texts: str) -> Flag:
         """False where a split has none of some terms of a column."""
         kind = _kind(self.scan_spec.rules[column])
-        numbers = [_number(column, kind, mapping) for mapping in self.metadata.doc_mappings]
+        mappings = self.metadata.doc_mappings
+        names = [stored_name(column, mapping, self.metadata) for mapping in mappings]
+        numbers = [_number(name, kind, mapping) for name, mapping in zip(names, mappings, strict=True)]
         if self._filters is None and _NULL not in numbers:
             return True
         covered, is_null = self._coverage(numbers)
         found = ~is_null
         if self._filters is not None and covered.any():
-            found &= self._filters.may_contain(term_hashes(column, texts), among=covered)
+            for name in {name for name in names if name is not None}:
+                has_name = _per_split([other == name for other in names], self._mapping, 0) == 1
+                found &= self._filters.may_contain(term_hashes(name, texts), among=covered & has_name)
         return pa.array(found)
 
     @cached_property
@@ -129,15 +134,15 @@ def _per_split(values: Sequence[int], mapping: Numbers, otherwise: int) -> Numbe
     return np.array([*values, otherwise], np.int64)[mapping]  # -1 is the last
 
 
-def _number(column: str, kind: str | None, mapping: DocMapping) -> int:
-    """The number of a column in a mapping, by name, if it has the same kind of terms there."""
+def _number(name: str | None, kind: str | None, mapping: DocMapping) -> int:
+    """The number of a column in a mapping that lists it under a name, if it has the same kind of terms there."""
     if not mapping.complete:
         return _UNKNOWN
-    if column not in mapping.fields:
+    if name is None:
         return _NULL
-    field = mapping.fields[column]
+    field = mapping.fields[name]
     same = kind is not None and _kind(FieldRule(field.type, field.tokenizer)) == kind
-    return sorted(mapping.fields).index(column) if same else _UNKNOWN
+    return sorted(mapping.fields).index(name) if same else _UNKNOWN
 
 
 def _kind(rule: FieldRule) -> str | None:

@@ -60,7 +60,7 @@ def _taken(bounds: ColumnBounds, starts: Numbers, first_rows: Numbers) -> Column
 def _page_bounds(footer: Footer, column: str) -> ColumnBounds | None:
     """The bounds of each page of a column; None where there are none."""
     kind = footer.schema.field(column).type
-    indexes = footer.page_index.bounds(column)
+    indexes = footer.page_index.bounds(footer.stored(column))
     if pa.types.is_binary(kind) or any(index is None for index in indexes):
         return None
     known = [index for index in indexes if index is not None]

@@ -14,9 +14,9 @@ computed with eight zeros in its place.
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +27,8 @@ from indextables.search.field_rules import TOKENIZERS, FieldRule
 from indextables.search.text_fields import Shape, TextColumns, shape, text_columns
 from indextables.split.pages import ColumnPages, PageIndex
 
+Renamed: TypeAlias = tuple[tuple[str, str], ...]
+"""The columns of a split that have another name now: the name in the file, and the other one."""
 MAGIC = b"PAR1"
 TRAILER = 8  # bytes after the footer: its length, and the magic
 INDEX_KEY = "indextables.index"
@@ -96,16 +98,47 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 @dataclass(frozen=True, eq=False)
 class Footer:
-    """The parsed footer: `chunks` are the byte ranges of each column in each row group."""
+    """The parsed footer: `chunks` are the byte ranges of each column in each row group.
+
+    Columns have the names of the file, but for those in `renamed`: pairs of a name in the file, and another one.
+    """
 
     metadata: pq.FileMetaData
     index: IndexSection
     chunks: Sequence[Sequence[tuple[int, int]]]
     page_index: PageIndex
+    renamed: Renamed = ()
+
+    def under_names(self, renamed: Renamed) -> "Footer":
+        """The same footer with other names of some columns; made once for a footer that is cached."""
+        if renamed not in self._views:
+            names = dict(renamed)
+            index = msgspec.structs.replace(
+                self.index,
+                fields={names.get(name, name): rule for name, rule in self.index.fields.items()},
+                exact={names.get(name, name): column for name, column in self.index.exact.items()},
+            )
+            view = replace(self, index=index, renamed=renamed)
+            view.__dict__["index_json"] = self.index_json
+            self._views[renamed] = view
+        return self._views[renamed]
+
+    @cached_property
+    def _views(self) -> dict[Renamed, "Footer"]:
+        return {}
+
+    @cached_property
+    def _stored(self) -> dict[str, str]:
+        return {new: name for name, new in self.renamed}
+
+    def stored(self, column: str) -> str:
+        """The name of a column in the file."""
+        return self._stored.get(column, column)
 
     @cached_property
     def schema(self) -> pa.Schema:
-        return self.metadata.schema.to_arrow_schema().remove_metadata()
+        schema, names = self.metadata.schema.to_arrow_schema().remove_metadata(), dict(self.renamed)
+        return pa.schema([field.with_name(names.get(field.name, field.name)) for field in schema]) if names else schema
 
     @cached_property
     def column_numbers(self) -> dict[str, int]:
@@ -114,8 +147,8 @@ class Footer:
 
     @cached_property
     def dotted_columns(self) -> tuple[str, ...]:
-        """The columns with a dot in their names: to pyarrow, `a.b` is nested in `a`."""
-        return tuple(name for name in self.column_numbers if "." in name)
+        """The columns with a dot in their names in the file: to pyarrow, `a.b` is nested in `a`."""
+        return tuple(name for name in self.column_numbers if "." in self.stored(name))
 
     @cached_property
     def num_rows(self) -> int:
@@ -158,7 +191,7 @@ class Footer:
     def pages(self, column: str) -> ColumnPages:
         """The pages of a column."""
         if column not in self._pages:
-            self._pages[column] = self.page_index.pages(column)
+            self._pages[column] = self.page_index.pages(self.stored(column))
         return self._pages[column]
 
 

@@ -29,7 +29,7 @@ from indextables.split.exact_index import (
     parse_index,
 )
 from indextables.split.fetched_rows import FetchedRows, decode_rows
-from indextables.split.format import TRAILER, Footer, PackedFile, damaged, footer_start, parse_tail, tail_start
+from indextables.split.format import TRAILER, Footer, PackedFile, Renamed, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
 from indextables.split.split_file import SplitFile
 from indextables.split.thrift import MALFORMED
@@ -71,17 +71,20 @@ class SplitReader:
         footer: tuple[int, int] | None = None,
         num_deleted: int = 0,
         deleted: Callable[[], RowNumbers] | None = None,
+        renamed: Renamed = (),
         cache: SplitCache,
     ) -> None:
         """What the log says of a split: its size, the number of its rows, and where its tail is; None for unknown.
 
-        Rows are read and found whether they are `deleted` or not; `live` says which are not.
+        Rows are read and found whether they are `deleted` or not; `live` says which are not. Columns that were `renamed` since
+        the split was written have their current names.
         """
         self.name = store.name_of(key)
         self._num_records = num_records
         self._store = store
         self._file = SplitFile(store, key, size=size)
         self._tail_range = footer
+        self._renamed = renamed
         self._cache = cache
         self.key = key
         self.num_deleted = num_deleted
@@ -91,7 +94,7 @@ class SplitReader:
     def footer(self) -> Footer:
         footer = self._cache.footer(self._file.identity, self._read_footer)
         self._verify_identity(footer)
-        return footer
+        return footer.under_names(self._renamed) if self._renamed else footer
 
     def _verify_identity(self, footer: Footer) -> None:
         """Refuses a file that is not the one of the log: another one of the same size may be in its place."""
@@ -185,6 +188,9 @@ class SplitReader:
     def _index_identity(self) -> tuple[object, ...]:
         return *self._file.identity, self.footer.index_json
 
+    def _values_identity(self, column: str) -> tuple[object, ...]:
+        return *self._file.identity, "values", self.footer.stored(column)
+
     def _file_identity(self, file: PackedFile) -> tuple[object, ...]:
         return *self._file.identity, file.name, file.crc32
 
@@ -245,7 +251,7 @@ class SplitReader:
         except MALFORMED as error:
             raise damaged(self.name, f"its page index cannot be read: {error}") from error
         data = self._file.fetch_joined([part for selection in selections for part in selection.ranges])
-        encoded = [name for name in columns if self.footer.has_dictionary(name)]
+        encoded = [self.footer.stored(name) for name in columns if self.footer.has_dictionary(name)]
         return FetchedRows(self.name, self._schema_of(columns), len(rows), selections, data, encoded)
 
     def search(self, query: Query) -> Numbers:
@@ -302,7 +308,7 @@ class SplitReader:
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""
         if rows is None or _MANY * len(rows) > self.num_rows:
-            whole = self._cache.column((*self._file.identity, "values", column), lambda: self._whole_column(column))
+            whole = self._cache.column(self._values_identity(column), lambda: self._whole_column(column))
             return whole if rows is None else whole.take(pa.array(rows))
         return self.take(rows, [column])[column]
 
@@ -412,16 +418,17 @@ class SplitReader:
                 metadata=self.footer.metadata,
                 pre_buffer=False,
                 page_checksum_verification=True,
-                read_dictionary=list(dictionaries),
+                read_dictionary=[self.footer.stored(name) for name in dictionaries],
             )
             # Splits are read side by side already, and a process that ends while a thread of Arrow's lets go of a Python
             # file is aborted.
-            rows = parquet.read_row_groups(groups, columns=list(columns), use_threads=False).select(list(columns))
+            names = [self.footer.stored(name) for name in columns]
+            rows = parquet.read_row_groups(groups, columns=names, use_threads=False).select(names)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(self.name, f"its row groups cannot be read: {error}") from error
         if len(rows) != sum(self.footer.group_rows[group] for group in groups):  # page checksums do not cover headers
             raise damaged(self.name, "a row group does not have all of its rows")
-        return rows
+        return rows.rename_columns(list(columns)) if self._renamed else rows
 
     def _empty(self, columns: Sequence[str]) -> pa.Table:
         return self._schema_of(columns).empty_table()
@@ -444,8 +451,9 @@ class SplitReader:
 
     def _stored(self, columns: Sequence[str]) -> list[int]:
         """The places of some columns in a row group; to pyarrow `a` means the columns `a.b` too, as if nested."""
-        numbers, wanted = self.footer.column_numbers, set(columns)
-        nested = [name for name in self.footer.dotted_columns if not wanted.isdisjoint(_with_parents(name))]
+        footer, numbers = self.footer, self.footer.column_numbers
+        wanted = {footer.stored(name) for name in columns}
+        nested = [name for name in footer.dotted_columns if not wanted.isdisjoint(_with_parents(footer.stored(name)))]
         return sorted({numbers[name] for name in (*columns, *nested)})
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.layout import Coalescing, Texts, directory
+from indextables.layout import Coalescing, PartitionField, Texts, Void, directory
 from indextables.log.actions import LogicalPartitions
 from indextables.write.partition_buffer import MAX_SPLIT_BYTES, BufferedPartition, PartitionBuffer
 from indextables.write.write_plan import WritePlan
@@ -42,7 +42,7 @@ class Contents:
         """The columns to sort the rows by, if any; in a shared split, the partition columns come first."""
         if self.logical is None or not plan.config.write.cluster_by:
             return plan.config.write.cluster_by
-        shared = [field.source for field in plan.layout.fields if field.name in self.logical.columns]
+        shared = [field.source for field in _logical_fields(plan, self.logical.columns)]
         return (*shared, *plan.config.write.cluster_by)
 
 
@@ -75,14 +75,24 @@ def last_splits(plan: WritePlan, buffer: PartitionBuffer) -> Iterator[Contents]:
 
 def _in_order(members: Sequence[BufferedPartition], plan: WritePlan, coalescing: Coalescing) -> list[BufferedPartition]:
     """Partitions in the order of their logical values, compared as values: 9 comes before 10."""
-    texts = zip(*(coalescing.logical(member.texts) for member in members), strict=True)
-    fields = [field for field in plan.layout.fields if field.name in coalescing.columns]
+    texts = dict(
+        zip(coalescing.columns, zip(*(coalescing.logical(m.texts) for m in members), strict=True), strict=True)
+    )
     values = {
-        field.name: field.transform.from_text(pa.array(column, pa.string()), plan.schema.field(field.source).type)
-        for field, column in zip(fields, texts, strict=True)
+        field.name: field.transform.from_text(
+            pa.array(texts[field.name], pa.string()), plan.schema.field(field.source).type
+        )
+        for field in _logical_fields(plan, coalescing.columns)
     }
+    if not values:
+        return list(members)
     order = pc.sort_indices(pa.table(values), sort_keys=[(name, "ascending") for name in values])
     return [members[number] for number in order.to_pylist()]
+
+
+def _logical_fields(plan: WritePlan, names: Sequence[str]) -> list[PartitionField]:
+    """The fields of these names, but for void ones: their columns may have been dropped."""
+    return [field for field in plan.layout.fields if field.name in names and field.transform != Void()]
 
 
 def _packed(members: Sequence[BufferedPartition], target: int) -> Iterator[list[BufferedPartition]]:

@@ -13,6 +13,7 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Coalescing, Layout
 from indextables.log import Snapshot
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
+from indextables.log.column_ids import ids_for
 from indextables.schema import normalize, to_json
 from indextables.search import FieldRule, resolve
 from indextables.split.exact_index import Kind, kinds
@@ -120,13 +121,15 @@ def with_columns_of(metadata: Metadata, incoming: pa.Schema, fields: Mapping[str
 
 def with_schema(metadata: Metadata, schema: Mapping[str, Any], rules: Mapping[str, FieldRule]) -> Metadata:
     """The metadata with another schema, and a new field mapping for it."""
+    ids, highest = ids_for([field["name"] for field in schema["fields"]], metadata)
+    return with_mapping(structs.replace(metadata, schema=schema, max_column_id=highest), rules, ids)
+
+
+def with_mapping(metadata: Metadata, rules: Mapping[str, FieldRule], column_ids: Mapping[str, int]) -> Metadata:
+    """The metadata with a new current field mapping."""
     number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
-    return structs.replace(
-        metadata,
-        schema=schema,
-        doc_mappings=[*metadata.doc_mappings, doc_mapping(rules, number)],
-        current_doc_mapping_id=number,
-    )
+    mapping = structs.replace(doc_mapping(rules, number), column_ids=column_ids)
+    return structs.replace(metadata, doc_mappings=[*metadata.doc_mappings, mapping], current_doc_mapping_id=number)
 
 
 def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:

@@ -168,7 +168,8 @@ def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence
     The plan's filters have to say all that the scan asks for, because that reader knows no more. It looks for columns by
     the letter case of the session that runs the query, so they have to be spelled as the table spells them. Bounds of
     floating-point columns know nothing of NaN, which Spark takes for the greatest number: it would leave out rows. Nor does
-    it know of deletion vectors.
+    it know of deletion vectors. It reads the names of the files, so no column of a split may have been renamed, and none may
+    have the name of a dropped one.
     """
     options, spec = relation.options, plan.scan_spec
     if options.search_columns or index_queries(spec.predicate) or relation.has_own_condition:
@@ -179,6 +180,8 @@ def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence
         return False
     floating = {field.name for field in spec.schema if pa.types.is_floating(field.type)}
     if Location.parse(options.path).scheme != "file" or not floating.isdisjoint(filtered):
+        return False
+    if any(task.split.renamed for task in plan.tasks):
         return False
     return not _is_lookup(relation, plan)
 

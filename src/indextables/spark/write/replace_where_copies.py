@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Add
-from indextables.maintain.copy_rows import refs_to, rows_of
+from indextables.maintain.copy_rows import rows_of
 from indextables.maintain.replace_where import Copies, ReplaceWhereOverwrite, plan_rewrite_where
 from indextables.maintain.row_selection import MatchingRows, Selection
 from indextables.maintain.split_rewrite import SplitRewrite
@@ -77,7 +77,7 @@ def _large_rewrite(job: WriteJob) -> SplitRewrite | None:
 
 
 def _copies(spark: SparkSession, job: WriteJob, rewrite: SplitRewrite) -> Copies:
-    splits, context = refs_to(rewrite.rewritten), spark.sparkContext
+    splits, context = rewrite.rewritten_refs, spark.sparkContext
     work = OnWorkers(_CopyTask(job.table, rewrite.copy_plan(job.plan), rewrite.selection))
     tasks = min(len(splits), _TASKS_PER_CORE * context.defaultParallelism)
     with described_jobs(spark, f"copy the rows that a replaceWhere of {job.table} keeps"):
