@@ -116,7 +116,7 @@ def excluded(
     metadata: Metadata, adds: Sequence[Add], predicate: Predicate, searches: Mapping[IndexQuery, n.Query]
 ) -> list[bool]:
     """The splits that a scan would not open."""
-    rows = Rows(splits_table(adds, metadata), TOMBSTONES.empty_table())
+    rows = Rows(splits_table(adds, metadata), TOMBSTONES.empty_table(), None)
     protocol = Protocol(min_reader_version=1, min_writer_version=1)
     schema = metadata.arrow_schema()
     spec = ScanSpec(schema, current_rules(metadata), predicate, searches, tuple(schema.names), {})

@@ -149,13 +149,13 @@ class TestConform:
         narrow = metadata(schema=to_json(pa.schema({"n": pa.int32(), "region": pa.string()})))
         wide = metadata(schema=to_json(pa.schema({"n": pa.int64(), "region": pa.string(), "new": pa.string()})))
         before = splits_table([add(min_values={"n": 7}, max_values={"n": 9})], narrow)
-        after = conform(before, wide)
+        after = conform(before, wide, named_by=None)
         assert after.schema.equals(splits_schema(wide))
         assert after["min"].to_pylist() == [{"n": 7, "region": None, "new": None}]
         assert partition(after, "region") == [{"value": "eu", "malformed": None}]
 
     def test_a_new_layout_leaves_old_splits_unknown_under_it(self) -> None:
-        after = conform(splits_table([add()], metadata()), TWO_SPECS)
+        after = conform(splits_table([add()], metadata()), TWO_SPECS, named_by=None)
         assert partition(after, "day(ts)") == [None]
         assert partition(after, "region") == [{"value": "eu", "malformed": None}]
 
@@ -163,7 +163,7 @@ class TestConform:
         text = metadata(schema=to_json(pa.schema({"id": pa.string(), "region": pa.string()})))
         number = metadata(schema=to_json(pa.schema({"id": pa.int64(), "region": pa.string()})))
         before = splits_table([add(min_values={"id": "a"})], text)
-        assert conform(before, number)["min"].to_pylist()[0]["id"] is None
+        assert conform(before, number, named_by=None)["min"].to_pylist()[0]["id"] is None
 
 
 def test_statistics_of_every_column_of_the_sample_are_there() -> None:

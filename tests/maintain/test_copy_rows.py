@@ -31,7 +31,7 @@ def rows(log: TransactionLog, snapshot: Snapshot, unless: str | None = None) -> 
     schema = snapshot.metadata.arrow_schema()
     opener = SplitOpener.of(log.store, Config())
     test = None if unless is None else partial(evaluate, parse_condition(unless, schema))
-    batches = rows_of(opener, refs_to(snapshot.splits), schema, unless=test)
+    batches = rows_of(opener, refs_to(snapshot.splits, snapshot.metadata), schema, unless=test)
     return pa.Table.from_batches(batches, schema).to_pylist()
 
 
@@ -58,7 +58,7 @@ def test_columns_that_came_later_are_null() -> None:
 def test_a_copy_has_the_layout_of_the_table_and_the_rows() -> None:
     log, snapshot = table_of({"day": ["a", "b"], "n": [1, 2]}, {"day": ["a"], "n": [3]})
     schema = snapshot.metadata.arrow_schema()
-    batches = rows_of(SplitOpener.of(log.store, Config()), refs_to(snapshot.splits), schema)
+    batches = rows_of(SplitOpener.of(log.store, Config()), refs_to(snapshot.splits, snapshot.metadata), schema)
     adds = write_rows(plan_copy(snapshot, Config()), batches, log.store)
     assert {add.partition_values["day"]: add.num_records for add in adds} == {"a": 2, "b": 1}
     assert {add.spec_id for add in adds} == {0}

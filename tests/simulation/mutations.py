@@ -13,7 +13,7 @@ from indextables.errors import AlreadyExistsError, ConflictError
 from indextables.log import TransactionLog, cleanup, commit, conflict, log
 from indextables.log.actions import CommitInfo
 from indextables.log.conflict import Rebase
-from indextables.log.snapshot import Rows, Snapshot
+from indextables.log.snapshot import Snapshot
 from indextables.log.transaction import Transaction
 from indextables.log.version_file import Version
 from indextables.maintain import compact, vacuum
@@ -91,7 +91,7 @@ def _in_far_future(_: TransactionLog, **__: Any) -> datetime:
 
 
 def _lossy_checkpoint(store: Any, snapshot: Snapshot, *, write: Any = log.write_checkpoint, **more: Any) -> int:
-    rows = Rows(snapshot.splits.slice(1), snapshot.tombstones)
+    rows = replace(snapshot.rows, splits=snapshot.splits.slice(1))
     size: int = write(store, replace(snapshot, base=rows, pending={}), **more)
     return size
 

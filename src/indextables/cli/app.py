@@ -77,6 +77,8 @@ VERBS: dict[str, list[Callable[..., None]]] = {
         write_verbs.evolve,
         write_verbs.add_column,
         write_verbs.widen_column,
+        write_verbs.rename_column,
+        write_verbs.drop_column,
         write_verbs.set_properties,
         write_verbs.unset_properties,
     ],

@@ -214,6 +214,32 @@ def widen_column(
     show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
 
+def rename_column(
+    path: Table,
+    old: Annotated[str, typer.Argument(metavar="COLUMN", help="The column.")],
+    new: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Renames a column; no split is written again."""
+    version = open_table(path, option).rename_column(old, new)
+    show_metrics({"table": path, "version": version, "column": new, "renamed_from": old}, as_json=as_json)
+
+
+def drop_column(
+    path: Table,
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The column.")],
+    *,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Drops a column; no split is written again. `merge` and `purge` remove its values from the files."""
+    version = open_table(path, option).drop_column(name, dry_run=dry_run)
+    show_metrics({"table": path, "version": version, "dry_run": dry_run, "column": name}, as_json=as_json)
+
+
 def set_properties(
     path: Table,
     properties: Annotated[

@@ -65,7 +65,11 @@ class WordCheck:
 
     def _frequencies(self, searcher: tantivy.Searcher) -> dict[str, int]:
         """In how many rows each word is, as the index says."""
-        return dict(searcher.terms_with_prefix(field_name(self.column), "", tantivy.Query.all_query()))
+        return dict(
+            searcher.terms_with_prefix(
+                field_name(self.reader.footer.stored(self.column)), "", tantivy.Query.all_query()
+            )
+        )
 
     def _nulls(self) -> Iterator[str]:
         found = self.reader.word_rows(Not(Exists(self.column)))

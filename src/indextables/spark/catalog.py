@@ -74,6 +74,12 @@ def refresh_columns(
     return entry
 
 
+def column_comments(spark: SparkSession, parts: Sequence[str]) -> dict[str, str | None]:
+    """The comments of the columns of a table; none for a table that the catalog does not know."""
+    found = lookup_metadata(spark, parts)
+    return {} if found is None else _comments(found.columns)
+
+
 def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapping[str, str | None]) -> None:
     """Sets comments of columns, which the catalog keeps; None removes a comment."""
     if not comments:

@@ -81,6 +81,20 @@ class Clauses:
             raise self.invalid(f"after {clause} {expected} is expected", self.starts[clause])
         return tokens[0].text, self.written(tokens[first:])
 
+    def column_names(self, clause: str, *between: str) -> tuple[str, ...]:
+        """The name of a column and, after the words in `between`, if there are any, that of another."""
+        tokens, names = self.found[clause], 2 if between else 1
+        words = [word(token) for token in tokens]
+        if len(tokens) != names + len(between) or not is_name(tokens[0]) or not is_name(tokens[-1]):
+            raise self.invalid(self._columns_expected(clause, between), self.starts[clause])
+        if words[1 : 1 + len(between)] != list(between):
+            raise self.invalid(self._columns_expected(clause, between), self.starts[clause])
+        return tuple(token.text for token in (tokens[0], tokens[-1])[:names])
+
+    def _columns_expected(self, clause: str, between: Sequence[str]) -> str:
+        expected = " ".join(["a column", *between, "another name"] if between else ["a column"])
+        return f"after {clause} {expected} is expected"
+
     def written(self, tokens: Tokens) -> str:
         return self.text[tokens[0].start : end_of(tokens[-1])]
 

@@ -131,5 +131,18 @@ class WidenColumn:
     kind: str
 
 
-Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    table: Table
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    table: Table
+    name: str
+
+
+Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn | RenameColumn | DropColumn
 Command: TypeAlias = Describe | Check | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Alteration

@@ -17,11 +17,13 @@ from indextables.statements.command_values import (
     Checkpoint,
     Command,
     Describe,
+    DropColumn,
     DropPartitions,
     EvolveLayout,
     MergeSplits,
     Prewarm,
     Purge,
+    RenameColumn,
     Subject,
     Table,
     WidenColumn,
@@ -39,7 +41,7 @@ _VACUUM = ("RETAIN", "FORCE", "DRY RUN")
 _ZORDER = {
     "ZORDER BY": "ZORDER BY is not supported; MERGE SPLITS ... CLUSTER BY (columns) sorts the rows of merged splits",
 }
-_ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN")
+_ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN", "RENAME COLUMN", "DROP COLUMN")
 
 
 def parse_command(text: str, is_ours: Callable[[Table], bool]) -> Command | None:  # noqa: PLR0911 - one line per command
@@ -158,6 +160,10 @@ def _alter(text: str, tokens: Tokens) -> Alteration:
         return EvolveLayout(clauses.table, layout)
     if "ADD COLUMN" in clauses.found:
         return AddColumn(clauses.table, *clauses.column("ADD COLUMN"))
+    if "RENAME COLUMN" in clauses.found:
+        return RenameColumn(clauses.table, *clauses.column_names("RENAME COLUMN", "TO"))
+    if "DROP COLUMN" in clauses.found:
+        return DropColumn(clauses.table, *clauses.column_names("DROP COLUMN"))
     return WidenColumn(clauses.table, *clauses.column("WIDEN COLUMN", "TO"))
 
 

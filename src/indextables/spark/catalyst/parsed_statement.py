@@ -60,6 +60,22 @@ class AlterColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """`name` has more than one part for a nested field."""
+
+    table: Name
+    name: Name
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumns:
+    table: Name
+    names: tuple[Name, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SetProperties:
     table: Name
     properties: Mapping[str, str]
@@ -111,14 +127,12 @@ class Operation(Enum):
     CREATE_INDEX = "CreateIndex"
     DELETE = "DeleteFromTable"
     DESCRIBE_PARTITION = "DescribeTablePartition"
-    DROP_COLUMNS = "DropColumns"
     DROP_CONSTRAINT = "DropConstraint"
     DROP_INDEX = "DropIndex"
     DROP_PARTITIONS = "DropPartitions"
     LOAD_DATA = "LoadData"
     MERGE = "MergeIntoTable"
     RECOVER_PARTITIONS = "RecoverPartitions"
-    RENAME_COLUMN = "RenameColumn"
     RENAME_PARTITIONS = "RenamePartitions"
     REPAIR_TABLE = "RepairTable"
     REPLACE_COLUMNS = "ReplaceColumns"
@@ -150,6 +164,8 @@ class RunBySpark:
 TableStatement: TypeAlias = (
     AddColumns
     | AlterColumns
+    | RenameColumn
+    | DropColumns
     | SetProperties
     | UnsetProperties
     | ShowProperties
@@ -384,7 +400,7 @@ def _alter_columns(plan: Java, table: Name) -> AlterColumns:
 def _column_change(spec: Java) -> ColumnChange:
     new_type, nullability = spec.newDataType(), spec.newNullability()
     return ColumnChange(
-        name=tuple(map(str, sequence(spec.column().name()))),
+        name=_field_name(spec.column()),
         type=data_type(new_type.get()) if new_type.isDefined() else None,
         nullable=bool(nullability.get()) if nullability.isDefined() else None,
         comment=text_of(spec.newComment()),
@@ -392,6 +408,10 @@ def _column_change(spec: Java) -> ColumnChange:
         has_position=bool(spec.newPosition().isDefined()),
         has_default=bool(spec.newDefaultExpression().isDefined() or spec.dropDefault()),
     )
+
+
+def _field_name(column: Java) -> Name:
+    return tuple(map(str, sequence(column.name())))
 
 
 def _describe(plan: Java, table: Name) -> DescribeExtended | RunBySpark:
@@ -433,6 +453,10 @@ _TABLE_READERS: dict[str, Callable[[Any, Name], TableStatement]] = {
     "AddColumns": _add_columns,
     "AlterColumns": _alter_columns,
     "DescribeRelation": _describe,
+    "DropColumns": lambda plan, table: DropColumns(
+        table, tuple(_field_name(column) for column in sequence(plan.columnsToDrop())), bool(plan.ifExists())
+    ),
+    "RenameColumn": lambda plan, table: RenameColumn(table, _field_name(plan.column()), str(plan.newName())),
     "SetTableProperties": lambda plan, table: SetProperties(table, _texts(plan.properties())),
     "ShowCreateTable": lambda plan, table: ShowCreateTable(table, plan),
     "ShowPartitions": _show_partitions,

@@ -101,7 +101,7 @@ def _refuse_changes(queries: RemoteQueries, text: str) -> None:
     statement = f"{change[1].upper()} TABLE"
     raise UnsupportedStatementError(
         f"{statement} does not work over Spark Connect for a table of indextables; use IndexTable.open({location!r}), "
-        "for example its add_columns, widen_columns and set_properties, or the command line",
+        "for example its add_columns, rename_column and set_properties, ALTER INDEXTABLE, or the command line",
         table=location,
         statement=statement,
     )

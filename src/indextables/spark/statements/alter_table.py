@@ -14,15 +14,17 @@ from indextables.config import property_key
 from indextables.errors import LayoutError, SchemaError, UnsupportedStatementError
 from indextables.inspect.partition_names import with_values
 from indextables.schema import column_named, normalize
-from indextables.spark.catalog import CatalogTable, comment_on_columns
+from indextables.spark.catalog import CatalogTable, column_comments, comment_on_columns
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
     AddColumns,
     AlterColumns,
     ColumnChange,
     DescribeExtended,
+    DropColumns,
     NewColumn,
     Operation,
+    RenameColumn,
     SetProperties,
     ShowCreateTable,
     ShowPartitions,
@@ -44,7 +46,7 @@ _PARTITIONS = (
     "partitions come and go with their rows: INSERT INTO {name}, DROP INDEXTABLES PARTITIONS FROM {name} WHERE ..."
 )
 _COLUMNS = (
-    "columns can be added and widened; for anything else write a new table: "
+    "columns can be added, widened, renamed and dropped; for anything else write a new table: "
     "CREATE TABLE ... USING indextables AS SELECT ... FROM {name}"
 )
 _REPAIR = "the transaction log knows every partition, and there is nothing to repair"
@@ -62,14 +64,12 @@ _ALTERNATIVES = {
     Operation.CREATE_INDEX: "every split is indexed; indexing.typemap.<column> of a new table sets how a column is indexed",
     Operation.DELETE: _ROWS,
     Operation.DESCRIBE_PARTITION: _LISTED,
-    Operation.DROP_COLUMNS: _COLUMNS,
     Operation.DROP_CONSTRAINT: _CONSTRAINTS,
     Operation.DROP_INDEX: "every split has an index",
     Operation.DROP_PARTITIONS: _PARTITIONS,
     Operation.LOAD_DATA: "read the files and write their rows: INSERT INTO {name} SELECT ... FROM parquet.`...`",
     Operation.MERGE: _ROWS,
     Operation.RECOVER_PARTITIONS: _REPAIR,
-    Operation.RENAME_COLUMN: _COLUMNS,
     Operation.RENAME_PARTITIONS: _PARTITIONS,
     Operation.REPAIR_TABLE: _REPAIR,
     Operation.REPLACE_COLUMNS: _COLUMNS,
@@ -100,10 +100,7 @@ def add_columns(spark: SparkSession, statement: AddColumns, table: IndexTable, e
 def alter_columns(spark: SparkSession, statement: AlterColumns, table: IndexTable, entry: CatalogTable) -> None:
     changes: dict[str, ColumnChange] = {}
     for change in statement.changes:
-        first, *rest = change.name
-        if rest:
-            _refuse_nested(change.name)
-        changes[column_named(table.schema, first)] = change
+        changes[column_named(table.schema, _column(change.name))] = change
     for name, change in changes.items():
         _refuse_change(change, entry, nullable=table.schema.field(name).nullable)
     types = [StructField(name, change.type) for name, change in changes.items() if change.type is not None]
@@ -114,6 +111,18 @@ def alter_columns(spark: SparkSession, statement: AlterColumns, table: IndexTabl
         name: change.comment for name, change in changes.items() if change.comment is not None or change.drops_comment
     }
     comment_on_columns(spark, statement.table, comments)
+
+
+def rename_column(spark: SparkSession, statement: RenameColumn, table: IndexTable, _: CatalogTable) -> None:
+    """A column keeps its comment, which the catalog has."""
+    name = column_named(table.schema, _column(statement.name))
+    comment = column_comments(spark, statement.table).get(name)
+    table.rename_column(name, statement.new_name)
+    comment_on_columns(spark, statement.table, {} if comment is None else {statement.new_name: comment})
+
+
+def drop_columns(_: SparkSession, statement: DropColumns, table: IndexTable, __: CatalogTable) -> None:
+    table.drop_columns([_column(name) for name in statement.names], missing_ok=statement.if_exists)
 
 
 def set_properties(_: SparkSession, statement: SetProperties, table: IndexTable, entry: CatalogTable) -> None:
@@ -211,6 +220,13 @@ def _refuse_change(change: ColumnChange, entry: CatalogTable, *, nullable: bool)
         raise _unsupported(f"{statement} NOT NULL", entry, "whether a column may be null is decided by CREATE TABLE")
     if change.has_default:
         raise _unsupported(f"{statement} DEFAULT", entry, "columns have no defaults; give a value in each INSERT")
+
+
+def _column(parts: Sequence[str]) -> str:
+    """The name of a column; a SchemaError for a field inside one."""
+    if len(parts) > 1:
+        _refuse_nested(parts)
+    return parts[0]
 
 
 def _refuse_nested(parts: Sequence[str]) -> None:

@@ -15,11 +15,13 @@ from indextables.statements import (
     Check,
     Checkpoint,
     Describe,
+    DropColumn,
     DropPartitions,
     EvolveLayout,
     MergeSplits,
     Prewarm,
     Purge,
+    RenameColumn,
     Subject,
     Table,
     TableName,
@@ -104,6 +106,14 @@ def widen_column(_: SparkSession, command: WidenColumn, table: IndexTable) -> pa
     return _row({"version": table.widen_column(command.name, command.kind)})
 
 
+def rename_column(_: SparkSession, command: RenameColumn, table: IndexTable) -> pa.Table:
+    return _row({"version": table.rename_column(command.name, command.new_name)})
+
+
+def drop_column(_: SparkSession, command: DropColumn, table: IndexTable) -> pa.Table:
+    return _row({"version": table.drop_column(command.name)})
+
+
 def _condition_settings(spark: SparkSession) -> dict[str, Any]:
     """The time zone and the letter case in which the session reads conditions."""
     zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
@@ -147,10 +157,12 @@ COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
     AddColumn: add_column,
     Checkpoint: checkpoint,
     Describe: describe,
+    DropColumn: drop_column,
     DropPartitions: drop_partitions,
     EvolveLayout: evolve_layout,
     MergeSplits: merge_splits,
     Prewarm: prewarm,
     Purge: purge,
+    RenameColumn: rename_column,
     WidenColumn: widen_column,
 }
