@@ -104,6 +104,7 @@ def test_files_that_nobody_needs_are_purged(path: str) -> None:
     [
         (["merge"], {"splits_before": 6, "splits_after": 2}),
         (["drop-partitions", "--where", "day = 'mon'"], {"splits": 3, "rows": 6}),
+        (["drop-column", "n"], {"version": 3}),
     ],
 )
 def test_a_dry_run_tells_and_does_nothing(path: str, words: list[str], figure: dict[str, int]) -> None:
@@ -126,6 +127,10 @@ def test_columns_change(path: str) -> None:
     assert found("widen-column", path, "n", "long")["version"] == 5
     table = IndexTable.open(path)
     assert (table.fields["level"].type, table.schema.field("n").type) == ("text", pa.int64())
+    renamed = found("rename-column", path, "n", "number")
+    assert renamed == {"table": path, "version": 6, "column": "number", "renamed_from": "n"}
+    assert found("drop-column", path, "level")["version"] == 7
+    assert table.refresh().schema.names == ["day", "number", "message"]
 
 
 def test_properties_change(path: str) -> None:
@@ -180,6 +185,9 @@ def test_people_are_shown_text(path: str, verb: str) -> None:
         (["add-column", "n", "long"], "'n'"),
         (["add-column", "m", "longish"], "longish"),
         (["widen-column", "n", "short"], "short"),
+        (["rename-column", "n", "Message"], "the table has a column 'message'"),
+        (["drop-column", "day"], "the table is partitioned by day"),
+        (["drop-column", "nn", "--dry-run"], "'nn'"),
         (["advise"], "there are no queries to advise on"),
         (["advise", "--file", "/nowhere.sql"], "the queries in /nowhere.sql cannot be read"),
         (["prewarm", "--where", "nn = 1"], "nn"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
@@ -48,6 +49,48 @@ def test_columns_are_added_and_widened(spark: Any, table: IndexTable) -> None:
     }
     assert [str(kind) for kind in table.refresh().schema.types] == ["int32", "string", "int64", "double"]
     assert table.version == 4
+
+
+def test_columns_are_renamed_and_dropped(spark: Any, table: IndexTable) -> None:
+    spark.sql("ALTER TABLE t ADD COLUMNS (n INT COMMENT 'the n', m INT)")
+    spark.sql("INSERT INTO t VALUES (2, 'full disk', 3, 4)")
+    spark.sql("ALTER TABLE t RENAME COLUMN n TO number")
+    spark.sql("ALTER TABLE shop.t RENAME COLUMN A TO b")
+    assert described(spark) == {
+        "b": ("int", "the a"),
+        "s": ("string", None),
+        "number": ("int", "the n"),
+        "m": ("int", None),
+    }
+    spark.sql("INSERT INTO t VALUES (3, 'z', 5, 6)")
+    assert rows(spark.table("t")) == [(1, "x", None, None), (2, "full disk", 3, 4), (3, "z", 5, 6)]
+    assert rows(spark.sql("SELECT number FROM t WHERE number >= 3")) == [(3,), (5,)]
+    assert rows(spark.sql("SELECT b, max(number) FROM t WHERE b < 3 GROUP BY b")) == [(1, None), (2, 3)]
+    assert rows(spark.sql("SELECT number FROM t WHERE s INDEXQUERY '\"full disk\"'")) == [(3,)]
+    assert rows(spark.sql("SHOW PARTITIONS t")) == [("a=1",), ("a=2",), ("a=3",)]
+    assert "`b` INT" in spark.sql("SHOW CREATE TABLE t").first()[0].replace("b INT", "`b` INT")
+    spark.sql("ALTER TABLE t DROP COLUMNS (number, m)")
+    spark.sql("ALTER TABLE t DROP COLUMN IF EXISTS number")
+    assert spark.table("t").columns == ["b", "s"]
+    spark.sql("ALTER TABLE t ADD COLUMN number INT")
+    assert rows(spark.table("t")) == [(1, "x", None), (2, "full disk", None), (3, "z", None)]
+    assert rows(spark.sql("SELECT count(*), count(number), min(number) FROM t")) == [(3, 0, None)]
+    assert described(spark)["number"] == ("int", None)
+    assert rows(spark.sql("SELECT s, number FROM t VERSION AS OF 4")) == [("full disk", 3), ("x", None)]
+
+
+def test_columns_of_a_path_are_renamed_and_dropped(spark: Any, tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "t", {"id": pa.int64(), "msg": pa.string()}, fields={"msg": "text"})
+    table.append([{"id": n, "msg": f"line {n}"} for n in range(100)])
+    name = f"indextables.`{table.path}`"
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN msg TO message")
+    assert rows(spark.sql(f"SELECT message FROM {name} WHERE id = 7")) == [("line 7",)]
+    assert rows(spark.sql(f"SELECT id FROM {name} WHERE message = 'line 8'")) == [(8,)]
+    assert spark.sql(f"SELECT id FROM {name} WHERE message INDEXQUERY 'line'").count() == 100
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN message")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN MSG STRING")
+    assert spark.sql(f"SELECT * FROM {name} WHERE MSG IS NULL").count() == 100
+    assert rows(spark.read.format("indextables").load(table.path).filter("id > 97")) == [(98, None), (99, None)]
 
 
 def test_columns_and_properties_that_others_changed_are_described(spark: Any, table: IndexTable) -> None:
@@ -103,9 +146,6 @@ def test_a_table_gets_another_name(spark: Any, table: IndexTable, tmp_path: Path
 
 
 REFUSED = [
-    "ALTER TABLE t DROP COLUMN s",
-    "ALTER TABLE t DROP COLUMNS IF EXISTS (s, nowhere)",
-    "ALTER TABLE t RENAME COLUMN s TO z",
     "ALTER TABLE t REPLACE COLUMNS (a INT)",
     "ALTER TABLE t ADD COLUMN b INT FIRST",
     "ALTER TABLE t ADD COLUMN b INT AFTER a",
@@ -163,6 +203,10 @@ def test_columns_that_cannot_be_are_refused(spark: Any, table: IndexTable) -> No
         ("ALTER COLUMN a TYPE SMALLINT", "'a' is integer and cannot become short"),
         ("ALTER COLUMN s TYPE INT", "'s' is string and cannot become integer"),
         ("ALTER COLUMN a TYPE BIGINT, nowhere TYPE BIGINT", "no column 'nowhere'"),
+        ("RENAME COLUMN s TO A", "the table has a column 'a'"),
+        ("RENAME COLUMN s.x TO z", "s.x is a field inside a column"),
+        ("DROP COLUMN s", "only partition columns would be left"),
+        ("DROP COLUMNS (s, nowhere)", "no column 'nowhere'"),
     ]
     for change, what in refused:
         with pytest.raises(SchemaError, match=what):

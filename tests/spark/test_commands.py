@@ -111,6 +111,10 @@ def test_a_table_changes(spark: Any, table: IndexTable) -> None:
     assert told("ALTER INDEXTABLE logs ADD COLUMN host STRING").version == 6
     assert told("ALTER INDEXTABLE logs WIDEN COLUMN id TO BIGINT").version == 7
     assert (str(table.refresh().layout), table.schema.field("id").type) == ("month(ts), app", pa.int64())
+    assert told("ALTER INDEXTABLE logs RENAME COLUMN host TO server").version == 8
+    assert spark.table("logs").columns[-1] == "server"
+    assert told("ALTER INDEXTABLE logs DROP COLUMN server").version == 9
+    assert told("ALTER INDEXTABLE logs ADD COLUMN host STRING").version == 10
     assert spark.table("logs").dtypes[0] == ("id", "bigint")
     assert spark.sql("SELECT count(*), count(host) FROM logs").first()[:] == (12, 0)
     told("MERGE SPLITS logs REWRITE LAYOUT COALESCE")
@@ -133,6 +137,8 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: Any, table: I
         ("ALTER INDEXTABLE logs ADD COLUMN id STRING", SchemaError, "id"),
         ("ALTER INDEXTABLE logs ADD COLUMN tags ARRAY<STRING>", SchemaError, "ARRAY<STRING>"),
         ("ALTER INDEXTABLE logs WIDEN COLUMN id TO STRING", SchemaError, "id"),
+        ("ALTER INDEXTABLE logs RENAME COLUMN id TO APP", SchemaError, "'app'"),
+        ("ALTER INDEXTABLE logs DROP COLUMN nowhere", SchemaError, "nowhere"),
         ("PREWARM INDEXTABLES CACHE logs WHERE nowhere = 1", InvalidPredicateError, "nowhere"),
     ]
     for text, error, message in refused:
