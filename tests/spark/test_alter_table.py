@@ -68,7 +68,7 @@ def test_columns_are_renamed_and_dropped(spark: Any, table: IndexTable) -> None:
     assert rows(spark.sql("SELECT b, max(number) FROM t WHERE b < 3 GROUP BY b")) == [(1, None), (2, 3)]
     assert rows(spark.sql("SELECT number FROM t WHERE s INDEXQUERY '\"full disk\"'")) == [(3,)]
     assert rows(spark.sql("SHOW PARTITIONS t")) == [("a=1",), ("a=2",), ("a=3",)]
-    assert "`b` INT" in spark.sql("SHOW CREATE TABLE t").first()[0].replace("b INT", "`b` INT")
+    assert "number INT" in spark.sql("SHOW CREATE TABLE t").first()[0]
     spark.sql("ALTER TABLE t DROP COLUMNS (number, m)")
     spark.sql("ALTER TABLE t DROP COLUMN IF EXISTS number")
     assert spark.table("t").columns == ["b", "s"]
@@ -77,6 +77,7 @@ def test_columns_are_renamed_and_dropped(spark: Any, table: IndexTable) -> None:
     assert rows(spark.sql("SELECT count(*), count(number), min(number) FROM t")) == [(3, 0, None)]
     assert described(spark)["number"] == ("int", None)
     assert rows(spark.sql("SELECT s, number FROM t VERSION AS OF 4")) == [("full disk", 3), ("x", None)]
+    assert table.refresh().check(deep=True).ok
 
 
 def test_columns_of_a_path_are_renamed_and_dropped(spark: Any, tmp_path: Path) -> None:
