@@ -76,7 +76,7 @@ class SplitReader:
     ) -> None:
         """What the log says of a split: its size, the number of its rows, and where its tail is; None for unknown.
 
-        Rows are read and found whether they are `deleted` or not; `live` says which are not. Columns that were `renamed` since
+        Rows are read and found whether they are `deleted` or not; `live` says which are not. Columns `renamed` since
         the split was written have their current names.
         """
         self.name = store.name_of(key)
