@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -45,7 +44,8 @@ class RenamedColumns(RuleBasedStateMachine):
 
     @rule(old=st.sampled_from(NAMES), new=st.sampled_from(NAMES))
     def rename(self, old: str, new: str) -> None:
-        assume(old in self.columns and old != new)
+        if old not in self.columns or old == new:
+            return
         try:
             self.table.rename_column(old, new)
         except (SchemaError, LayoutError):
@@ -56,7 +56,8 @@ class RenamedColumns(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES))
     def drop(self, name: str) -> None:
-        assume(name in self.columns)
+        if name not in self.columns:
+            return
         try:
             self.table.drop_column(name)
         except (SchemaError, LayoutError):
@@ -66,7 +67,8 @@ class RenamedColumns(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), kind=st.sampled_from(sorted(TYPES)), text=st.booleans())
     def add(self, name: str, kind: str, *, text: bool) -> None:
-        assume(name not in self.columns and name not in self.table.layout.names)
+        if name in self.columns or name in self.table.layout.names:
+            return
         number = len(self.types)
         self.table.add_column(name, kind, field="text" if text and kind == "string" else None)
         self.columns[name] = number
@@ -76,16 +78,17 @@ class RenamedColumns(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), kind=st.sampled_from(sorted(TYPES)), text=st.booleans())
     def drop_and_add(self, name: str, kind: str, *, text: bool) -> None:
         self.drop(name)
-        assume(name not in self.columns)
         self.add(name, kind, text=text)
 
     @rule(one=st.sampled_from(NAMES), other=st.sampled_from(NAMES))
     def swap(self, one: str, other: str) -> None:
-        assume(one in self.columns and other in self.columns and one != other)
+        if one not in self.columns or other not in self.columns or one == other:
+            return
         numbers = self.columns[one], self.columns[other]
         for old, new in ((one, "z"), (other, one), ("z", other)):
             self.rename(old, new)
-            assume(new in self.columns)
+            if new not in self.columns:  # a partition field has the name
+                return
         assert (self.columns[other], self.columns[one]) == numbers
 
     @rule(layout=st.sampled_from(LAYOUTS), at=st.integers(0, 4))
@@ -93,8 +96,8 @@ class RenamedColumns(RuleBasedStateMachine):
         names = list(self.columns)
         try:
             self.table.evolve_layout(layout.format(names[at % len(names)], names[(at + 1) % len(names)]))
-        except LayoutError:
-            assume(False)
+        except LayoutError:  # it would be the same layout, or have a field twice
+            return
 
     @rule(move=st.booleans())
     def compact(self, *, move: bool) -> None:
