@@ -99,6 +99,14 @@ class RenamedColumns(RuleBasedStateMachine):
         except LayoutError:  # it would be the same layout, or have a field twice
             return
 
+    @rule(at=st.integers(0, 4), value=st.integers(0, 2))
+    def delete(self, at: int, value: int) -> None:
+        name = list(self.columns)[at % len(self.columns)]
+        number = self.columns[name]
+        wanted = self._value(number, value)
+        self.table.delete(f"{name} = {_literal(wanted)}")
+        self.rows = [row for row in self.rows if row.get(number) != wanted]
+
     @rule(move=st.booleans())
     def compact(self, *, move: bool) -> None:
         assert not self.table.merge_splits(rewrite_layout=move).conflicts
@@ -128,7 +136,7 @@ class RenamedColumns(RuleBasedStateMachine):
         number = self.columns[name]
         wanted = self._value(number, value)
         same = [row for row in self.rows if row.get(number) == wanted]
-        text = f"'{wanted}'" if isinstance(wanted, str) else str(wanted)
+        text = _literal(wanted)
         assert _counted(self.table.scan(where=f"{name} = {text}").to_arrow().to_pylist()) == self._expected(same)
         assert self.table.count(f"{name} = {text}") == len(same)
         assert self.table.count(f"{name} IS NULL") == sum(row.get(number) is None for row in self.rows)
@@ -163,6 +171,10 @@ class RenamedColumns(RuleBasedStateMachine):
 
     def _expected(self, rows: list[Mapping[int, Any]]) -> Counter[tuple[Any, ...]]:
         return _counted(_by_name(rows, self.columns))
+
+
+def _literal(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)
 
 
 def _by_name(rows: Any, columns: Mapping[str, int]) -> list[dict[str, Any]]:
