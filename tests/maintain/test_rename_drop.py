@@ -85,6 +85,7 @@ class TestRename:
         table.rename_column("day", "date")
         table.rename_column("n", "number")
         assert table.layout == Layout.parse("date AS day")
+        assert table.append([], options={"partitionBy": "date"}) == table.version
         assert table.scan(where="date = '2024-01-02'").explain().pruned_by_layout == 1
         assert table.scan(where="number = 3").explain().pruned_by_statistics == 1
         assert table.scan().group_by("date").count()["count"].to_pylist() == [2, 1]

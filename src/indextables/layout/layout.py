@@ -57,6 +57,10 @@ class PartitionField:
         return self.source + self.transform.suffix
 
     @property
+    def has_default_name(self) -> bool:
+        return self.name == self._default_name
+
+    @property
     def term(self) -> str:
         """The field without its name: `day(ts)`."""
         return self.transform.over(_quote(self.source))
@@ -67,11 +71,11 @@ class PartitionField:
 
     def of_column(self, column: str) -> "PartitionField":
         """The same field of another column; a name that was given stays."""
-        name = "" if self.name == self._default_name else self.name
+        name = "" if self.has_default_name else self.name
         return replace(self, source=column, name=name)
 
     def __str__(self) -> str:
-        return self.term if self.name == self._default_name else f"{self.term} AS {_quote(self.name)}"
+        return self.term if self.has_default_name else f"{self.term} AS {_quote(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)

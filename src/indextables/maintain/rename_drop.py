@@ -19,6 +19,7 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.log.column_ids import column_ids, with_column_ids
 from indextables.schema import column_named, refuse_ambiguous_names, to_json
+from indextables.write.table_settings import is_layout
 from indextables.write.write_plan import current_rules, partition_spec, with_mapping
 
 _CLUSTER_BY, _PARTITION_BY = property_key("optimizeWrite.clusterBy"), property_key("partitionBy")
@@ -145,7 +146,8 @@ def _renamed_properties(metadata: Metadata, layout: Layout, old: str, new: str) 
 
 
 def _is_layout(text: str, metadata: Metadata) -> bool:
-    return Layout.parse(text).bind(metadata.arrow_schema()) == metadata.layouts[metadata.current_spec_id]
+    wanted = Layout.parse(text).bind(metadata.arrow_schema())
+    return is_layout(wanted, metadata.layouts[metadata.current_spec_id])
 
 
 def _refuse_name(old: str, new: str, metadata: Metadata) -> None:

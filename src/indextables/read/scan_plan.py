@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,13 +65,14 @@ def may_match(scan_spec: ScanSpec, snapshot: Snapshot) -> pa.BooleanArray:
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array, metadata: Metadata) -> Iterator[SplitTask]:
     """The tasks of splits, of which TASK_COLUMNS are needed: to filter all columns of many splits takes longer."""
-    columns = [splits[name].to_pylist() for name in TASK_COLUMNS if name != "deletion_vector"]
-    vectors = deletion_vectors_of(splits)
-    renamed = {number: tuple(names.items()) for number, names in renamed_columns(metadata).items()}
-    facts = zip(*columns, vectors, verdicts.to_pylist(), strict=True)
-    for path, size, rows, start, end, mapping, vector, verdict in facts:
+    columns = [splits[name].to_pylist() for name in TASK_COLUMNS if name not in {"deletion_vector", "doc_mapping_id"}]
+    vectors, renamed = deletion_vectors_of(splits), renamed_columns(metadata)
+    names_of = {number: tuple(names.items()) for number, names in renamed.items()}
+    mappings = splits["doc_mapping_id"].to_pylist() if renamed else repeat(None, len(splits))
+    facts = zip(*columns, vectors, mappings, verdicts.to_pylist(), strict=True)
+    for path, size, rows, start, end, vector, mapping, verdict in facts:
         footer = None if start is None or end is None else (start, end)
-        split = SplitRef(path, size, rows, footer, vector, renamed.get(mapping, ()))
+        split = SplitRef(path, size, rows, footer, vector, names_of.get(mapping, ()))
         yield SplitTask(split, verdict == Verdict.ALWAYS)
 
 

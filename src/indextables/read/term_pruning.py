@@ -102,9 +102,12 @@ class _TermFold:
         covered, is_null = self._coverage(numbers)
         found = ~is_null
         if self._filters is not None and covered.any():
-            for name in {name for name in names if name is not None}:
-                has_name = _per_split([other == name for other in names], self._mapping, 0) == 1
-                found &= self._filters.may_contain(term_hashes(name, texts), among=covered & has_name)
+            stored = {name for name in names if name is not None}
+            for name in stored:
+                among = covered
+                if len(stored) > 1:
+                    among = covered & (_per_split([other == name for other in names], self._mapping, 0) == 1)
+                found &= self._filters.may_contain(term_hashes(name, texts), among=among)
         return pa.array(found)
 
     @cached_property

@@ -17,13 +17,21 @@ def refuse_other_layout(wanted: Layout, metadata: Metadata) -> None:
     """Raises a LayoutError where `partitionBy` is not the layout of the table."""
     own = metadata.layouts[metadata.current_spec_id]
     wanted = wanted.bind(metadata.arrow_schema())
-    if wanted != own:
+    if not is_layout(wanted, own):
         raise LayoutError(
             f"the table is partitioned by {str(own) or 'nothing'}, and partitionBy asks for {str(wanted) or 'nothing'}; "
             "leave partitionBy out to use the table's layout, or change that with evolve_layout or "
             "ALTER INDEXTABLE ... PARTITION BY",
             field=str(wanted),
         )
+
+
+def is_layout(wanted: Layout, own: Layout) -> bool:
+    """Whether a setting means the layout of the table. A field without AS may have any name: a renamed column keeps it."""
+    if len(wanted.fields) != len(own.fields):
+        return False
+    pairs = zip(wanted.fields, own.fields, strict=True)
+    return all(field == its or (field.has_default_name and field.term == its.term) for field, its in pairs)
 
 
 def refuse_unknown_cluster_columns(columns: Iterable[str], schema: pa.Schema) -> None:
