@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from indextables.maintain.compact import MergeProgress, MergeResult
     from indextables.maintain.delete_rows import DeleteResult
     from indextables.maintain.drop_partitions import DropResult
+    from indextables.maintain.reindex import ReindexResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.read.opener import SplitOpener
@@ -433,6 +434,76 @@ class IndexTable:
             dry_run=dry_run,
         )
 
+    def set_indexing(self, fields: Mapping[str, str | FieldRule]) -> int:
+        """Changes how columns are indexed: `text`, `string` or `none`, as in `create`. Gives the new version.
+
+        It applies to every search from now on. New splits are indexed so at once; splits that are there keep their index
+        until `reindex` or a compaction rewrites them, and are searched by the values of the column, which takes longer.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/indexing", {"message": pa.string()})
+        >>> table.append(pa.table({"message": ["disk full", "all is well"]}))
+        1
+        >>> table.count(query="message:disk")
+        0
+        >>> table.set_indexing({"message": "text"})
+        2
+        >>> table.count(query="message:disk")
+        1
+        """
+        from indextables.maintain.alter import with_indexing
+
+        named = ", ".join(f"{column}={rule}" for column, rule in fields.items())
+        return self._alter(lambda metadata: with_indexing(metadata, fields), {"setIndexing": named})
+
+    def reindex(
+        self,
+        columns: str | Sequence[str] | None = None,
+        *,
+        where: str | Predicate | None = None,
+        dry_run: bool = False,
+        time_zone: str = "UTC",
+        case_sensitive: bool = False,
+        spark: Any = None,
+        progress: Callable[[MergeProgress], object] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> ReindexResult:
+        """Indexes splits anew whose columns, or some of them, are indexed in another way than the table says.
+
+        Their rows stay as they are, and so do all splits whose index is current. `where` selects partitions; see
+        `drop_partitions` for `time_zone` and `case_sensitive`. With a Spark session, executors do the work, and its
+        settings and credentials are used where there are no options. A dry run only reports.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/reindexed", {"message": pa.string()})
+        >>> table.append(pa.table({"message": ["disk full", "all is well"]}))
+        1
+        >>> table.set_indexing({"message": "text"})
+        2
+        >>> result = table.reindex()
+        >>> result.reindexed, result.rows, result.version
+        (1, 2, 3)
+        >>> table.reindex().reindexed
+        0
+        """
+        from indextables.maintain.compact import run_in_process
+        from indextables.maintain.reindex import plan_only, reindex, reindex_request
+
+        config = Config.resolve(
+            options or {}, _with_session(self._options, spark, self.path), properties=self.properties
+        )
+        snapshot = self._verified()
+        request = reindex_request(
+            snapshot, columns, table=self.path, where=where, time_zone=time_zone, case_sensitive=case_sensitive
+        )
+        log = self._log.configured(config)
+        if dry_run:
+            return plan_only(log, snapshot, request, config)
+        run = run_in_process if spark is None else engine("spark").compaction_runner(spark, self.path)
+        after, result = reindex(log, snapshot, request, config, run=run, progress=progress)
+        self._advance(after)
+        return result
+
     def set_properties(self, properties: Mapping[str, str]) -> int:
         """Sets properties of the table: settings of writes and reads, and keys of your own. Gives the new version.
 
@@ -449,12 +520,13 @@ class IndexTable:
 
         return self._alter(lambda metadata: with_properties(metadata, properties), {"set": ", ".join(properties)})
 
-    def unset_properties(self, *keys: str, missing_ok: bool = False) -> int:
-        """Removes properties of the table, in any spelling of their keys. Gives the new version."""
+    def unset_properties(self, *keys: str | Iterable[str], missing_ok: bool = False) -> int:
+        """Removes properties of the table, in any spelling of their keys, or a list of them. Gives the new version."""
         from indextables.maintain.alter import without_properties
 
+        gone = [key for given in keys for key in ([given] if isinstance(given, str) else given)]
         return self._alter(
-            lambda metadata: without_properties(metadata, keys, missing_ok=missing_ok), {"unset": ", ".join(keys)}
+            lambda metadata: without_properties(metadata, gone, missing_ok=missing_ok), {"unset": ", ".join(gone)}
         )
 
     def merge_splits(

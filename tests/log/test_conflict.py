@@ -149,7 +149,7 @@ APPEND_LOSES = {
     "append/layout": Case(appending, NEW_LAYOUT, live("eu.append")),
     "append/new column": Case(appending, NEW_COLUMN, live("eu.append")),
     "append/other schema": Case(appending, OTHER_SCHEMA),
-    "append/field type": Case(appending, FIELD_TYPE),
+    "append/field type": Case(appending, FIELD_TYPE, live("eu.append")),
     "append/stream": Case(appending, lambda s: streaming(s, "x", 1), live("x-1.stream", "eu.append")),
 }
 OVERWRITE = lambda s: overwriting(s, add("mine"))
@@ -222,7 +222,7 @@ MERGE_LOSES = {
     "merge/drop of others": Case(MERGE, lambda s: dropping(s, "eu"), live("-" + EU.path, *AFTER_MERGE)),
     "merge/properties": Case(MERGE, PROPERTY, live(*AFTER_MERGE)),
     "merge/layout": Case(MERGE, NEW_LAYOUT, live(*AFTER_MERGE)),
-    "merge/field type": Case(MERGE, FIELD_TYPE),
+    "merge/field type": Case(MERGE, FIELD_TYPE, live(*AFTER_MERGE)),
     "merge/stream": Case(MERGE, lambda s: streaming(s, "x", 1, "us"), live("x-1.stream", *AFTER_MERGE)),
 }
 DROP = lambda s: dropping(s, "us")
@@ -259,7 +259,7 @@ STREAM_LOSES = {
     "stream/merge": Case(STREAM, MERGE, live(*AFTER_MERGE, "x-5.stream")),
     "stream/drop": Case(STREAM, DROP, live(*NO_US, "x-5.stream")),
     "stream/properties": Case(STREAM, PROPERTY, live("x-5.stream")),
-    "stream/field type": Case(STREAM, FIELD_TYPE),
+    "stream/field type": Case(STREAM, FIELD_TYPE, live("x-5.stream")),
     "stream/other application": Case(STREAM, lambda s: streaming(s, "y", 5), live("y-5.stream", "x-5.stream")),
     "stream/same batch": Case(STREAM, lambda s: replace(STREAM(s), adds=[add("first")]), live("first")),
     "stream/later batch": Case(STREAM, lambda s: streaming(s, "x", 6), live("x-6.stream")),

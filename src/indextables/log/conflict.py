@@ -66,12 +66,15 @@ class MetadataChange(Enum):
 
 
 _HARMLESS = frozenset({MetadataChange.PROPERTIES, MetadataChange.LAYOUT, MetadataChange.NEW_COLUMNS})
+_OF_NEW_SPLITS = _HARMLESS | {MetadataChange.FIELD_TYPES}  # a split refers to the field types that it was written under
+_REARRANGES = frozenset({Operation.MERGE, Operation.REINDEX})
 _TOLERATED: dict[Operation, frozenset[MetadataChange]] = {
     Operation.CREATE: frozenset(),
-    Operation.APPEND: _HARMLESS,
+    Operation.APPEND: _OF_NEW_SPLITS,
     Operation.OVERWRITE: frozenset(),
     Operation.REPLACE_WHERE: frozenset({MetadataChange.PROPERTIES}),
-    Operation.MERGE: _HARMLESS,
+    Operation.MERGE: _OF_NEW_SPLITS,
+    Operation.REINDEX: _OF_NEW_SPLITS,
     Operation.DROP: frozenset(MetadataChange),
     Operation.ALTER: frozenset(),
     Operation.DELETE: _HARMLESS,
@@ -213,7 +216,7 @@ def _lost_splits(race: _Race) -> Resolution | None:
         return None
     touched = [group for group in _compaction_groups(race.winner) if not group.sources.isdisjoint(mine)]
     only_rearranged = not rows_gone and all(group.sources <= mine - race.mine.rewritten for group in touched)
-    if only_rearranged and race.mine.operation is not Operation.MERGE:
+    if only_rearranged and race.mine.operation not in _REARRANGES:
         return Rebase(replace(race.mine, removes=_substitute(race.mine.removes, touched)))
     return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
 

@@ -25,6 +25,7 @@ from indextables.write.conform_schema import widens
 from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
 from indextables.write.write_plan import (
     current_rules,
+    doc_mapping,
     partition_spec,
     plan_write,
     property_texts,
@@ -125,6 +126,35 @@ def with_wider_column(metadata: Metadata, name: str, kind: pa.DataType) -> Metad
         rules[field.name] = default_rule(kind)
     wider = pa.schema([field.with_type(kind) if other.name == field.name else other for other in schema])
     return with_schema(metadata, to_json(wider), resolve(wider, rules))
+
+
+def with_indexing(metadata: Metadata, given: Mapping[str, str | FieldRule]) -> Metadata:
+    """The description with other field rules for new splits; a mapping that the table had before gets its number again.
+
+    Splits that are there keep the index that they have, and are searched by the new rules.
+    """
+    rules = current_rules(metadata)
+    wanted = resolve(metadata.arrow_schema(), {**rules, **given})
+    if wanted == rules:
+        return metadata
+    earlier = (m for m in metadata.doc_mappings if m == doc_mapping(wanted, m.doc_mapping_id))
+    if (known := next(earlier, None)) is not None:
+        after = structs.replace(metadata, current_doc_mapping_id=known.doc_mapping_id)
+    else:
+        after = with_schema(metadata, metadata.schema, wanted)
+    after = structs.replace(after, properties=_with_field_types(metadata.properties, rules, wanted))
+    _refuse_unusable_settings(after)
+    return after
+
+
+def _with_field_types(
+    properties: Mapping[str, str], before: Mapping[str, FieldRule], after: Mapping[str, FieldRule]
+) -> dict[str, str]:
+    """The properties, with the new field type where one of them has the old type of a column that changes."""
+    changed = {
+        property_key(f"indexing.typemap.{name}"): str(rule) for name, rule in after.items() if rule != before[name]
+    }
+    return {key: changed.get(property_key(key), value) for key, value in properties.items()}
 
 
 def with_properties(metadata: Metadata, given: Mapping[str, object]) -> Metadata:

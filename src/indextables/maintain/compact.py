@@ -7,12 +7,12 @@ not conflict, and readers of older versions are not affected.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from uuid import uuid4
 
 import msgspec
@@ -79,6 +79,27 @@ Runner: TypeAlias = Callable[[Work, Sequence[MergeGroup]], Iterable[WrittenGroup
 """Does the work of groups, here or elsewhere; results come in any order."""
 
 
+class Planner(Protocol):
+    """Finds the groups to rewrite."""
+
+    def __call__(
+        self, snapshot: Snapshot, *, job: str, among: pa.Array, done: int, written: frozenset[str]
+    ) -> list[MergeGroup]:
+        """Groups of splits with paths `among` these. `done` groups are finished, and have left the splits `written`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """A kind of rewrite that does not change a row. `verb` is how users ask for it, `event` names its log line."""
+
+    operation: Operation
+    plan: Planner
+    work: Work
+    verb: str
+    event: str
+    parameters: Mapping[str, str]
+
+
 def run_in_process(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
     """One group after the other."""
     return map(work, groups)
@@ -98,10 +119,41 @@ def merge(
     Sizes are known when splits are written: where merged ones turned out small, they are merged once more. Whatever ends it
     early, groups that are finished are committed, and files of others are deleted; so are those of lost attempts of tasks.
     """
-    merging = _Compaction(log, snapshot, config, job=uuid4().hex[:12], result=MergeResult(version=snapshot.version))
+
+    def plan(snapshot: Snapshot, *, job: str, among: pa.Array, done: int, written: frozenset[str]) -> list[MergeGroup]:
+        left = request
+        if left.max_dest_splits is not None:
+            left = replace(left, max_dest_splits=left.max_dest_splits - done)
+        if left.touching is not None:
+            left = replace(left, touching=left.touching | written)
+        return plan_merge(snapshot, left, config, job=job, among=among)
+
+    rewrite = Rewrite(
+        operation=Operation.MERGE,
+        plan=plan,
+        work=partial(write_group, log.table),
+        verb="merge",
+        event="Splits merged",
+        parameters={"clusterBy": ", ".join(request.cluster_by)},
+    )
+    return rewrite_in_bundles(log, snapshot, rewrite, config, run=run, progress=progress)
+
+
+def rewrite_in_bundles(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    rewrite: Rewrite,
+    config: Config,
+    *,
+    run: Runner = run_in_process,
+    progress: Callable[[MergeProgress], object] | None = None,
+) -> tuple[Snapshot, MergeResult]:
+    """Rewrites groups of splits until the plan has no more, and commits them in bundles."""
+    result = MergeResult(version=snapshot.version)
+    merging = _Compaction(log, snapshot, config, rewrite, job=uuid4().hex[:12], result=result)
     try:
-        while groups := merging.next_groups(request):
-            for number, written in enumerate(run(partial(write_group, log.table), groups), 1):
+        while groups := merging.next_groups():
+            for number, written in enumerate(run(rewrite.work, groups), 1):
                 merging.finish(written, last=number == len(groups))
                 if progress is not None:
                     progress(MergeProgress(merging.done, merging.result.groups, merging.result))
@@ -112,16 +164,16 @@ def merge(
         raise
     if merging.other_attempts:
         sweep_after_commit(merging.job, log)
-    _log_result(log, merging.result)
+    _log_result(log, merging.result, rewrite.event)
     return merging.snapshot, merging.result
 
 
-def _log_result(log: TransactionLog, result: MergeResult) -> None:
+def _log_result(log: TransactionLog, result: MergeResult, event: str) -> None:
     if not result.groups:
         return
     names = ("version", "groups", "merged", "splits_before", "splits_after", "rows", "bytes_before", "bytes_after")
     trouble = {"conflicts": len(result.conflicts), "damaged": len(result.damaged)}
-    log_event(logger, "Splits merged", table=log.table, **{name: getattr(result, name) for name in names}, **trouble)
+    log_event(logger, event, table=log.table, **{name: getattr(result, name) for name in names}, **trouble)
 
 
 def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> MergeResult:
@@ -150,6 +202,7 @@ class _Compaction:
     log: TransactionLog
     snapshot: Snapshot
     config: Config
+    rewrite: Rewrite
     job: str
     result: MergeResult
     done: int = 0
@@ -161,16 +214,14 @@ class _Compaction:
     other_attempts: bool = False
     committed_at: float = field(default_factory=time.monotonic)
 
-    def next_groups(self, request: MergeRequest) -> list[MergeGroup]:
-        if request.max_dest_splits is not None:
-            request = replace(request, max_dest_splits=request.max_dest_splits - self.done)
-        if request.touching is not None:
-            request = replace(request, touching=request.touching | self.written_paths)
+    def next_groups(self) -> list[MergeGroup]:
         if self.candidates is None:
             self.candidates = self.snapshot.splits["path"].combine_chunks()
         among = pa.concat_arrays([self.candidates, pa.array(self.written_paths, pa.string())])
         among = among.filter(pc.invert(pc.is_in(among, pa.array(self.skipped, pa.string()))))
-        groups = plan_merge(self.snapshot, request, self.config, job=self.job, among=among)
+        groups = self.rewrite.plan(
+            self.snapshot, job=self.job, among=among, done=self.done, written=frozenset(self.written_paths)
+        )
         self.result = replace(self.result, groups=self.result.groups + len(groups))
         return groups
 
@@ -214,7 +265,7 @@ class _Compaction:
         paths = {add.path for written in bundle for add in written.adds}
         self.in_doubt |= paths
         try:
-            transaction = _transaction(bundle, self.snapshot)
+            transaction = _transaction(bundle, self.snapshot, self.rewrite)
             after = self.log.commit(transaction, check=lambda attempt: refuse_lost(self.log, attempt.adds)).snapshot
         except NOT_COMMITTED:
             self.in_doubt -= paths
@@ -241,7 +292,7 @@ class _Compaction:
 
     def _without(self, bundle: Sequence[WrittenGroup], gone: frozenset[str], winner: str) -> list[WrittenGroup]:
         lost = [written for written in bundle if not gone.isdisjoint(written.group.paths)]
-        self._discard(lost, [_lost_to(winner, written.group, gone) for written in lost])
+        self._discard(lost, [_lost_to(winner, written.group, gone, self.rewrite.verb) for written in lost])
         return [written for written in bundle if gone.isdisjoint(written.group.paths)]
 
     def _discard(self, lost: Sequence[WrittenGroup], reasons: Sequence[str]) -> None:
@@ -268,19 +319,16 @@ class _Compaction:
         self.written_paths.update(add.path for written in bundle for add in written.adds)
 
 
-def _transaction(bundle: Sequence[WrittenGroup], snapshot: Snapshot) -> Transaction:
+def _transaction(bundle: Sequence[WrittenGroup], snapshot: Snapshot, rewrite: Rewrite) -> Transaction:
     removes = _removes(bundle, snapshot)
     layouts = dict.fromkeys(str(written.group.plan.layout) for written in bundle)
     return Transaction(
-        operation=Operation.MERGE,
+        operation=rewrite.operation,
         snapshot=snapshot,
         adds=_adds(bundle),
         removes=removes,
         rewritten=frozenset(remove.path for remove in removes),
-        parameters={
-            "clusterBy": ", ".join(bundle[0].group.plan.config.write.cluster_by),
-            "partitionBy": "; ".join(layouts),
-        },
+        parameters={**rewrite.parameters, "partitionBy": "; ".join(layouts)},
         metrics=_metrics(bundle),
     )
 
@@ -309,6 +357,6 @@ def _metrics(bundle: Sequence[WrittenGroup]) -> dict[str, int]:
     }
 
 
-def _lost_to(winner: str, group: MergeGroup, gone: frozenset[str]) -> str:
+def _lost_to(winner: str, group: MergeGroup, gone: frozenset[str], verb: str) -> str:
     lost = sorted(gone.intersection(group.paths))
-    return f"{len(lost)} of {len(group.paths)} splits were removed by {winner}, {lost[0]} among them; merge again"
+    return f"{len(lost)} of {len(group.paths)} splits were removed by {winner}, {lost[0]} among them; {verb} again"

@@ -65,7 +65,7 @@ def plan_merge(
 
     With `among`, only splits with these paths are looked at.
     """
-    splits = _splits_matching(snapshot, request.where)
+    splits = splits_matching(snapshot, request.where)
     if among is not None:
         splits = splits.filter(pc.is_in(splits["path"], among))
     plans = _plans(snapshot, splits, request, config, job=job)
@@ -94,7 +94,7 @@ def write_group(table: str, group: MergeGroup) -> WrittenGroup:
     damaged: list[str] = []
     while len(left) > 1 or (left and not damaged):
         try:
-            adds = write_rows(group.plan, _all_rows(opener, left, group.plan.schema), store)
+            adds = write_rows(group.plan, all_rows(opener, left, group.plan.schema), store)
         except StorageError as error:
             bad = next((split for split in left if error.path == store.name_of(split.path)), None)
             if bad is None:
@@ -107,7 +107,8 @@ def write_group(table: str, group: MergeGroup) -> WrittenGroup:
     return WrittenGroup(replace(group, splits=()), (), tuple(damaged))
 
 
-def _splits_matching(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
+def splits_matching(snapshot: Snapshot, where: Predicate | None) -> pa.Table:
+    """The splits that may have rows in the partitions that a condition selects."""
     if where is None:
         return snapshot.splits
     split_verdicts = judge_splits(where, snapshot, statistics=False)
@@ -178,7 +179,7 @@ def _merges(splits: pa.Table) -> int:
     return 1 + (pc.max(splits["num_merge_ops"]).as_py() or 0)
 
 
-def _all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def all_rows(opener: SplitOpener, splits: Iterable[SplitRef], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of splits, checked against the row counts in the log: a row that is missing here would be lost."""
     for split in splits:
         seen = 0

@@ -63,7 +63,7 @@ def matching_rows(
 
 def count_matching(reader: SplitReader, scan_spec: ScanSpec) -> int:
     if scan_spec.search is not None and scan_spec.residual == _TRUE:
-        return _count_hits(reader, scan_spec.search)
+        return _count_hits(reader, scan_spec)
     split_scan = SplitScan(reader, replace(scan_spec, columns=()))
     return sum(len(rows) for rows in split_scan.rows())
 
@@ -74,8 +74,9 @@ def matching_numbers(reader: SplitReader, scan_spec: ScanSpec, *, all_rows_match
     return np.concatenate([_NO_ROWS, *split_scan.matching_numbers()])
 
 
-def _count_hits(reader: SplitReader, search: Query) -> int:
-    return len(reader.live_among(reader.search(search))) if reader.num_deleted else reader.count(search)
+def _count_hits(reader: SplitReader, scan_spec: ScanSpec) -> int:
+    search, rules = _search_of(scan_spec), scan_spec.rules
+    return len(reader.live_among(reader.search(search, rules))) if reader.num_deleted else reader.count(search, rules)
 
 
 def aggregate_rows(reader: SplitReader, scan_spec: ScanSpec, bound: Bound, *, all_rows_match: bool) -> pa.Table:
@@ -93,14 +94,14 @@ def is_search_only(scan_spec: ScanSpec) -> bool:
 def count_by_index(reader: SplitReader, scan_spec: ScanSpec) -> int | None:
     """How many rows are left after the indexes on this machine were used; None where they cannot be used."""
     if scan_spec.search is not None:
-        return _count_hits(reader, scan_spec.search) if reader.answers_locally(scan_spec.search) else None
+        return _count_hits(reader, scan_spec) if reader.answers_locally(scan_spec.search, scan_spec.rules) else None
     found = look_up(reader, scan_spec.point_conditions, usable=reader.has_exact_index)
     return None if found is None else len(reader.live_among(found))
 
 
 def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[Numbers, Scores]:
     """The row numbers of the best matches of a scan that only searches, and their scores."""
-    numbers, scores = reader.top(_search_of(scan_spec), limit + reader.num_deleted)
+    numbers, scores = reader.top(_search_of(scan_spec), limit + reader.num_deleted, scan_spec.rules)
     if not reader.num_deleted:
         return numbers, scores
     live = reader.live[numbers]
@@ -129,7 +130,7 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
     """
     split_scan, candidates = SplitScan(reader, scan_spec), limit
     while True:
-        numbers, scores = reader.top(_search_of(scan_spec), candidates)
+        numbers, scores = reader.top(_search_of(scan_spec), candidates, scan_spec.rules)
         order = np.argsort(numbers)
         ascending = numbers[order]
         ranked_rows = split_scan.rows_at(ascending).append_column(SCORE, pa.array(scores[order], pa.float32()))
@@ -166,7 +167,7 @@ class SplitScan:
     def numbers(self) -> Numbers | None:
         """The rows that the searches or the indexes find (ascending), of which the residual selects; None for all."""
         search = self.scan_spec.search
-        found = self._candidates() if search is None else self.reader.search(search)
+        found = self._candidates() if search is None else self.reader.search(search, self.scan_spec.rules)
         return None if found is None else self.reader.live_among(found)
 
     def matching_numbers(self) -> Iterator[Numbers]:
@@ -285,7 +286,7 @@ class SplitScan:
 
     def _found(self, query: Query) -> Mask:
         found = np.zeros(self.reader.num_rows, np.bool_)
-        found[self.reader.search(query)] = True
+        found[self.reader.search(query, self.scan_spec.rules)] = True
         return found
 
     @cached_property

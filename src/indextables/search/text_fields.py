@@ -31,6 +31,24 @@ def shape(rule: FieldRule) -> Shape:
     return {TEXT: Shape.WORDS, NONE: Shape.NOTHING}.get(rule.type, Shape.EXACT)
 
 
+def is_indexed_alike(rule: FieldRule, other: FieldRule) -> bool:
+    """Whether both rules give a column the same kind of index.
+
+    >>> is_indexed_alike(FieldRule("integer"), FieldRule("long")), is_indexed_alike(FieldRule("string"), FieldRule("none"))
+    (True, False)
+    """
+    return shape(rule) is shape(other) and has_same_words(rule, other)
+
+
+def has_same_words(rule: FieldRule, other: FieldRule) -> bool:
+    """Whether both rules give a column the same words: those of one tokenizer, or none.
+
+    >>> has_same_words(FieldRule("string"), FieldRule("none")), has_same_words(FieldRule("text"), FieldRule("string"))
+    (True, False)
+    """
+    return text_columns(["column"], {"column": rule}) == text_columns(["column"], {"column": other})
+
+
 TextColumns: TypeAlias = tuple[tuple[str, str], ...]
 """Names of columns and their tokenizers."""
 

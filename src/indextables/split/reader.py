@@ -11,13 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tantivy
 
-from indextables.errors import DamagedSplitError, SchemaError
+from indextables.errors import SchemaError
 from indextables.kernels import flat
-from indextables.search import FieldRule, Query, compile_query
+from indextables.search import FieldRule, Query
 from indextables.search.exact_values import matches
-from indextables.search.queries import And, Leaf, MatchAll, MatchNone, Not, leaves
-from indextables.search.row_matching import Numbers, Scores, count_rows, find_rows, has_only_words, rank_rows
-from indextables.search.text_fields import Shape, shape
+from indextables.search.queries import And, Leaf, MatchAll, MatchNone, fields, leaves
+from indextables.search.row_matching import (
+    Numbers,
+    Scores,
+    SearchedRows,
+    count_rows,
+    find_rows,
+    has_only_words,
+    rank_rows,
+)
+from indextables.search.text_fields import Shape, TextColumns, has_same_words, shape, text_columns
 from indextables.split.block_bounds import Blocks, block_bounds
 from indextables.split.deletion_bitmap import RowNumbers
 from indextables.split.exact_index import (
@@ -31,16 +39,17 @@ from indextables.split.exact_index import (
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 from indextables.split.format import TRAILER, Footer, PackedFile, Renamed, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
+from indextables.split.reindexed_rows import ReindexedRows, build_words
 from indextables.split.split_file import SplitFile
 from indextables.split.thrift import MALFORMED
-from indextables.split.word_index import read_safely, unpack, unpack_to
+from indextables.split.word_index import unpack, unpack_to
+from indextables.split.word_search import WordSearch
 from indextables.storage import Store
 
 _TAIL = 64 * 1024  # bytes to read where the place of the tail is unknown
 _WINDOW = 32 * 1024 * 1024  # bytes of row groups that are fetched at a time
 _SMALL_COLUMN = 1024 * 1024  # bytes that are read from a local disk as fast as an index
 _WORTH_A_REQUEST = 1024 * 1024  # bytes that take longer than another request
-_FEW_HITS = 128  # are returned along with their number
 _MANY = 8  # a column is read as a whole for more than one row in so many
 
 
@@ -154,16 +163,19 @@ class SplitReader:
         file = self.footer.index.exact_file(column)
         return file is not None and (not self._file.is_remote or self._cache.has_column(self._file_identity(file)))
 
-    def answers_locally(self, query: Query) -> bool:
+    def answers_locally(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> bool:
         """Whether this machine can evaluate a query at once: by indexes that it has, or by scans of small local columns."""
-        if isinstance(query, And) and any(has_only_words(term, self) for term in query.terms):
-            return self.has_word_index()
-        return all(self._is_at_hand(leaf) for leaf in leaves(query) if not isinstance(leaf, MatchAll | MatchNone))
+        words = self._words_for(query, rules)
+        rows = ReindexedRows(self, words)
+        if isinstance(query, And) and any(has_only_words(term, rows) for term in query.terms):
+            return words.is_local()
+        on_columns = [leaf for leaf in leaves(query) if not isinstance(leaf, MatchAll | MatchNone)]
+        return all(self._is_at_hand(leaf, words) for leaf in on_columns)
 
-    def _is_at_hand(self, leaf: Leaf) -> bool:
+    def _is_at_hand(self, leaf: Leaf, words: WordSearch) -> bool:
         column: str = leaf.field  # type: ignore[union-attr]  # a leaf on a column
-        if self.has_words(column):
-            return self.has_word_index()
+        if words.covers(column):
+            return words.is_local()
         if not self.has_column(column) or self.has_exact_index(column):
             return True
         return not self._file.is_remote and self._bytes([column]) <= _SMALL_COLUMN
@@ -254,16 +266,67 @@ class SplitReader:
         encoded = [self.footer.stored(name) for name in columns if self.footer.has_dictionary(name)]
         return FetchedRows(self.name, self._schema_of(columns), len(rows), selections, data, encoded)
 
-    def search(self, query: Query) -> Numbers:
-        """The numbers of all rows that a query finds, ascending."""
-        return find_rows(query, self)
+    # A query is parsed with the field rules of the table, which may be others than those of the split by now.
 
-    def top(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
+    def search(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> Numbers:
+        """The numbers of all rows that a query finds, ascending; `rules` are those that it was parsed with."""
+        return find_rows(query, self._indexed_by(rules, query))
+
+    def top(self, query: Query, limit: int, rules: Mapping[str, FieldRule] | None = None) -> tuple[Numbers, Scores]:
         """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
-        return rank_rows(query, self, limit)
+        return rank_rows(query, self._indexed_by(rules, query), limit)
 
-    def count(self, query: Query) -> int:
-        return count_rows(query, self)
+    def count(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> int:
+        return count_rows(query, self._indexed_by(rules, query))
+
+    def _indexed_by(self, rules: Mapping[str, FieldRule] | None, query: Query) -> SearchedRows:
+        words = self._words_for(query, rules)
+        return self if words is self._own_words else ReindexedRows(self, words)
+
+    def _words_for(self, query: Query, rules: Mapping[str, FieldRule] | None) -> WordSearch:
+        """The word index for a query: that of the split, unless the query has columns whose words are others by the rules."""
+        searched = fields(query)
+        columns = [name for name in self.schema.names if name in searched and name in self.rules]
+        if rules is None or all(has_same_words(rules[name], self.rules[name]) for name in columns):
+            return self._own_words
+        return self._other_words(text_columns(columns, rules))
+
+    @cached_property
+    def _own_words(self) -> WordSearch:
+        return WordSearch(
+            name=self.name,
+            num_rows=self.num_rows,
+            columns=self.footer.text_columns,
+            open=lambda: self.word_index,
+            forget=self._forget_words,
+            is_local=self.has_word_index,
+        )
+
+    def _forget_words(self) -> None:
+        """Lets the word index be unpacked again, with checksums verified."""
+        self._cache.forget_index(self._index_identity)
+        self.__dict__.pop("word_index", None)
+
+    def _other_words(self, columns: TextColumns) -> WordSearch:
+        """An index of the words of some columns, from the cache, or built from their values."""
+        names, identity = [name for name, _ in columns], (*self._file.identity, "words", *columns)
+
+        def build(directory: Path) -> None:
+            build_words(directory, self.read(names), columns, nbytes=self._plain_bytes(names), name=self.name)
+
+        return WordSearch(
+            name=self.name,
+            num_rows=self.num_rows,
+            columns=columns,
+            open=lambda: self._cache.index(identity, build, name=self.name),
+            forget=lambda: self._cache.forget_index(identity),
+            is_local=lambda: not columns or self._cache.has_index(identity),
+        )
+
+    def _plain_bytes(self, columns: Sequence[str]) -> int:
+        groups = [self.footer.metadata.row_group(group) for group in self._all_groups]
+        stored = self._stored(columns)
+        return sum(group.column(column).total_uncompressed_size for group in groups for column in stored)
 
     def blocks(self, columns: Sequence[str]) -> Blocks:
         """Blocks of rows with the bounds of some columns, for `predicate.judge`."""
@@ -281,29 +344,13 @@ class SplitReader:
         return column in self.rules and shape(self.rules[column]) is Shape.WORDS
 
     def word_rows(self, query: Query) -> Numbers:
-        """The rows that a query on words finds, ascending.
-
-        tantivy hands hits over one Python object at a time (measured: 0.35 us each), so it returns the hits or the
-        other rows, whichever are fewer.
-        """
-        found = self._searched(query, limit=min(_FEW_HITS, self.num_rows), count=True, scored=False)
-        hits = int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
-        if hits <= _FEW_HITS:
-            return _row_numbers(found)
-        if 2 * hits <= self.num_rows:
-            return self._word_rows(query, hits)
-        others = np.ones(self.num_rows, np.bool_)
-        others[self._word_rows(Not(query), self.num_rows - hits)] = False
-        return np.flatnonzero(others)
+        return self._own_words.rows(query)
 
     def word_count(self, query: Query) -> int:
-        found = self._searched(query, limit=1, count=True)
-        return int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
+        return self._own_words.count(query)
 
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
-        found = self._searched(query, limit=max(1, min(limit, self.num_rows))).hits[:limit]
-        rows = np.fromiter((address.doc for _, address in found), np.int64, len(found))
-        return rows, np.fromiter((score for score, _ in found), np.float32, len(found))
+        return self._own_words.ranking(query, limit)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""
@@ -350,21 +397,6 @@ class SplitReader:
         parts = [self._load(groups, [column], encoded)[column] for groups in self._windows([column], self._all_groups)]
         return pa.chunked_array([flat(part.unify_dictionaries()) for part in parts])
 
-    def _searched(self, query: Query, *, limit: int, count: bool = False, scored: bool = True) -> tantivy.SearchResult:
-        """The hits of a query. A cached index that is damaged on disk is unpacked again, with checksums verified."""
-        try:
-            return self._found(query, limit=limit, count=count, scored=scored)
-        except DamagedSplitError:
-            self._cache.forget_index(self._index_identity)
-            self.__dict__.pop("word_index", None)
-            return self._found(query, limit=limit, count=count, scored=scored)
-
-    def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
-        with read_safely(self.name):
-            compiled = compile_query(query, self.footer.text_columns)
-            request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
-            return self.word_index.searcher().search(request, limit=limit, count=count)
-
     def _unpack_words(self, directory: Path) -> None:
         section, files = self.footer.index, self.footer.index.word_files
         start, end = min(file.offset for file in files), max(file.offset + file.length for file in files)
@@ -380,11 +412,6 @@ class SplitReader:
             return checked_index(parse_index(data), self.schema.field(column).type, num_rows=self.num_rows)
         except (pa.ArrowException, OSError, *MALFORMED) as error:
             raise damaged(self.name, f"the file {file.name} of its index cannot be read: {error}") from error
-
-    def _word_rows(self, query: Query, hits: int) -> Numbers:
-        if not hits:
-            return np.array([], np.int64)
-        return _row_numbers(self._searched(query, limit=hits, scored=False))
 
     def _wanted(self, columns: Sequence[str] | None) -> Sequence[str]:
         if columns is None:
@@ -464,8 +491,3 @@ def _with_parents(name: str) -> Iterator[str]:
     ['a', 'a.b', 'a.b.c']
     """
     return accumulate(name.split("."), "{}.{}".format)
-
-
-def _row_numbers(found: tantivy.SearchResult) -> Numbers:
-    """The numbers of the rows that were found, ascending."""
-    return np.sort(np.fromiter((address.doc for _, address in found.hits), np.int64, len(found.hits)))

@@ -55,6 +55,18 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store,
     return adds
 
 
+def write_contents(plan: WritePlan, contents: Contents, store: Store, *, directory: str) -> Add:
+    """Writes one split with these rows, in the order that they have, and gives the action that would add it."""
+    name = split_name(plan.table_id, task=0, job=plan.job)
+    key = f"{directory}/{name}" if directory else name
+    try:
+        with _scratch(plan) as scratch, _split_writer(plan, store, scratch) as writer:
+            return writer.write(contents, key, scratch / name)
+    except BaseException:
+        store.discard([key])
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class _SplitWriter:
     """Builds splits on local disk and puts them into the table's store; used by several threads."""

@@ -188,8 +188,12 @@ def doc_mapping(rules: Mapping[str, FieldRule], number: int) -> DocMapping:
 def rules_of(metadata: Metadata, doc_mapping_id: int | None) -> dict[str, FieldRule]:
     """How the columns are indexed under a mapping; by the default of their types where there is none."""
     mapping = next((m for m in metadata.doc_mappings if m.doc_mapping_id == doc_mapping_id), None)
-    mapped = {c: FieldRule(f.type, f.tokenizer) for c, f in mapping.fields.items()} if mapping else {}
-    return resolve(metadata.arrow_schema(), mapped)
+    return resolve(metadata.arrow_schema(), mapped_rules(mapping) if mapping else {})
+
+
+def mapped_rules(mapping: DocMapping) -> dict[str, FieldRule]:
+    """The field rules of a mapping, by column."""
+    return {column: FieldRule(field.type, field.tokenizer) for column, field in mapping.fields.items()}
 
 
 def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
@@ -207,6 +211,6 @@ def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str]) ->
         if column in table and rule != table[column]:
             raise SchemaError(
                 f"field {column!r} is indexed as {table[column].type} in this table, and the write asks for {rule.type}; "
-                "leave the setting out, or write to a new table",
+                "leave the setting out, or change the table with set_indexing or ALTER TABLE ... SET INDEXING",
                 column=column,
             )
