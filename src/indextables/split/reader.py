@@ -284,7 +284,7 @@ class SplitReader:
         return self if words is self._own_words else ReindexedRows(self, words)
 
     def _words_for(self, query: Query, rules: Mapping[str, FieldRule] | None) -> WordSearch:
-        """The word index for a query: that of the split, unless the query has columns whose words are others by the rules."""
+        """The word index for a query: that of the split, unless a column of the query has other words by the rules."""
         searched = fields(query)
         columns = [name for name in self.schema.names if name in searched and name in self.rules]
         if rules is None or all(has_same_words(rules[name], self.rules[name]) for name in columns):

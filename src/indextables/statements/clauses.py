@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -94,6 +95,27 @@ class Clauses:
     def _columns_expected(self, clause: str, between: Sequence[str]) -> str:
         expected = " ".join(["a column", *between, "another name"] if between else ["a column"])
         return f"after {clause} {expected} is expected"
+
+    def assignments(self, clause: str) -> tuple[tuple[str, str], ...]:
+        """Pairs of a column and a word or text, `a = text, b = 'string'`, with or without parentheses around them."""
+        tokens = self.found[clause]
+        if tokens and tokens[0].token_type == TokenType.L_PAREN and tokens[-1].token_type == TokenType.R_PAREN:
+            tokens = tokens[1:-1]
+        pairs = [self._assignment(part) for part in _separated(tokens)]
+        found = tuple(pair for pair in pairs if pair is not None)
+        if len({column.lower() for column, _ in found}) != len(found):
+            raise self.invalid(f"after {clause} a column is there twice", self.starts[clause])
+        if len(found) != len(pairs):
+            raise self.invalid(
+                f"after {clause} column = value, with commas between them, is expected", self.starts[clause]
+            )
+        return found
+
+    def _assignment(self, tokens: Tokens) -> tuple[str, str] | None:
+        if len(tokens) < 3 or not is_name(tokens[0]) or tokens[1].token_type != TokenType.EQ:  # noqa: PLR2004
+            return None
+        value = tokens[2:]
+        return tokens[0].text, value[0].text if len(value) == 1 else self.written(value)
 
     def written(self, tokens: Tokens) -> str:
         return self.text[tokens[0].start : end_of(tokens[-1])]
@@ -188,6 +210,12 @@ def _table(
             return TablePath(path.text), last + 1
         case parts:
             return TableName(tuple(part.text for part in parts)), last + 1
+
+
+def _separated(tokens: Tokens) -> list[Tokens]:
+    """The tokens between commas."""
+    commas = [place for place, token in enumerate(tokens) if token.token_type == TokenType.COMMA]
+    return [tokens[first + 1 : last] for first, last in pairwise([-1, *commas, len(tokens)])]
 
 
 def _end(tokens: Tokens, place: int, clauses: Sequence[str]) -> int:

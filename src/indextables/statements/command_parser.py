@@ -6,7 +6,8 @@ from collections.abc import Callable
 from indextables.statements.command_values import Command, Statement, Table
 
 _COMMANDS = re.compile(
-    r"\b(indextables?|merge\b.*\bsplits|optimize|vacuum|history|detail)\b", re.IGNORECASE | re.DOTALL
+    r"\b(indextables?|merge\b.*\bsplits|optimize|vacuum|history|detail|reindex|set\b.*\bindexing)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _WORDS = re.compile(r"\b(indexquery|textsearch|indextables?)\b", re.IGNORECASE)
 

@@ -109,6 +109,24 @@ class Prewarm:
     where: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindex:
+    """`columns` are those whose index is to be current; none for all."""
+
+    table: Table
+    columns: tuple[str, ...] = ()
+    where: str | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetIndexing:
+    """`fields` are pairs of a column and how it is indexed."""
+
+    table: Table
+    fields: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class EvolveLayout:
     """`layout` is the text of the new layout; empty means unpartitioned."""
@@ -144,5 +162,7 @@ class DropColumn:
     name: str
 
 
-Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn | RenameColumn | DropColumn
-Command: TypeAlias = Describe | Check | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Alteration
+Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn | RenameColumn | DropColumn | SetIndexing
+Command: TypeAlias = (
+    Describe | Check | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Reindex | Alteration
+)

@@ -5,11 +5,12 @@ HISTORY and DESCRIBE DETAIL are commands of other table formats too: they are ou
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.config import duration, size
-from indextables.statements.clauses import invalid, parse_clauses, parse_clauses_of_ours
+from indextables.statements.clauses import Clauses, invalid, parse_clauses, parse_clauses_of_ours
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
@@ -23,7 +24,9 @@ from indextables.statements.command_values import (
     MergeSplits,
     Prewarm,
     Purge,
+    Reindex,
     RenameColumn,
+    SetIndexing,
     Subject,
     Table,
     WidenColumn,
@@ -41,7 +44,8 @@ _VACUUM = ("RETAIN", "FORCE", "DRY RUN")
 _ZORDER = {
     "ZORDER BY": "ZORDER BY is not supported; MERGE SPLITS ... CLUSTER BY (columns) sorts the rows of merged splits",
 }
-_ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN", "RENAME COLUMN", "DROP COLUMN")
+_INDEXING = "SET INDEXING"
+_ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN", "RENAME COLUMN", "DROP COLUMN", _INDEXING)
 
 
 def parse_command(text: str, is_ours: Callable[[Table], bool]) -> Command | None:  # noqa: PLR0911 - one line per command
@@ -68,7 +72,17 @@ def parse_command(text: str, is_ours: Callable[[Table], bool]) -> Command | None
         case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS and words != ["."]:  # that is a table, to Spark
             return _describe(text, tokens, words)
         case words:
-            return _of_several_formats(text, tokens, words, is_ours)
+            return _of_indexes(text, tokens, words) or _of_several_formats(text, tokens, words, is_ours)
+
+
+def _of_indexes(text: str, tokens: Tokens, words: list[str]) -> Command | None:
+    match words:
+        case ["ALTER", "TABLE", _, *rest] if ("SET", "INDEXING") in pairwise(rest):
+            return _set_indexing(text, tokens)
+        case ["REINDEX", "TABLE" | "INDEXTABLES" | "INDEXTABLE", *_]:
+            return _reindex(text, tokens)
+        case _:
+            return None
 
 
 def _of_several_formats(
@@ -164,7 +178,32 @@ def _alter(text: str, tokens: Tokens) -> Alteration:
         return RenameColumn(clauses.table, *clauses.column_names("RENAME COLUMN", "TO"))
     if "DROP COLUMN" in clauses.found:
         return DropColumn(clauses.table, *clauses.column_names("DROP COLUMN"))
+    if _INDEXING in clauses.found:
+        return SetIndexing(clauses.table, clauses.assignments(_INDEXING))
     return WidenColumn(clauses.table, *clauses.column("WIDEN COLUMN", "TO"))
+
+
+def _set_indexing(text: str, tokens: Tokens) -> SetIndexing:
+    clauses = _clauses_of_ours(text, tokens, [_INDEXING])
+    return SetIndexing(clauses.table, clauses.assignments(_INDEXING))
+
+
+def _reindex(text: str, tokens: Tokens) -> Reindex:
+    clauses = _clauses_of_ours(text, tokens, ["COLUMNS", "WHERE", "DRY RUN"])
+    return Reindex(
+        table=clauses.table,
+        columns=clauses.names("COLUMNS"),
+        where=clauses.condition("WHERE"),
+        dry_run=clauses.flag("DRY RUN"),
+    )
+
+
+def _clauses_of_ours(text: str, tokens: Tokens, clauses: list[str]) -> Clauses:
+    """The clauses of a command that no other format has; its table is named as in Spark's own statements."""
+    found = parse_clauses_of_ours(text, tokens, 2, clauses, lambda _: True)
+    if found is None:
+        raise invalid(text, "the name of a table, or its path in quotes, is expected", end_of(tokens[1]))
+    return found
 
 
 def _count(text: str) -> int:

@@ -21,7 +21,9 @@ from indextables.statements import (
     MergeSplits,
     Prewarm,
     Purge,
+    Reindex,
     RenameColumn,
+    SetIndexing,
     Subject,
     Table,
     TableName,
@@ -91,6 +93,18 @@ def prewarm(spark: SparkSession, command: Prewarm, table: IndexTable) -> pa.Tabl
     )
     result = table.prewarm(where)
     return _row({"splits": result.splits, "unpacked": result.unpacked, **asdict(result.traffic)})
+
+
+def set_indexing(_: SparkSession, command: SetIndexing, table: IndexTable) -> pa.Table:
+    return _row({"version": table.set_indexing(dict(command.fields))})
+
+
+def reindex(spark: SparkSession, command: Reindex, table: IndexTable) -> pa.Table:
+    settings = _condition_settings(spark)
+    result = table.reindex(
+        command.columns or None, where=command.where, dry_run=command.dry_run, spark=spark, **settings
+    )
+    return _row(asdict(result))
 
 
 def evolve_layout(_: SparkSession, command: EvolveLayout, table: IndexTable) -> pa.Table:
@@ -164,5 +178,7 @@ COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
     Prewarm: prewarm,
     Purge: purge,
     RenameColumn: rename_column,
+    Reindex: reindex,
+    SetIndexing: set_indexing,
     WidenColumn: widen_column,
 }
