@@ -122,6 +122,23 @@ def test_a_layout_changes(path: str) -> None:
     assert str(IndexTable.open(path).layout) == "bucket(4, n)"
 
 
+def test_the_index_of_a_column_changes(path: str) -> None:
+    before = contents(path)
+    assert found("reindex", path)["splits"] == 0
+    changed = found("set-indexing", path, "message=text:en_stem")
+    assert (changed["version"], changed["fields"]["message"]) == (4, "text:en_stem")
+    assert found("reindex", path, "--column", "n")["splits"] == 0
+    assert found("reindex", path, "--where", "day = 'mon'", "--dry-run")["splits"] == 3
+    done = found("reindex", path, "--column", "message")
+    assert (done["splits"], done["reindexed"], done["rows"], done["version"]) == (6, 6, 12, 5)
+    assert "0 splits with 0 rows were reindexed" in run("reindex", path).stdout
+    assert contents(path) == before
+
+
+def test_an_impossible_index_is_refused(path: str) -> None:
+    assert "cannot be indexed as 'text'" in run("set-indexing", path, "n=text", code=1).stderr
+
+
 def test_columns_change(path: str) -> None:
     assert found("add-column", path, "level", "string", "--field", "text")["version"] == 4
     assert found("widen-column", path, "n", "long")["version"] == 5

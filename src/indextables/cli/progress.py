@@ -29,9 +29,9 @@ def rows_read(rows: pa.RecordBatchReader) -> Iterator[Iterator[pa.RecordBatch]]:
 
 
 @contextmanager
-def groups_merged() -> Iterator[Callable[[MergeProgress], None]]:
-    """A callback for the progress of a merge; the total may grow."""
-    columns = (TextColumn("groups merged"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+def groups_merged(label: str = "groups merged") -> Iterator[Callable[[MergeProgress], None]]:
+    """A callback for the progress of a merge or of a reindexing; the total may grow."""
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, **_place()) as progress:
         task = progress.add_task("groups", total=None)
         yield lambda so_far: progress.update(task, completed=so_far.done, total=so_far.groups)

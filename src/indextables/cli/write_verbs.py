@@ -240,6 +240,23 @@ def drop_column(
     show_metrics({"table": path, "version": version, "dry_run": dry_run, "column": name}, as_json=as_json)
 
 
+def set_indexing(
+    path: Table,
+    fields: Annotated[
+        list[str],
+        typer.Argument(metavar="COLUMN=RULE", help="How a column is indexed: text, text:en_stem, string or none."),
+    ],
+    *,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Changes how columns are indexed; `reindex` gives splits that are there the new index."""
+    table = open_table(path, option)
+    table.set_indexing(parse_settings(fields))
+    rules = {column: str(rule) for column, rule in table.fields.items()}
+    show_metrics({"table": path, "version": table.version, "fields": rules}, as_json=as_json)
+
+
 def set_properties(
     path: Table,
     properties: Annotated[

@@ -32,6 +32,7 @@ from indextables.log.ownership import files_of_table
 from indextables.log.splits import live_rows
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
+from indextables.maintain.reindex import outdated_mappings
 from indextables.storage import Store
 from indextables.storage.store import PAGE
 
@@ -182,6 +183,16 @@ def _old_layouts(inputs: _HealthInput) -> Iterator[Finding]:
         yield Finding(Area.LAYOUT, Severity.ADVICE, message, Step("merge_splits", options={"rewrite_layout": True}))
 
 
+def _old_indexes(inputs: _HealthInput) -> Iterator[Finding]:
+    mappings = pa.array(outdated_mappings(inputs.snapshot.metadata), pa.int32())
+    old = _sum(pc.is_in(inputs.snapshot.splits["doc_mapping_id"], mappings))
+    if old:
+        message = (
+            f"{old:,} of {inputs.metrics.splits:,} splits have an index of before set_indexing: searches take longer"
+        )
+        yield Finding(Area.SPLITS, Severity.ADVICE, message, Step("reindex"))
+
+
 def _unknown_rows(inputs: _HealthInput) -> Iterator[Finding]:
     parts = explode_logical_partitions(inputs.snapshot.splits, inputs.snapshot.metadata).table
     unknown = parts["num_records"].null_count
@@ -218,6 +229,7 @@ _CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _large_partitions,
     _skew,
     _old_layouts,
+    _old_indexes,
     _unknown_rows,
     _long_log,
     _past,

@@ -16,7 +16,7 @@ from indextables.config import Config
 from indextables.errors import StorageError
 from indextables.layout import Texts
 from indextables.log import Operation, Snapshot, TransactionLog
-from indextables.log.actions import LogicalPartitions
+from indextables.log.actions import LogicalPartitions, Metadata
 from indextables.log.splits import partition_texts
 from indextables.maintain.compact import (
     MergeProgress,
@@ -173,19 +173,24 @@ def outdated_splits(
     splits, metadata = splits_matching(snapshot, request.where), snapshot.metadata
     if among is not None:
         splits = splits.filter(pc.is_in(splits["path"], among))
-    complete = {m.doc_mapping_id: mapped_rules(m) for m in metadata.doc_mappings if m.complete}
+    complete = [mapping.doc_mapping_id for mapping in metadata.doc_mappings if mapping.complete]
+    unknown = splits.filter(pc.invert(pc.is_in(splits["doc_mapping_id"], pa.array(complete, pa.int32()))))
     current = current_rules(metadata)
-    other = [number for number, rules in complete.items() if _differs(rules, current, request.columns)]
-    outdated = pc.is_in(splits["doc_mapping_id"], pa.array(other, pa.int32()))
-    known = pc.is_in(splits["doc_mapping_id"], pa.array(complete, pa.int32()))
-    unknown = splits.filter(pc.invert(known))
     found = [ref.path for ref in refs_to(unknown) if _differs(opener.open(ref).rules, current, request.columns)]
-    return splits.filter(pc.or_(outdated, pc.is_in(splits["path"], pa.array(found, pa.string()))))
+    other = pc.is_in(splits["doc_mapping_id"], pa.array(outdated_mappings(metadata, request.columns), pa.int32()))
+    return splits.filter(pc.or_(other, pc.is_in(splits["path"], pa.array(found, pa.string()))))
+
+
+def outdated_mappings(metadata: Metadata, columns: Sequence[str] = ()) -> list[int]:
+    """The doc mappings that index one of the columns, or any, in another way than the current one."""
+    current, complete = current_rules(metadata), (m for m in metadata.doc_mappings if m.complete)
+    return [m.doc_mapping_id for m in complete if _differs(mapped_rules(m), current, columns)]
 
 
 def _differs(rules: Mapping[str, FieldRule], current: Mapping[str, FieldRule], columns: Sequence[str]) -> bool:
     """Whether one of the columns, if the split has it, is indexed in another way."""
-    return any(name in rules and not is_indexed_alike(rules[name], current[name]) for name in columns or current)
+    shared = [name for name in columns or current if name in rules and name in current]
+    return any(not is_indexed_alike(rules[name], current[name]) for name in shared)
 
 
 def _groups(snapshot: Snapshot, splits: pa.Table, config: Config, *, job: str) -> Iterator[ReindexGroup]:
