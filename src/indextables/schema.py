@@ -38,6 +38,8 @@ _SQL_NAME_BY_NAME = {name: sql for sql, name in _SQL_NAMES.items() if sql != "re
 _NAME_BY_ARROW = {arrow: name for name, arrow in _ARROW_BY_NAME.items()}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 MAX_DECIMAL_PRECISION = 38
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_FLOATS = (pa.float32(), pa.float64())
 
 # Arrow types that hold the same values as a table type in another shape.
 _SAME_VALUES = {
@@ -208,3 +210,27 @@ def refuse_ambiguous_names(names: list[str]) -> None:
         )
     if "" in names:
         raise SchemaError("a column has an empty name; give it one", column="")
+
+
+def widens(incoming: pa.DataType, target: pa.DataType) -> bool:
+    """Whether one is a wider number of the same kind.
+
+    >>> widens(pa.int32(), pa.int64()), widens(pa.int32(), pa.float64()), widens(pa.int64(), pa.int32())
+    (True, False, False)
+    """
+    families = [family for family in (_INTEGERS, _FLOATS) if incoming in family and target in family]
+    return any(family.index(incoming) < family.index(target) for family in families)
+
+
+def unreadable_column(stored: pa.Schema, table: pa.Schema) -> str | None:
+    """The first column that cannot be read with the type that the table has; None where rows can be.
+
+    >>> table = pa.schema({"id": pa.int64(), "new": pa.string()})
+    >>> unreadable_column(pa.schema({"id": pa.int32(), "gone": pa.string()}), table)
+    >>> unreadable_column(pa.schema({"id": pa.string()}), table)
+    'id'
+    """
+    types = {field.name: field.type for field in table}
+    shared = [field for field in stored if field.name in types]
+    found = (f.name for f in shared if f.type != types[f.name] and not widens(f.type, types[f.name]))
+    return next(found, None)

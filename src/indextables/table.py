@@ -153,7 +153,17 @@ class IndexTable:
         return self._write(data, self._writable(), options, Mode.APPEND)
 
     def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
-        """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version."""
+        """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version.
+
+        With `overwriteSchema`, the columns become those of the data, and the layout that of `partitionBy`.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/overwritten", {"day": pa.string(), "n": pa.int32()}, partition_by="day")
+        >>> table.overwrite(pa.table({"n": ["one"]}), options={"overwriteSchema": "true", "partitionBy": ""})
+        1
+        >>> table.schema.types, table.at(version=0).schema.names
+        ([DataType(string)], ['day', 'n'])
+        """
         from indextables.write.write_job import Mode
 
         return self._write(data, self._verified(), options, Mode.OVERWRITE)
@@ -356,7 +366,8 @@ class IndexTable:
         Splits that are there stay as they are, each read by the layout that it was written under:
         `merge_splits(rewrite_layout=True)` moves them.
         """
-        from indextables.maintain.alter import layout_change, parsed_layout, with_layout
+        from indextables.maintain.alter import layout_change, parsed_layout
+        from indextables.write.write_plan import with_layout
 
         wanted = parsed_layout(layout)
         self._alter(lambda metadata: with_layout(metadata, wanted), {"partitionBy": str(wanted)})
@@ -761,7 +772,8 @@ class IndexTable:
         refuse_contradictory_options(options or {}, overwrites=mode is Mode.OVERWRITE)
         config = self._config(options)
         log = self._log.configured(config)
-        schema, batches = peeked(batches_of(data, self.schema))
+        replaces_schema = mode is Mode.OVERWRITE and config.write.overwrite_schema
+        schema, batches = peeked(batches_of(data, None if replaces_schema else self.schema))
         job = plan_on(log, snapshot, schema, config, mode=mode, overwrite=resolve_overwrite)
         return self._after_write(write_and_commit(job, batches, log=log, snapshot=snapshot), config)
 

@@ -127,6 +127,7 @@ def test_searches_do_not_depend_on_the_rules_that_rows_were_written_under(
     changed.set_indexing(after)
     expected = [answer(current, query) for query in asked]
     assert [answer(changed, query) for query in asked] == expected
+    assert changed.check(deep=True, sample=None).ok
     splits = kept(changed)
     changed.reindex(only)
     assert [answer(changed, query) for query in asked] == expected

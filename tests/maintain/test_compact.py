@@ -25,7 +25,6 @@ from indextables.errors import (
 from indextables.layout import Layout
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import LogicalPartitions
-from indextables.maintain.alter import with_layout
 from indextables.maintain.bin_packing import Limits, packed
 from indextables.maintain.compact import MergeProgress, Work, merge
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
@@ -33,7 +32,7 @@ from indextables.maintain.compaction_request import MergeRequest
 from indextables.storage import Location
 from indextables.storage.local import LocalStore
 from indextables.write.pipeline import write_rows
-from indextables.write.write_plan import plan_write
+from indextables.write.write_plan import plan_write, with_layout
 from tests.torture.race import processes
 
 SCHEMA = pa.schema({"month": pa.int32(), "app": pa.string(), "n": pa.int64(), "message": pa.string()})

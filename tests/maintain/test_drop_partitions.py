@@ -14,10 +14,9 @@ from indextables.config import Config
 from indextables.errors import CorruptLogError, InvalidPredicateError
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions
-from indextables.maintain.alter import with_layout
 from indextables.maintain.copy_rows import plan_copy
 from indextables.write.pipeline import write_rows
-from indextables.write.write_plan import plan_write
+from indextables.write.write_plan import plan_write, with_layout
 from tests.maintain.samples import SCHEMA, litter, made, numbers, rows
 
 

@@ -105,6 +105,13 @@ class WriteConfig:
         parse=boolean,
         doc="An append adds columns that the table does not have (schema evolution).",
     )
+    overwrite_schema: bool = setting(
+        "overwriteSchema",
+        default=False,
+        parse=boolean,
+        doc="An overwrite replaces the columns, the layout and the field types of the table together with its rows. It "
+        "is an option of one write; see [replacing](replace.md#another-schema).",
+    )
     txn_app_id: str | None = setting(
         "txnAppId", None, text, "The application ID of an idempotent write; each batch is written once."
     )

@@ -135,9 +135,10 @@ def check_metadata(metadata: Metadata) -> None:
     _refuse_twice("the spec", enumerate(spec.spec_id for spec in metadata.partition_specs))
     _refuse_twice("the doc mapping", enumerate(mapping.doc_mapping_id for mapping in metadata.doc_mappings))
     for layout in metadata.layouts.values():
-        _check_layout(layout, schema)
+        _check_names(layout)
     if metadata.current_spec_id not in metadata.layouts:
         raise ValueError(f"its current spec is {metadata.current_spec_id}, and there is no spec of this number")
+    _check_types(metadata.layouts[metadata.current_spec_id], schema)
     if metadata.current_doc_mapping_id not in _mapping_ids(metadata):
         raise ValueError(
             f"its current doc mapping is {metadata.current_doc_mapping_id}, and there is no mapping of this number"
@@ -201,10 +202,16 @@ def _refuse_incomplete(vector: DeletionVector) -> None:
         raise ValueError(f"the deletion vector of {vector.path} has neither a bitmap nor the place of one in a file")
 
 
-def _check_layout(layout: Layout, schema: pa.Schema) -> None:
-    """A column that a spec names may be gone; one that is there has a type that suits the transform."""
+def _check_names(layout: Layout) -> None:
     _refuse_twice("the partition field", enumerate(layout.names))
     _refuse_twice("the partition term", enumerate(field.term for field in layout.fields if field.transform != Void()))
+
+
+def _check_types(layout: Layout, schema: pa.Schema) -> None:
+    """A column that the current spec names has a type that suits the transform, if it is there.
+
+    Those of other specs may be gone, or have had another type before the schema was replaced.
+    """
     for field in layout.fields:
         number = schema.get_field_index(field.source)
         if number >= 0:

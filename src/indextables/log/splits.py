@@ -207,10 +207,11 @@ def partition_texts(splits: pa.Table, metadata: Metadata) -> Iterator[dict[str, 
 
 
 def partition_terms(metadata: Metadata) -> dict[str, PartitionField]:
-    """The partition terms of all specs on columns that the table still has."""
-    columns = set(metadata.arrow_schema().names)
+    """The partition terms of all specs on columns that the table still has, with a type that suits the transform."""
+    types = {field.name: field.type for field in metadata.arrow_schema()}
     fields = (field for layout in metadata.layouts.values() for field in layout.fields)
-    return {f.term: f for f in fields if f.source in columns and not isinstance(f.transform, Void)}
+    usable = (f for f in fields if f.source in types and f.transform.accepts(types[f.source]))
+    return {f.term: f for f in usable if not isinstance(f.transform, Void)}
 
 
 def _names_by_spec(metadata: Metadata) -> dict[int, dict[str, str]]:

@@ -13,21 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from indextables.config import Config, property_key
+from indextables.config import property_key
 from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
-from indextables.schema import column_named, normalize, to_json, type_name
+from indextables.schema import column_named, normalize, to_json, type_name, widens
 from indextables.search import FieldRule, resolve
 from indextables.search.field_rules import NONE, default_rule
-from indextables.write.conform_schema import widens
-from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
+from indextables.write.table_settings import refuse_unusable_properties
 from indextables.write.write_plan import (
     current_rules,
     doc_mapping,
-    partition_spec,
-    plan_write,
     property_texts,
     with_columns_of,
     with_schema,
@@ -81,18 +78,6 @@ def alter(log: TransactionLog, snapshot: Snapshot, change: Change, parameters: M
     return log.commit(transaction(snapshot), replan=transaction).snapshot
 
 
-def with_layout(metadata: Metadata, layout: Layout) -> Metadata:
-    """The description with another layout for new splits; a layout that the table had before gets its number again."""
-    bound = layout.bind(metadata.arrow_schema())
-    known = metadata.layouts
-    number = next((spec for spec, earlier in known.items() if earlier == bound), None)
-    if number is not None:
-        return structs.replace(metadata, current_spec_id=number)
-    number = 1 + max(known, default=-1)
-    specs = [*metadata.partition_specs, partition_spec(bound, number)]
-    return structs.replace(metadata, partition_specs=specs, current_spec_id=number)
-
-
 def with_column(metadata: Metadata, name: str, kind: pa.DataType, rule: str | FieldRule | None) -> Metadata:
     """The description with one more column, which is null in every row that is there."""
     schema = metadata.arrow_schema()
@@ -143,7 +128,7 @@ def with_indexing(metadata: Metadata, given: Mapping[str, str | FieldRule]) -> M
     else:
         after = with_schema(metadata, metadata.schema, wanted)
     after = structs.replace(after, properties=_with_field_types(metadata.properties, rules, wanted))
-    _refuse_unusable_settings(after)
+    refuse_unusable_properties(after)
     return after
 
 
@@ -162,7 +147,7 @@ def with_properties(metadata: Metadata, given: Mapping[str, object]) -> Metadata
     new = {property_key(key): value for key, value in property_texts(given).items()}
     kept = {key: value for key, value in metadata.properties.items() if property_key(key) not in new}
     after = structs.replace(metadata, properties={**kept, **new})
-    _refuse_unusable_settings(after)
+    refuse_unusable_properties(after)
     return after
 
 
@@ -176,15 +161,6 @@ def without_properties(metadata: Metadata, keys: Iterable[str], *, missing_ok: b
         raise ConfigError(f"the table has no property {names}; its properties: {known}", key=names, value=None)
     kept = {key: value for key, value in metadata.properties.items() if property_key(key) not in gone}
     return structs.replace(metadata, properties=kept)
-
-
-def _refuse_unusable_settings(metadata: Metadata) -> None:
-    """Settings that every later write would refuse: unknown ones, and those that contradict what the table is."""
-    config, schema = Config.resolve(properties=metadata.properties), metadata.arrow_schema()
-    plan_write(metadata, config)
-    refuse_unknown_cluster_columns(config.write.cluster_by, schema)
-    if config.write.partition_by is not None:
-        refuse_other_layout(Layout.parse(config.write.partition_by), metadata)
 
 
 def _refuse_other_values(field: pa.Field, kind: pa.DataType) -> None:

@@ -5,6 +5,7 @@ with an error, unless it is told to skip it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -27,6 +28,7 @@ from indextables.log.snapshot import TOMBSTONES, Rows
 from indextables.log.splits import conform, splits_schema, splits_table
 from indextables.log.version_file import Version
 from indextables.read.stream_offset import ReadLimits, StreamOffset
+from indextables.schema import unreadable_column
 
 _AT_A_TIME = 64  # versions that are read together
 _MAX_SKIPPED = 64  # versions without matching rows that a stream passes only together with others
@@ -102,6 +104,8 @@ class AppendedSplits:
         self._initial: _Segment | None = None
         self._matching = matching
         self._passed: tuple[StreamOffset, StreamOffset] | None = None
+        self._is_start_checked = False
+        self._unreadable: str | None = None  # a column that has another type in the versions that are read now
 
     def from_snapshot(self) -> StreamOffset:
         """The offset before all rows that the table has now."""
@@ -185,13 +189,14 @@ class AppendedSplits:
         self._refuse_other_table(start)
         if start.version > last:
             return
+        self._check_start(start)
         if start.initial_snapshot:
-            yield self._initial_segment(start.version)
+            yield self._readable(self._initial_segment(start.version))
         elif start.version > self._metadata_version + 1:
             self._follow(start.version, self._log.snapshot(start.version).metadata)
         for version in self._read(start.version + start.initial_snapshot, last):
             self._follow(version.number, version.metadata)
-            yield _Segment(version.number, False, self._appended(version), self._metadata)
+            yield self._readable(_Segment(version.number, False, self._appended(version), self._metadata))
 
     def _initial_segment(self, version: int) -> _Segment:
         if self._initial is None or self._initial.version != version:
@@ -232,6 +237,30 @@ class AppendedSplits:
         if version > self._metadata_version:
             self._metadata = self._metadata if metadata is None else self._same_columns(metadata, version)
             self._metadata_version = version
+            self._unreadable = None
+        elif metadata is not None:
+            self._unreadable = unreadable_column(metadata.arrow_schema(), self._snapshot.metadata.arrow_schema())
+
+    def _check_start(self, start: StreamOffset) -> None:
+        """Finds out whether what the first version added can be read with the columns of the table."""
+        is_behind = start.version <= self._snapshot.version and len(self._snapshot.metadata.doc_mappings) > 1
+        if is_behind and not self._is_start_checked:
+            with suppress(VersionNotFoundError):  # the log has the versions from here on, but not what they build on
+                self._follow(start.version, self._log.snapshot(start.version).metadata)
+        self._is_start_checked = True
+
+    def _readable(self, segment: _Segment) -> _Segment:
+        """The segment; an error where an overwrite has replaced the schema that its rows have."""
+        if self._unreadable is None or not len(segment):
+            return segment
+        raise StreamSchemaError(
+            f"the rows of version {segment.version} of {self._log.table} have another type in column {self._unreadable!r} "
+            "than the table has now, because an overwrite replaced its schema; start over with a new checkpoint, or from a "
+            "later version",
+            table=self._log.table,
+            version=segment.version,
+            columns=(self._unreadable,),
+        )
 
     def _same_columns(self, metadata: Metadata, version: int) -> Metadata:
         before, after = self._snapshot.metadata.arrow_schema(), metadata.arrow_schema()

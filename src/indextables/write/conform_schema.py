@@ -15,11 +15,9 @@ import pyarrow as pa
 
 from indextables.errors import SchemaError
 from indextables.layout import Layout, Void
-from indextables.schema import normalize, type_name
+from indextables.schema import normalize, type_name, widens
 
 Conform = Callable[[pa.RecordBatch], pa.RecordBatch]
-_INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
-_FLOATS = [pa.float32(), pa.float64()]
 
 
 def conformer(incoming: pa.Schema, table: pa.Schema, *, layout: Layout | None = None) -> Conform:
@@ -113,16 +111,6 @@ def _fits(incoming: pa.DataType, target: pa.DataType) -> bool:
         whole, target_whole = incoming.precision - incoming.scale, target.precision - target.scale
         return bool(incoming.scale <= target.scale and whole <= target_whole)
     return False
-
-
-def widens(incoming: pa.DataType, target: pa.DataType) -> bool:
-    """Whether one is a wider number of the same kind.
-
-    >>> widens(pa.int32(), pa.int64()), widens(pa.int32(), pa.float64()), widens(pa.int64(), pa.int32())
-    (True, False, False)
-    """
-    families = [family for family in (_INTEGERS, _FLOATS) if incoming in family and target in family]
-    return any(family.index(incoming) < family.index(target) for family in families)
 
 
 def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Array:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import TableNotFoundError
+from indextables.errors import ConfigError, IndexTablesError, TableNotFoundError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Metadata
@@ -15,11 +15,20 @@ from indextables.log.nested_tables import refuse_nested
 from indextables.search import FieldRule
 from indextables.write.conform_schema import conformer
 from indextables.write.idempotent_writes import is_committed
-from indextables.write.overwrite import OverwriteResolver, full_overwrite_only, refuse_contradictory_options
+from indextables.write.overwrite import (
+    OverwriteResolver,
+    full_overwrite_only,
+    refuse_contradictory_options,
+    refuse_partial_overwrite,
+)
 from indextables.write.sizing import sized
-from indextables.write.table_settings import refuse_other_layout, refuse_unknown_cluster_columns
+from indextables.write.table_settings import (
+    refuse_other_layout,
+    refuse_unknown_cluster_columns,
+    refuse_unusable_properties,
+)
 from indextables.write.write_job import Mode, WriteJob, commit_job, refuse_existing
-from indextables.write.write_plan import new_metadata, plan_write, with_columns_of
+from indextables.write.write_plan import new_metadata, plan_write, with_columns_of, with_replaced_schema
 
 
 def plan_job(
@@ -68,12 +77,32 @@ def plan_on(
     if mode.operation is Operation.CREATE:
         raise refuse_existing(log.table)
     metadata, layout = snapshot.metadata, config.write.partition_by
-    if layout is not None:
+    replaces_schema = config.write.overwrite_schema and mode is Mode.OVERWRITE and schema is not None
+    if replaces_schema and schema is not None:
+        refuse_partial_overwrite(overwrite(config, metadata, table=log.table))
+        metadata = _replaced(metadata, schema, config)
+    elif layout is not None:
         refuse_other_layout(Layout.parse(layout), metadata)
-    if config.write.merge_schema and schema is not None:
+    if config.write.merge_schema and schema is not None and not replaces_schema:
         metadata = with_columns_of(metadata, schema, config.write.typemap)
     config = sized(config, snapshot, table=log.table)
     return _planned(log, snapshot, schema, metadata, config, mode=mode, overwrite=overwrite)
+
+
+def _replaced(metadata: Metadata, schema: pa.Schema, config: Config) -> Metadata:
+    """The metadata after an overwrite with overwriteSchema."""
+    given = config.write.partition_by
+    layout = None if given is None else Layout.parse(given)
+    after = with_replaced_schema(metadata, schema, layout=layout, fields=config.write.typemap)
+    try:
+        refuse_unusable_properties(after)
+    except IndexTablesError as error:
+        raise ConfigError(
+            f"a property of the table does not fit what overwriteSchema makes of it: {error}; unset the property first",
+            key="overwriteSchema",
+            value="true",
+        ) from error
+    return after
 
 
 def create_table(

@@ -90,8 +90,12 @@ def full_overwrite_only(config: Config, metadata: Metadata, *, table: str) -> Ov
 
 
 def refuse_contradictory_options(options: Mapping[str, str], *, overwrites: bool) -> None:
-    """Refuses options of one call that contradict each other: replaceWhere with an append, or with dynamic overwrite."""
+    """Refuses options of one call that contradict each other.
+
+    replaceWhere does not go with an append or with dynamic overwrite, and overwriteSchema with none of them.
+    """
     settings = canonical(options)
+    _refuse_with_schema(settings, overwrites=overwrites)
     where, mode = settings.get(f"{PREFIX}replaceWhere"), settings.get(f"{PREFIX}partitionOverwriteMode", "")
     if where is not None and not overwrites:
         raise ConfigError(
@@ -105,3 +109,34 @@ def refuse_contradictory_options(options: Mapping[str, str], *, overwrites: bool
             key="partitionOverwriteMode",
             value=mode,
         )
+
+
+def _refuse_with_schema(settings: Mapping[str, str], *, overwrites: bool) -> None:
+    given = settings.get(f"{PREFIX}overwriteSchema", "")
+    if given.strip().lower() != "true":
+        return
+    if not overwrites:
+        raise ConfigError(
+            "overwriteSchema needs mode overwrite, and this write does not overwrite; use mode overwrite, or mergeSchema to "
+            "add columns",
+            key="overwriteSchema",
+            value=given,
+        )
+    dynamic = settings.get(f"{PREFIX}partitionOverwriteMode", "").strip().lower() == "dynamic"
+    if dynamic or f"{PREFIX}replaceWhere" in settings:
+        raise _partial("partitionOverwriteMode=dynamic" if dynamic else "replaceWhere")
+
+
+def refuse_partial_overwrite(overwrite: Overwrite) -> None:
+    """Refuses a schema that would be replaced together with a part of the rows, whoever asked for that part."""
+    if not isinstance(overwrite, FullOverwrite):
+        partial = "replaceWhere" if overwrite.operation is Operation.REPLACE_WHERE else "partitionOverwriteMode=dynamic"
+        raise _partial(partial)
+
+
+def _partial(setting: str) -> ConfigError:
+    return ConfigError(
+        f"overwriteSchema replaces the whole table, and {setting} a part of it; give one of them",
+        key="overwriteSchema",
+        value="true",
+    )

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from indextables.config import Config
 from indextables.errors import LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log.actions import Metadata
 from indextables.schema import available_columns_hint
+from indextables.write.write_plan import plan_write
 
 
 def refuse_other_layout(wanted: Layout, metadata: Metadata) -> None:
@@ -43,3 +45,12 @@ def refuse_unknown_cluster_columns(columns: Iterable[str], schema: pa.Schema) ->
                 f"clusterBy names a column {column!r} that is not there; {available_columns_hint(column, schema.names)}",
                 column=column,
             )
+
+
+def refuse_unusable_properties(metadata: Metadata) -> None:
+    """Raises an error where properties are unknown settings, or contradict what the table is."""
+    config, schema = Config.resolve(properties=metadata.properties), metadata.arrow_schema()
+    plan_write(metadata, config)
+    refuse_unknown_cluster_columns(config.write.cluster_by, schema)
+    if config.write.partition_by is not None:
+        refuse_other_layout(Layout.parse(config.write.partition_by), metadata)

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pyarrow as pa
 from msgspec import structs
 
-from indextables.config import Config, is_secret
-from indextables.errors import ConfigError, SchemaError
+from indextables.config import PREFIX, Config, is_secret, property_key
+from indextables.errors import ConfigError, IndexTablesError, LayoutError, SchemaError
 from indextables.layout import Coalescing, Layout
 from indextables.log import Snapshot
 from indextables.log.actions import DocMapping, FieldMapping, Metadata, PartitionSpec, SpecField
@@ -100,6 +100,12 @@ def _text(key: str, value: object) -> str:
             key=key,
             value=None,
         )
+    if property_key(key) == f"{PREFIX}overwriteSchema":
+        raise ConfigError(
+            "overwriteSchema is an option of one write, and no property of a table; give it with the write",
+            key=key,
+            value=str(value),
+        )
     match value:
         case bool():
             return str(value).lower()
@@ -130,6 +136,46 @@ def with_mapping(metadata: Metadata, rules: Mapping[str, FieldRule], column_ids:
     number = 1 + max((mapping.doc_mapping_id for mapping in metadata.doc_mappings), default=-1)
     mapping = structs.replace(doc_mapping(rules, number), column_ids=column_ids)
     return structs.replace(metadata, doc_mappings=[*metadata.doc_mappings, mapping], current_doc_mapping_id=number)
+
+
+def with_replaced_schema(
+    metadata: Metadata, incoming: pa.Schema, *, layout: Layout | None, fields: Mapping[str, str | FieldRule]
+) -> Metadata:
+    """The metadata with the columns of the data in place of its own, for an overwrite of all rows.
+
+    Without a `layout`, the table keeps its own. Columns that keep their name and type keep their field rule, unless another
+    one is given. Specs and mappings of before stay, because splits of older versions refer to them.
+    """
+    schema, before, rules = normalize(incoming), metadata.arrow_schema(), current_rules(metadata)
+    if not len(schema):
+        raise SchemaError("a table needs at least one column", column=None)
+    kept = {field.name: rules[field.name] for field in schema if field in before}
+    wanted = resolve(schema, {**kept, **fields})
+    after = metadata
+    if schema != before or wanted != rules:
+        after = with_schema(metadata, to_json(schema), wanted)
+    try:
+        return with_layout(after, metadata.layouts[metadata.current_spec_id] if layout is None else layout)
+    except IndexTablesError as error:
+        if layout is not None:
+            raise
+        raise LayoutError(
+            f"the table is partitioned by {metadata.layouts[metadata.current_spec_id]}, and the new columns cannot be: "
+            f'{error}; give partitionBy with overwriteSchema, "" for no partitions',
+            field=str(metadata.layouts[metadata.current_spec_id]),
+        ) from error
+
+
+def with_layout(metadata: Metadata, layout: Layout) -> Metadata:
+    """The description with another layout for new splits; a layout that the table had before gets its number again."""
+    bound = layout.bind(metadata.arrow_schema())
+    known = metadata.layouts
+    number = next((spec for spec, earlier in known.items() if earlier == bound), None)
+    if number is not None:
+        return structs.replace(metadata, current_spec_id=number)
+    number = 1 + max(known, default=-1)
+    specs = [*metadata.partition_specs, partition_spec(bound, number)]
+    return structs.replace(metadata, partition_specs=specs, current_spec_id=number)
 
 
 def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:

@@ -116,6 +116,7 @@ class RecordedWrite:
             options[f"{PREFIX}partitionBy"] = str(self._layout())
         refuse_contradictory_options(options, overwrites=mode is Mode.OVERWRITE)
         session = {**self._overwrite_mode(), **canonical(session_settings)}
+        session.pop(f"{PREFIX}overwriteSchema", None)  # of one write, not of all writes of a session
         if mode is not Mode.OVERWRITE:
             session.pop(_WHERE, None)
         if _WHERE in options or _WHERE in session:
