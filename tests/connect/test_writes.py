@@ -188,6 +188,11 @@ def test_commands(spark: Any, path: str, table: str) -> None:
     assert history.select("operation").collect()[0].operation == "MERGE SPLITS"
     assert spark.sql(f"DROP INDEXTABLES PARTITIONS FROM '{path}' WHERE day = 'd0'").collect()
     assert ids(spark.table(table).distinct()) == [1, 2, 4, 5, 7, 8, 10, 11]
+    assert spark.sql(f"ALTER TABLE {table} SET INDEXING (message = 'string')").collect()[0].version > 0
+    assert spark.sql(f"REINDEX TABLE indextables.`{path}`").collect()[0].reindexed == 2
+    other = frame_of(spark).selectExpr("CAST(id AS STRING) AS name")
+    other.write.format("indextables").mode("overwrite").option("overwriteSchema", "true").partitionBy("name").save(path)
+    assert spark.table(table).columns == ["name"]
 
 
 def test_compaction_by_executors_and_scans_as_frames(spark: Any, path: str) -> None:

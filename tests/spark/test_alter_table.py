@@ -131,6 +131,8 @@ def test_a_table_by_its_path(spark: Any, table: IndexTable) -> None:
     spark.sql(f"ALTER TABLE indextables.`{table.path}` SET TBLPROPERTIES ('team' = 'web')")
     assert table.refresh().schema.names == ["a", "s", "host"]
     assert rows(spark.sql("SHOW TBLPROPERTIES t")) == [("team", "web")]
+    spark.sql(f"ALTER TABLE indextables.`{table.path}` UNSET TBLPROPERTIES ('team')")
+    assert table.refresh().properties == {}
     with pytest.raises(UnsupportedStatementError, match="DELETE is not supported for indextables.`"):
         spark.sql(f"DELETE FROM indextables.`{table.path}` WHERE a = 1")
     with pytest.raises(ConfigError, match="give it a name with CREATE TABLE"):

@@ -50,6 +50,29 @@ def files(table: IndexTable) -> set[str]:
     return {str(file) for file in Path(table.path).rglob("*") if file.is_file()}
 
 
+def test_the_index_of_a_column_changes(spark: Any, table: IndexTable) -> None:
+    def hits(query: str) -> int:
+        return int(spark.sql(f"SELECT * FROM logs WHERE app INDEXQUERY '{query}'").count())
+
+    assert (hits("A"), hits("a")) == (0, 8)
+    (row,) = spark.sql("ALTER TABLE logs SET INDEXING (app = 'text', MESSAGE = string)").collect()
+    assert row.version == 5
+    assert (hits("A"), spark.sql("SELECT * FROM logs WHERE message INDEXQUERY 'disk'").count()) == (8, 0)
+    (planned,) = spark.sql(f"REINDEX TABLE indextables.`{table.path}` COLUMNS (app) DRY RUN").collect()
+    assert (planned.splits, planned.rows, planned.reindexed) == (12, 12, 0)
+    (done,) = spark.sql("REINDEX TABLE logs").collect()
+    assert (done.reindexed, done.rows, done.conflicts) == (12, 12, [])
+    assert (hits("A"), ids(table), spark.sql("REINDEX TABLE logs").collect()[0].reindexed) == (8, list(range(12)), 0)
+    spark.sql(f"ALTER TABLE indextables.`{table.path}` SET INDEXING app = string")
+    assert hits("A") == 0
+    with pytest.raises(SchemaError, match="'id' has type integer"):
+        spark.sql("ALTER TABLE logs SET INDEXING (id = text)")
+    with pytest.raises(TableNotFoundError, match="no table `nowhere`"):
+        spark.sql("ALTER TABLE nowhere SET INDEXING (id = text)")
+    with pytest.raises(StatementError, match="column = value"):
+        spark.sql("ALTER TABLE logs SET INDEXING (id)")
+
+
 def test_a_table_is_kept_in_shape(spark: Any, table: IndexTable) -> None:
     def told(text: str) -> Any:
         (row,) = spark.sql(text.format(f'"{table.path}"')).collect()

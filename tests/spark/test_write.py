@@ -129,6 +129,33 @@ def test_every_mode_creates_a_table(logs: Any, path: str, mode: str) -> None:
     assert (IndexTable.open(path).version, len(ids(path))) == (0, 12)
 
 
+def test_an_overwrite_replaces_the_schema(spark: Any, logs: Any, path: str, session_setting: Any) -> None:
+    logs.write.format("indextables").partitionBy("date").option("path", path).saveAsTable("replaced")
+    try:
+        other = logs.selectExpr("CAST(id AS STRING) AS id", "message", "hour * 2 AS twice")
+        session_setting("spark.indextables.overwriteSchema", "true")
+        writer = other.write.format("indextables").mode("overwrite")
+        with pytest.raises(SchemaError, match="no column 'twice'"):  # a setting of the session does not count
+            writer.save(path)
+        logs.write.format("indextables").mode("append").save(path)
+        writer.option("overwriteSchema", True).partitionBy("twice").option("indexing.typemap.message", "text")
+        writer.saveAsTable("replaced")
+        assert dict(spark.table("replaced").dtypes) == {"id": "string", "message": "string", "twice": "int"}
+        assert spark.sql("SELECT * FROM replaced WHERE id = '7' AND message INDEXQUERY 'timed'").count() == 1
+        assert spark.sql("SELECT * FROM replaced VERSION AS OF 1").where("id = 7 AND date > '2024'").count() == 2
+        assert [row["partition"] for row in spark.sql("SHOW PARTITIONS replaced").collect()] == [
+            "twice=0",
+            "twice=2",
+            "twice=4",
+        ]
+        with pytest.raises(ConfigError, match="overwriteSchema needs mode overwrite"):
+            other.write.format("indextables").mode("append").option("overwriteSchema", "true").save(path)
+        with pytest.raises(ConfigError, match="replaceWhere a part of it"):
+            writer.option("replaceWhere", "twice = 2").save(path)
+    finally:
+        spark.sql("DROP TABLE replaced")
+
+
 def test_an_empty_frame(logs: Any, path: str) -> None:
     empty = logs.limit(0)
     save(empty, path)
