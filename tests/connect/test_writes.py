@@ -190,9 +190,9 @@ def test_commands(spark: Any, path: str, table: str) -> None:
     assert ids(spark.table(table).distinct()) == [1, 2, 4, 5, 7, 8, 10, 11]
     assert spark.sql(f"ALTER TABLE {table} SET INDEXING (message = 'string')").collect()[0].version > 0
     assert spark.sql(f"REINDEX TABLE indextables.`{path}`").collect()[0].reindexed == 2
-    other = frame_of(spark).selectExpr("CAST(id AS STRING) AS name")
-    other.write.format("indextables").mode("overwrite").option("overwriteSchema", "true").partitionBy("name").save(path)
-    assert spark.table(table).columns == ["name"]
+    other = frame_of(spark).selectExpr("CAST(id AS STRING) AS name", "id % 2 AS odd")
+    other.write.format("indextables").mode("overwrite").option("overwriteSchema", "true").partitionBy("odd").save(path)
+    assert spark.table(table).columns == ["name", "odd"]
 
 
 def test_compaction_by_executors_and_scans_as_frames(spark: Any, path: str) -> None:
