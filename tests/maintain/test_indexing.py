@@ -222,3 +222,47 @@ class TestUnsetProperties:
         assert table.properties == {"c": "3"}
         table.unset_properties("c")
         assert table.properties == {}
+
+
+class TestWithOtherChanges:
+    def test_columns_that_change_names(self, table: IndexTable) -> None:
+        table.set_indexing({"level": "text"})
+        assert table.count(query="level:disk") == 5
+        table.rename_column("level", "old")
+        table.rename_column("message", "level")
+        assert (table.count(query="old:warn"), table.count(query="level:full")) == (5, 2)
+        table.set_indexing({"level": "string", "old": "string"})
+        assert (table.count(query="old:warn"), table.count(query="level:full")) == (0, 0)
+        table.set_indexing({"level": "text:whitespace"})
+        assert (table.count(query="level:Disk"), table.reindex(dry_run=True).splits) == (1, 2)
+        assert table.reindex().reindexed == 2
+        assert (table.count(query="level:Disk"), table.count(query='old:"WARN disk"')) == (1, 5)
+        assert table.check(deep=True, sample=None).ok
+
+    def test_deleted_rows_stay_deleted(self) -> None:
+        table = IndexTable.create(
+            f"memory://{uuid4().hex}/t", SCHEMA, partition_by="day", options={"coalesce.enabled": "true"}
+        )
+        table.append(pa.concat_tables([rows("mon", "a", "b"), rows("tue", "c", "d")]))
+        table.delete("message IN ('a', 'd')")
+        table.set_indexing({"message": "text"})
+        assert [table.count(query=query) for query in ("message:a", "message:b", "*:*")] == [0, 1, 2]
+        result = table.reindex()
+        assert (result.reindexed, result.rows) == (1, 2)
+        assert [table.count(query=query) for query in ("message:a", "message:b", "*:*")] == [0, 1, 2]
+        assert (table.count("day = 'mon'"), table.count("day = 'tue'")) == (1, 1)
+        assert table.check(deep=True, sample=None).ok
+
+    def test_a_delete_at_the_same_time_wins(self, table: IndexTable) -> None:
+        table.set_indexing({"level": "text"})
+        log = TransactionLog.open(table.path)
+
+        def racing(work: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
+            written = [work(group) for group in groups]
+            IndexTable.open(table.path).delete("n = 2")
+            yield from written
+
+        snapshot = log.snapshot()
+        _, result = reindex(log, snapshot, reindex_request(snapshot, None, table=table.path), Config(), run=racing)
+        assert (result.reindexed, len(result.conflicts)) == (1, 1)
+        assert (table.refresh().count(), table.count(query="level:disk"), table.reindex().conflicts) == (4, 4, ())

@@ -12,7 +12,7 @@ A table has ids from the first rename or drop on. Before that, a column is found
 column that is added under the name of a dropped one is another column, and null in older splits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -75,16 +75,21 @@ def with_column_ids(metadata: Metadata) -> Metadata:
     return structs.replace(metadata, doc_mappings=mappings, max_column_id=len(ids))
 
 
-def ids_for(columns: Iterable[str], metadata: Metadata) -> tuple[Mapping[str, int], int | None]:
-    """The ids for columns of the next schema, by name, and the highest id: new columns get new ones, if there are any."""
+def ids_for(
+    columns: Iterable[str], metadata: Metadata, *, known: Collection[str] | None = None
+) -> tuple[Mapping[str, int], int | None]:
+    """The ids for columns of the next schema, by name, and the highest id: new columns get new ones, if there are any.
+
+    Those of the table keep theirs; with `known`, only these do, and others of the same names are new columns.
+    """
     highest = metadata.max_column_id
     if highest is None:
         return {}, None
     ids = dict[str, int]()
     for name in columns:
-        known = column_ids(metadata).get(name)
-        highest = highest + 1 if known is None else highest
-        ids[name] = highest if known is None else known
+        own = column_ids(metadata).get(name) if known is None or name in known else None
+        highest = highest + 1 if own is None else highest
+        ids[name] = highest if own is None else own
     return ids, highest
 
 

@@ -18,6 +18,7 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
+from indextables.log.column_ids import column_ids
 from indextables.schema import column_named, normalize, to_json, type_name, widens
 from indextables.search import FieldRule, resolve
 from indextables.search.field_rules import NONE, default_rule
@@ -122,7 +123,10 @@ def with_indexing(metadata: Metadata, given: Mapping[str, str | FieldRule]) -> M
     wanted = resolve(metadata.arrow_schema(), {**rules, **given})
     if wanted == rules:
         return metadata
-    earlier = (m for m in metadata.doc_mappings if m == doc_mapping(wanted, m.doc_mapping_id))
+    ids = column_ids(metadata)
+    earlier = (
+        m for m in metadata.doc_mappings if m == structs.replace(doc_mapping(wanted, m.doc_mapping_id), column_ids=ids)
+    )
     if (known := next(earlier, None)) is not None:
         after = structs.replace(metadata, current_doc_mapping_id=known.doc_mapping_id)
     else:

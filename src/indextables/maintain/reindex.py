@@ -16,7 +16,8 @@ from indextables.config import Config
 from indextables.errors import StorageError
 from indextables.layout import Texts
 from indextables.log import Operation, Snapshot, TransactionLog
-from indextables.log.actions import LogicalPartitions, Metadata
+from indextables.log.actions import DocMapping, LogicalPartitions, Metadata
+from indextables.log.column_ids import renamed_columns
 from indextables.log.splits import partition_texts
 from indextables.maintain.compact import (
     MergeProgress,
@@ -176,7 +177,8 @@ def outdated_splits(
     complete = [mapping.doc_mapping_id for mapping in metadata.doc_mappings if mapping.complete]
     unknown = splits.filter(pc.invert(pc.is_in(splits["doc_mapping_id"], pa.array(complete, pa.int32()))))
     current = current_rules(metadata)
-    found = [ref.path for ref in refs_to(unknown) if _differs(opener.open(ref).rules, current, request.columns)]
+    refs = refs_to(unknown, metadata)
+    found = [ref.path for ref in refs if _differs(opener.open(ref).rules, current, request.columns)]
     other = pc.is_in(splits["doc_mapping_id"], pa.array(outdated_mappings(metadata, request.columns), pa.int32()))
     return splits.filter(pc.or_(other, pc.is_in(splits["path"], pa.array(found, pa.string()))))
 
@@ -184,7 +186,12 @@ def outdated_splits(
 def outdated_mappings(metadata: Metadata, columns: Sequence[str] = ()) -> list[int]:
     """The doc mappings that index one of the columns, or any, in another way than the current one."""
     current, complete = current_rules(metadata), (m for m in metadata.doc_mappings if m.complete)
-    return [m.doc_mapping_id for m in complete if _differs(mapped_rules(m), current, columns)]
+    return [m.doc_mapping_id for m in complete if _differs(_rules_by_current_name(m, metadata), current, columns)]
+
+
+def _rules_by_current_name(mapping: DocMapping, metadata: Metadata) -> dict[str, FieldRule]:
+    renamed = renamed_columns(metadata).get(mapping.doc_mapping_id, {})
+    return {renamed.get(name, name): rule for name, rule in mapped_rules(mapping).items()}
 
 
 def _differs(rules: Mapping[str, FieldRule], current: Mapping[str, FieldRule], columns: Sequence[str]) -> bool:
@@ -201,7 +208,8 @@ def _groups(snapshot: Snapshot, splits: pa.Table, config: Config, *, job: str) -
         for spec in splits["spec_id"].unique().to_pylist()
     }
     facts = splits.select(["spec_id", "num_merge_ops", "physical_partition", "logical_partitions", "split_tags"])
-    described = zip(refs_to(splits), partition_texts(splits, snapshot.metadata), facts.to_pylist(), strict=True)
+    metadata = snapshot.metadata
+    described = zip(refs_to(splits, metadata), partition_texts(splits, metadata), facts.to_pylist(), strict=True)
     for ref, partition, fact in described:
         logical, physical = fact["logical_partitions"], fact["physical_partition"]
         yield ReindexGroup(
@@ -243,5 +251,9 @@ def write_reindexed(table: str, group: MergeGroup) -> WrittenGroup:
 
 
 def _contents(group: ReindexGroup, rows: list[pa.RecordBatch]) -> Contents:
+    """The rows that are left, and the partitions of the split; their counts are unknown if rows were deleted."""
     physical = group.partition_values if group.physical is None else group.physical
-    return Contents(rows, group.partition_values, physical, group.logical)
+    logical = group.logical
+    if logical is not None and group.splits[0].num_deleted:
+        logical = msgspec.structs.replace(logical, counts=None)
+    return Contents(rows, group.partition_values, physical, logical)

@@ -23,7 +23,7 @@ from indextables.errors import (
 )
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Metadata
-from indextables.log.column_ids import other_columns
+from indextables.log.column_ids import other_columns, renamed_columns
 from indextables.log.snapshot import TOMBSTONES, Rows
 from indextables.log.splits import conform, splits_schema, splits_table
 from indextables.log.version_file import Version
@@ -239,7 +239,9 @@ class AppendedSplits:
             self._metadata_version = version
             self._unreadable = None
         elif metadata is not None:
-            self._unreadable = unreadable_column(metadata.arrow_schema(), self._snapshot.metadata.arrow_schema())
+            renamed = renamed_columns(self._snapshot.metadata).get(metadata.current_doc_mapping_id, {})
+            named = [field.with_name(renamed.get(field.name, field.name)) for field in metadata.arrow_schema()]
+            self._unreadable = unreadable_column(pa.schema(named), self._snapshot.metadata.arrow_schema())
 
     def _check_start(self, start: StreamOffset) -> None:
         """Finds out whether what the first version added can be read with the columns of the table."""

@@ -309,7 +309,9 @@ class SplitReader:
 
     def _other_words(self, columns: TextColumns) -> WordSearch:
         """An index of the words of some columns, from the cache, or built from their values."""
-        names, identity = [name for name, _ in columns], (*self._file.identity, "words", *columns)
+        names = [name for name, _ in columns]
+        stored = ((self.footer.stored(name), tokenizer) for name, tokenizer in columns)
+        identity = (*self._file.identity, "words", *stored)
 
         def build(directory: Path) -> None:
             build_words(directory, self.read(names), columns, nbytes=self._plain_bytes(names), name=self.name)

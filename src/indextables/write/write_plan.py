@@ -153,7 +153,10 @@ def with_replaced_schema(
     wanted = resolve(schema, {**kept, **fields})
     after = metadata
     if schema != before or wanted != rules:
-        after = with_schema(metadata, to_json(schema), wanted)
+        ids, highest = ids_for(schema.names, metadata, known=[field.name for field in schema if field in before])
+        after = with_mapping(
+            structs.replace(metadata, schema=to_json(schema), max_column_id=highest), wanted, column_ids=ids
+        )
     try:
         return with_layout(after, metadata.layouts[metadata.current_spec_id] if layout is None else layout)
     except IndexTablesError as error:
