@@ -270,3 +270,20 @@ def test_names_that_are_no_text_and_values_without_end(tmp_path: Path, name: str
     failed = run("import", tmp_path / "t", tmp_path / name, code=1)
     assert message in failed.stderr
     assert len(failed.stderr.splitlines()) == 1
+
+
+def test_an_overwrite_may_replace_the_schema(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("id,message\n1,disk full\n")
+    (tmp_path / "new.csv").write_text("id,day,note\nx,mon,all is well\n")
+    table = tmp_path / "table"
+    run("import", table, tmp_path / "old.csv")
+    assert "needs mode overwrite" in run("import", table, tmp_path / "new.csv", "--overwrite-schema", code=1).stderr
+    replacing = ["--overwrite", "--overwrite-schema", "--partition-by", "day", "--text", "note"]
+    assert found("import", table, tmp_path / "new.csv", *replacing)["version"] == 2
+    assert rows(table, "id") == [{"id": "x", "day": "mon", "note": "all is well"}]
+    again = IndexTable.open(table)
+    assert (str(again.layout), again.fields["note"].type, again.at(version=1).schema.names[1]) == (
+        "day",
+        "text",
+        "message",
+    )

@@ -27,6 +27,7 @@ from indextables.search.field_rules import STRING, TEXT
 from indextables.table import IndexTable
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.job_planning import plan_job
+from indextables.write.overwrite import refuse_contradictory_options
 from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
 
 _NO_TEXT = (
@@ -76,6 +77,12 @@ def import_(
             help="Add columns that the table does not have; columns that a file does not have are null in its rows.",
         ),
     ] = False,
+    overwrite_schema: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite-schema", help="Replace the columns, the layout and the field types of the table with its rows."
+        ),
+    ] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
@@ -88,28 +95,34 @@ def import_(
     refuse_file(path)
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
-    options = {**parse_settings(option), **({"mergeSchema": "true"} if merge_schema else {})}
+    schema_options = {"mergeSchema": merge_schema, "overwriteSchema": overwrite_schema}
+    options = {**parse_settings(option), **{key: "true" for key, given in schema_options.items() if given}}
+    refuse_contradictory_options(options, overwrites=overwrite)
     table = _existing(path, options)
     fields = dict.fromkeys(parse_names(text) or (), "text")
     layout = ", ".join(partition_by or ())
-    if table is not None and (layout or fields):
+    settings = Config.resolve(options, properties={} if table is None else table.properties).write
+    is_new = table is None or settings.overwrite_schema
+    if table is not None and not is_new and (layout or fields):
         raise _not_new(table, "--partition-by" if layout else "--text")
-    merged = Config.resolve(options, properties={} if table is None else table.properties).write.merge_schema
+    merged = settings.merge_schema
     rows = rows_in(
         files,
         parse_names(columns),
-        table=None if table is None else table.schema,
+        table=None if table is None or is_new else table.schema,
         merge_schema=merged,
         named=parse_types(type_),
         delimiter=delimiter,
     )
     mode = Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND
-    new = {"partitionBy": layout, **{f"indexing.typemap.{column}": kind for column, kind in fields.items()}}
+    new = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
+    if table is None or layout:
+        new["partitionBy"] = layout
     job = plan_job(
         path,
         rows.schema,
         mode=mode,
-        sources=[{**options, **(new if table is None else {})}],
+        sources=[{**options, **(new if is_new else {})}],
         overwrite=resolve_overwrite,
     )
     without_words = table is None and not as_json and _has_only_exact_strings(job)
