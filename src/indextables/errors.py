@@ -38,6 +38,7 @@ IndexTablesError
 ├── LogError
 │   ├── CorruptLogError             a gap, a broken line, a damaged checkpoint
 │   ├── UnsupportedProtocolError    a table written for a newer release
+│   ├── RestoreError                a version that cannot be restored, because some of its files are gone
 │   └── VersionNotFoundError        a version that never was, or is no more
 ├── StreamError                     a stream that cannot go on by itself
 │   ├── ChangedRowsError            a commit that removed rows, which a stream of added rows cannot tell
@@ -304,6 +305,14 @@ class UnsupportedProtocolError(LogError):
     version: int
     required: int
     supported: int
+
+
+@_error
+class RestoreError(LogError):
+    """`version` is the one that was to be restored; `paths` are the files that it needs and that are gone."""
+
+    version: int
+    paths: Sequence[str]
 
 
 @_error

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from indextables.maintain.delete_rows import DeleteResult
     from indextables.maintain.drop_partitions import DropResult
     from indextables.maintain.reindex import ReindexResult
+    from indextables.maintain.restore import RestoreResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.read.opener import SplitOpener
@@ -252,6 +253,58 @@ class IndexTable:
             case_sensitive=case_sensitive,
         )
         self._advance(after)
+        return result
+
+    def restore(
+        self,
+        version: int | None = None,
+        timestamp: datetime | date | str | None = None,
+        *,
+        dry_run: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> int:
+        """Makes the table what it was at a version or a time: rows, columns, layout and properties. Gives the new version.
+
+        A restore is a commit like others, so another one undoes it. Where the table is as it was, there is none. Files of
+        the old version that a vacuum has deleted are a RestoreError. A dry run checks that, and gives the version that
+        would be the new one; `restore_plan` says what would change.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/restored", {"n": pa.int64()})
+        >>> table.append(pa.table({"n": [1, 2, 3]}))
+        1
+        >>> table.delete("n > 1").rows
+        2
+        >>> table.restore(version=1)
+        3
+        >>> table.count()
+        3
+        """
+        return self._restore(version, timestamp, dry_run=dry_run, options=options).version
+
+    def restore_plan(self, version: int | None = None, timestamp: datetime | date | str | None = None) -> RestoreResult:
+        """What a restore would change; see `restore`. A RestoreError where files are gone."""
+        return self._restore(version, timestamp, dry_run=True, options=None)
+
+    def _restore(
+        self,
+        version: int | None,
+        timestamp: datetime | date | str | None,
+        *,
+        dry_run: bool,
+        options: Mapping[str, str] | None,
+    ) -> RestoreResult:
+        from indextables.maintain.restore import restore
+
+        _refuse_both(version, timestamp)
+        if version is None and timestamp is None:
+            raise IndexTablesError("give the version or the timestamp that is to be restored; history() lists them")
+        at = _parse_timestamp(timestamp)
+        self._verified()
+        log = self._log.configured(self._config(options))
+        after, result = restore(log, version=version, timestamp=at, dry_run=dry_run)
+        if not dry_run:
+            self._advance(after)
         return result
 
     def scan(

@@ -24,6 +24,7 @@ SHARING = {
     "spark.indextables.coalesce.minRows": "3",
 }
 BATCH = {"txnAppId": "loader", "txnVersion": "1"}
+KEEP_VECTORS = {"spark.indextables.deletionVectors.maxDeletedShare": "1"}
 FAILS = None
 
 
@@ -101,8 +102,12 @@ def drop(where: str) -> Act:
     return lambda table: table.drop_partitions(where)
 
 
-def delete(where: str) -> Act:
-    return lambda table: table.delete(where)
+def delete(where: str, **options: str) -> Act:
+    return lambda table: table.delete(where, options=options)
+
+
+def restore(version: int) -> Act:
+    return lambda table: table.restore(version)
 
 
 def merge(where: str) -> Act:
@@ -163,6 +168,7 @@ REPLACE: Rows = [
     ("layout", replace("year = 2023"), evolve, FAILS),
     ("column", replace("year = 2023"), add_column, FAILS),
     ("property", replace("year = 2023"), set_property, [4, 200]),
+    ("restore", replace("year = 2023"), restore(1), FAILS),
 ]
 
 CLEAR: Rows = [
@@ -193,6 +199,7 @@ PARTITIONS: Rows = [
     ("layout", dynamic(2023), evolve, FAILS),
     ("column", dynamic(2023), add_column, FAILS),
     ("property", dynamic(2023), set_property, FAILS),
+    ("restore", dynamic(2023), restore(1), FAILS),
 ]
 
 OVERWRITE: Rows = [
@@ -206,6 +213,7 @@ OVERWRITE: Rows = [
     ("layout", overwrite, evolve, FAILS),
     ("column", overwrite, add_column, FAILS),
     ("property", overwrite, set_property, FAILS),
+    ("restore", overwrite, restore(1), FAILS),
 ]
 
 DROP: Rows = [
@@ -221,6 +229,35 @@ DROP: Rows = [
     ("layout", drop("year = 2023"), evolve, [4]),
     ("column", drop("year = 2023"), add_column, [4]),
     ("property", drop("year = 2023"), set_property, [4]),
+    ("restore", drop("year = 2024"), restore(1), [1, 2]),
+]
+
+RESTORE: Rows = [
+    ("append", restore(1), append(2023), [1, 2]),
+    ("batch of a stream", restore(1), append(2023, **BATCH), [1, 2]),
+    ("overwrite", restore(1), overwrite, [1, 2]),
+    ("replace", restore(1), replace("year = 2023"), [1, 2]),
+    ("drop", restore(1), drop("year = 2023"), [1, 2]),
+    ("delete", restore(1), delete("n = 1", **KEEP_VECTORS), [1, 2]),
+    ("merge", restore(1), merge("year = 2023"), [1, 2]),
+    ("layout", restore(1), evolve, [1, 2]),
+    ("column", restore(1), add_column, [1, 2]),
+    ("property", restore(1), set_property, [1, 2]),
+    ("restore of the same", restore(1), restore(1), [1, 2]),
+    ("restore of another", restore(1), restore(0), [1, 2]),
+]
+
+DELETE: Rows = [
+    ("restore", delete("n = 1", **KEEP_VECTORS), restore(1), [2]),
+    ("restore without its rows", delete("n = 1", **KEEP_VECTORS), restore(0), []),
+    ("merge of the same split", delete("n = 1", **KEEP_VECTORS), merge("year = 2023"), [2, 3, 4]),
+]
+
+MERGE: Rows = [
+    ("delete in a source", merge_and_refresh, delete("n = 1", **KEEP_VECTORS), [2, 3, 4]),
+    ("delete of a whole source", merge_and_refresh, delete("n = 3"), [1, 2, 4]),
+    ("delete elsewhere", merge_and_refresh, delete("n = 4"), [1, 2, 3]),
+    ("restore", merge_and_refresh, restore(1), [1, 2]),
 ]
 
 APPEND: Rows = [
@@ -228,6 +265,7 @@ APPEND: Rows = [
     ("replace", append(2023), replace("year = 2023"), [4, 100, 200]),
     ("partitions", append(2023), dynamic(2023), [4, 100, 200]),
     ("drop", append(2023), drop("year = 2023"), [4, 100]),
+    ("restore", append(2023), restore(1), [1, 2, 100]),
     ("the same batch", append(2023, **BATCH), append(2023, **BATCH), [1, 2, 3, 4, 100]),
 ]
 
@@ -296,6 +334,9 @@ MATRIX = {
         ("overwrite", by_year, OVERWRITE),
         ("drop", by_year, DROP),
         ("append", by_year, APPEND),
+        ("restore", by_year, RESTORE),
+        ("delete", by_year, DELETE),
+        ("merge", by_year, MERGE),
         ("copying", by_month, COPY),
         ("shared", shared, SHARE),
         ("unlisted", unlisted, SHARE),

@@ -31,7 +31,7 @@ from indextables.log.conflict import AlreadyDone, Conflict, Rebase, Replan, reso
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot, initial
 from indextables.log.table_identity import verify_table
-from indextables.log.transaction import ROW_LEVEL, Operation, Transaction
+from indextables.log.transaction import ROW_LEVEL, WITHOUT_INPUT, Transaction
 from indextables.log.version_checksum import seal
 from indextables.log.version_file import Version, parse_version, read_versions, verify_order
 from indextables.release import __version__
@@ -49,7 +49,7 @@ _FIRST_WAIT = 0.01
 _GROWTH = 1.5
 _LONGEST_WAIT = 1.0
 _LONG_AGO = 1.0  # seconds after a look at the log in which a table may have been deleted and made anew
-_STALE = frozenset({Operation.DROP, *ROW_LEVEL})  # operations that are planned again where a winner made them stale
+_STALE = ROW_LEVEL | WITHOUT_INPUT  # operations that are planned again where a winner made them stale
 _UNCLEAR_ANSWERS = 5  # each after all the retries of the store itself
 
 

@@ -4,8 +4,8 @@
 
 1. a protocol change, or another table in the same place: conflict
 2. the same application's progress: the winner did the same work, or two instances of it are running
-3. a metadata change: tolerated or not, by operation
-4. an operation without input data (a drop) is planned again on what is there now
+3. an operation without input data (a drop, a restore) is planned again on what is there now
+4. a metadata change: tolerated or not, by operation
 5. the winner added rows that the transaction would have had to see: conflict
 6. the winner deleted rows of splits that the transaction changes too: their deletion vectors are united, if both only
    delete rows and not the same ones; else conflict
@@ -25,7 +25,7 @@ from msgspec import structs
 
 from indextables.log.actions import Add, DocMapping, Metadata, Remove
 from indextables.log.splits import splits_table
-from indextables.log.transaction import ROW_LEVEL, Operation, Transaction, everything, nothing
+from indextables.log.transaction import ROW_LEVEL, WITHOUT_INPUT, Operation, Transaction, everything, nothing
 from indextables.log.version_file import Version
 
 
@@ -80,7 +80,7 @@ _TOLERATED: dict[Operation, frozenset[MetadataChange]] = {
     Operation.DELETE: _HARMLESS,
     Operation.UPDATE: _HARMLESS,
     Operation.MERGE_INTO: _HARMLESS,
-    Operation.RESTORE: frozenset(),
+    Operation.RESTORE: frozenset(MetadataChange),
 }
 
 
@@ -101,7 +101,7 @@ def resolve(transaction: Transaction, winner: Version) -> Resolution:
     if not winner.belongs_to(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
         return Rebase(moved_on)
     race = _Race(moved_on, winner, snapshot.metadata)
-    for rule in (_protocol, _application, _metadata, _without_input, _unseen_rows, _deleted_rows, _lost_splits):
+    for rule in (_protocol, _application, _without_input, _metadata, _unseen_rows, _deleted_rows, _lost_splits):
         resolution = rule(race)
         if isinstance(resolution, Rebase):
             race = replace(race, mine=resolution.transaction)
@@ -169,7 +169,7 @@ def _both_changed(race: _Race, changes: frozenset[MetadataChange]) -> Resolution
 
 
 def _without_input(race: _Race) -> Resolution | None:
-    return Replan("the table has changed") if race.mine.operation is Operation.DROP else None
+    return Replan("the table has changed") if race.mine.operation in WITHOUT_INPUT else None
 
 
 def _unseen_rows(race: _Race) -> Resolution | None:

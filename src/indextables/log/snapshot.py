@@ -140,10 +140,12 @@ def _merge(
 ) -> Rows:
     adds = [action for action in changes.values() if isinstance(action, Add)]
     removes = [action for action in changes.values() if isinstance(action, Remove)]
-    splits, tombstones = conform(base.splits, metadata, named_by=base.named_by), base.tombstones
+    splits, tombstones = base.splits, base.tombstones
     if changes:
         splits = without_paths(splits, changes)
         tombstones = without_paths(tombstones, changes)
+    # after others are gone: after a restore, their bounds may not fit narrower types
+    splits = conform(splits, metadata, named_by=base.named_by)
     if adds:
         splits = in_few_chunks(pa.concat_tables([splits, splits_table(adds, metadata)]))
     return Rows(

@@ -30,6 +30,9 @@ class Operation(StrEnum):
 ROW_LEVEL = frozenset({Operation.DELETE, Operation.UPDATE, Operation.MERGE_INTO})
 """The operations that change single rows, where the rows are: they depend on the rows that their condition may match."""
 
+WITHOUT_INPUT = frozenset({Operation.DROP, Operation.RESTORE})
+"""The operations that write no rows of their own, so that they can always be planned again."""
+
 
 MayMatch = Callable[[pa.Table], bool]
 """Whether any of these splits (a splits table) may hold a row that the transaction depends on. Unknown means yes."""
@@ -89,5 +92,7 @@ class Transaction:
 
     @property
     def new_files(self) -> list[str]:
-        """The files that were written for it."""
+        """The files that were written for it; those that a restore adds were there before."""
+        if self.operation is Operation.RESTORE:
+            return []
         return [*(add.path for add in self.adds), *dict.fromkeys(v.file for v in self.vectors if v.file is not None)]

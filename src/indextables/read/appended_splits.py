@@ -21,7 +21,7 @@ from indextables.errors import (
     TableReplacedError,
     VersionNotFoundError,
 )
-from indextables.log import Snapshot, TransactionLog
+from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.log.column_ids import other_columns, renamed_columns
 from indextables.log.snapshot import TOMBSTONES, Rows
@@ -50,8 +50,8 @@ class ChangePolicy:
     skip_change_commits: bool = False
 
     def skips(self, version: Version) -> bool:
-        """Whether the commit is skipped, among those that remove rows."""
-        adds_rows = any(add.data_change for add in version.adds)
+        """Whether the commit is skipped, among those that change rows."""
+        adds_rows = any(add.data_change for add in version.adds) or _brings_rows_back(version)
         return self.skip_change_commits or (self.ignore_deletes and not adds_rows)
 
 
@@ -283,7 +283,7 @@ class AppendedSplits:
 
     def _appended(self, version: Version) -> pa.Table:
         adds = sorted((add for add in version.adds if add.data_change), key=lambda add: add.path)
-        if version.removes_rows:
+        if version.removes_rows or _brings_rows_back(version):
             if not self._policy.skips(version):
                 raise self._changed(version)
             adds = []
@@ -293,7 +293,8 @@ class AppendedSplits:
         operation = version.info.operation
         return ChangedRowsError(
             f"version {version.number} of {self._log.table} ({operation}) removed rows that the stream may have delivered, "
-            "and a stream has no way to take them back; start over with a new checkpoint, or go on without the changes of "
+            f"{'or brought such rows back, ' if _brings_rows_back(version) else ''}and a stream has no way to take them "
+            "back; start over with a new checkpoint, or go on without the changes of "
             "such commits: skipChangeCommits skips them, ignoreDeletes only those that add no rows",
             table=self._log.table,
             version=version.number,
@@ -328,6 +329,11 @@ class AppendedSplits:
 
     def _at(self, segment: _Segment) -> StreamOffset:
         return self._offset(segment.version, initial_snapshot=segment.initial_snapshot)
+
+
+def _brings_rows_back(version: Version) -> bool:
+    """Whether the commit is a restore that adds rows which were in the table before, or undoes deletions."""
+    return version.info.operation == Operation.RESTORE and bool(version.adds or version.deletion_vectors)
 
 
 def _fitting(sizes: Sizes, matches: Mask, limits: ReadLimits, *, files: int, size: int) -> int:

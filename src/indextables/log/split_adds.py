@@ -1,0 +1,112 @@
+"""Adds from the rows of a splits table: the inverse of `splits.splits_table`.
+
+A restore adds splits again that a checkpoint may be the only one to describe. Of what such adds say, the splits table is the
+same as before.
+
+>>> from indextables.log.splits import splits_table
+>>> from indextables.schema import to_json
+>>> table = Metadata(id="t", schema=to_json(pa.schema({"n": pa.int64(), "day": pa.date32()})))
+>>> add = Add(path="a.split", size=10, modification_time=1, num_records=2, min_values={"n": 1, "day": "2024-02-29"})
+>>> adds_of(splits_table([add], table), table) == [add]
+True
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables import values
+from indextables.log.actions import Add, LogicalPartitions, Metadata
+from indextables.log.splits import partition_texts
+
+_AS_THEY_ARE = (
+    "path",
+    "spec_id",
+    "size",
+    "modification_time",
+    "num_records",
+    "footer_start_offset",
+    "footer_end_offset",
+    "index_start_offset",
+    "index_end_offset",
+    "time_range_start",
+    "time_range_end",
+    "delete_opstamp",
+    "doc_mapping_id",
+    "uncompressed_size_bytes",
+    "term_filter",
+)
+
+
+def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
+    """The adds that give these rows of a splits table. Deletion vectors are actions of their own."""
+    plain = splits.select(list(_AS_THEY_ARE)).to_pylist()
+    rest = zip(
+        partition_texts(splits, metadata),
+        splits["data_change"].to_pylist(),
+        splits["has_footer_offsets"].to_pylist(),
+        splits["split_tags"].to_pylist(),
+        splits["num_merge_ops"].to_pylist(),
+        splits["logical_partitions"].to_pylist(),
+        splits["physical_partition"].to_pylist(),
+        _statistics(splits, "min"),
+        _statistics(splits, "max"),
+        _statistics(splits, "null_count"),
+        strict=True,
+    )
+    return [
+        Add(
+            **fields,
+            partition_values=partition,
+            data_change=data_change is not False,
+            has_footer_offsets=bool(has_footer_offsets),
+            split_tags=tuple(tags or ()),
+            num_merge_ops=merges or 0,
+            logical_partitions=None if logical is None else LogicalPartitions(**logical),
+            physical_partition=None if physical is None else dict(physical),
+            min_values=lower,
+            max_values=upper,
+            null_counts=nulls,
+        )
+        for fields, (
+            partition,
+            data_change,
+            has_footer_offsets,
+            tags,
+            merges,
+            logical,
+            physical,
+            lower,
+            upper,
+            nulls,
+        ) in zip(plain, rest, strict=True)
+    ]
+
+
+def _statistics(splits: pa.Table, name: str) -> list[Mapping[str, Any]]:
+    """What is known of the columns of each split, as JSON values."""
+    if name not in splits.schema.names:
+        return [{}] * len(splits)
+    columns = [field.name for field in splits.schema.field(name).type]
+    known = [_json_values(pc.struct_field(splits[name], [column]).combine_chunks()) for column in columns]
+    return [
+        {column: value for column, value in zip(columns, row, strict=True) if value is not None}
+        for row in zip(*known, strict=True)
+    ]
+
+
+def _json_values(array: pa.Array) -> list[Any]:
+    """Values as they are in the log; see `values` for those that are text there."""
+    kind = array.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
+        return list(array.to_pylist())
+    texts = values.encode(array).to_pylist()
+    if not pa.types.is_floating(kind):
+        return list(texts)
+    return [
+        number if number is not None and math.isfinite(number) else text
+        for number, text in zip(array.to_pylist(), texts, strict=True)
+    ]
