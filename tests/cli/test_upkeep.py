@@ -89,6 +89,27 @@ def test_partitions_are_dropped(path: str) -> None:
     assert {row["day"] for row in contents(path)} == {"tue"}
 
 
+def test_rows_are_deleted_by_a_condition_and_a_search(path: str) -> None:
+    assert found("delete", path, "--where", "day = 'mon'", "--query", "message:full")["rows"] == 3
+    assert [row["message"] for row in contents(path) if row["day"] == "mon"] == ["fine"] * 3
+    assert run("delete", path, "--query", "message:full").stdout.startswith("3 rows deleted (version 5)")
+    assert "give a condition" in run("delete", path, code=1).stderr
+
+
+def test_an_older_version_is_restored_and_the_restore_undone(path: str) -> None:
+    before = contents(path)
+    run("delete", path, "--where", "n >= 10")
+    after = contents(path)
+    restored = found("restore", path, "--version", "3")
+    assert (restored["version"], restored["restored"], restored["rows_restored"]) == (5, 3, 8)
+    assert contents(path) == before
+    assert run("restore", path, "-v", "4").stdout.startswith("version 4 restored (version 6): ")
+    assert contents(path) == after
+    time = next(commit["timestamp"] for commit in found("history", path) if commit["version"] == 3)
+    assert found("restore", path, "--timestamp", time)["restored"] == 3
+    assert contents(path) == before
+
+
 def test_files_that_nobody_needs_are_purged(path: str) -> None:
     run("merge", path)
     assert found("purge", path)["files"] == found("vacuum", path)["files"] == 0
@@ -105,6 +126,8 @@ def test_files_that_nobody_needs_are_purged(path: str) -> None:
         (["merge"], {"splits_before": 6, "splits_after": 2}),
         (["drop-partitions", "--where", "day = 'mon'"], {"splits": 3, "rows": 6}),
         (["drop-column", "n"], {"version": 3}),
+        (["delete", "--where", "n = 1"], {"rows": 2}),
+        (["restore", "--version", "1"], {"splits_removed": 4, "rows_removed": 8}),
     ],
 )
 def test_a_dry_run_tells_and_does_nothing(path: str, words: list[str], figure: dict[str, int]) -> None:
@@ -196,6 +219,9 @@ def test_people_are_shown_text(path: str, verb: str) -> None:
         (["merge", "--cluster-by", "mesage"], "mesage"),
         (["drop-partitions", "--where", "message = 'fine'"], "'message' is not a partition column"),
         (["drop-partitions", "--where", "day ="], "day ="),
+        (["delete", "--where", "nn = 1"], "nn"),
+        (["restore", "--version", "9"], "versions 0 to 3 can be read"),
+        (["restore"], "give the version or the timestamp"),
         (["purge", "--older-than", "soon"], "--older-than is 'soon', but must be a number of days"),
         (["purge", "--older-than", "1h"], "may belong to a running writer"),
         (["evolve", "week(day)"], "week"),

@@ -73,7 +73,9 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     ],
     "Write": [
         write_verbs.import_,
+        write_verbs.delete,
         write_verbs.drop_partitions,
+        write_verbs.restore,
         write_verbs.evolve,
         write_verbs.add_column,
         write_verbs.widen_column,

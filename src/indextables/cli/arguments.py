@@ -35,6 +35,9 @@ ON_PARTITIONS = typer.Option(
 Query = Annotated[
     str | None, typer.Option("--query", "-q", metavar="SEARCH", help="A search: 'message:timeout AND NOT level:INFO'.")
 ]
+TimeZone = Annotated[
+    str, typer.Option("--time-zone", metavar="ZONE", help="That of times in the condition that name none.")
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option(

@@ -1,5 +1,6 @@
 """Commands that change the rows, the layout, the columns or the properties of a table. Imports are lazy."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,11 @@ from indextables.cli.arguments import (
     Columns,
     DryRun,
     Json,
+    Query,
     Settings,
     Table,
+    TimeZone,
+    Where,
     open_table,
     parse_names,
     parse_settings,
@@ -171,9 +175,7 @@ def drop_partitions(
     path: Table,
     *,
     where: Annotated[str, ON_PARTITIONS],
-    time_zone: Annotated[
-        str, typer.Option("--time-zone", metavar="ZONE", help="That of times in the condition that name none.")
-    ] = "UTC",
+    time_zone: TimeZone = "UTC",
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
@@ -181,6 +183,43 @@ def drop_partitions(
     """Deletes the rows that satisfy a condition on partition columns."""
     dropped = open_table(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
     show_metrics(facts(dropped), as_json=as_json)
+
+
+def delete(
+    path: Table,
+    *,
+    where: Where = None,
+    query: Query = None,
+    time_zone: TimeZone = "UTC",
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes the rows that satisfy a condition or a search, or both; `--where true` is all rows."""
+    table = open_table(path, option)
+    show_report(table.delete(where, query=query, dry_run=dry_run, time_zone=time_zone), as_json=as_json)
+
+
+def restore(
+    path: Table,
+    *,
+    version: Annotated[
+        int | None, typer.Option("--version", "-v", metavar="N", help="The version that is restored.")
+    ] = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option("--timestamp", "-t", metavar="TIME", help="The time that is restored: 2024-01-31T12:00:00Z."),
+    ] = None,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Makes a table what it was at a version or at a time, in a new version; another restore undoes it."""
+    table = open_table(path, option)
+    result = table.restore_plan(version, timestamp)
+    if not dry_run:
+        result = replace(result, version=table.restore(result.restored), dry_run=False)
+    show_report(result, as_json=as_json)
 
 
 def evolve(
