@@ -603,6 +603,7 @@ class IndexTable:
         cluster_by: str | Sequence[str] | None = None,
         rewrite_layout: bool = False,
         coalesce: bool = False,
+        deleted_rows: bool = False,
         dry_run: bool = False,
         time_zone: str = "UTC",
         case_sensitive: bool = False,
@@ -614,8 +615,9 @@ class IndexTable:
 
         `where` selects partitions; see `drop_partitions` for `time_zone` and `case_sensitive`. `cluster_by` sorts
         the rows of merged splits. `rewrite_layout` also moves splits of older layouts to the current one. `coalesce` lets
-        small partitions share splits, as writes with `coalesce.enabled` do. With a Spark session, executors rewrite
-        them, and its settings and credentials are used where there are no options.
+        small partitions share splits, as writes with `coalesce.enabled` do. `deleted_rows` merges only splits with deleted
+        rows, large and single ones too, so that these rows are in no split of the table any more. With a Spark session,
+        executors rewrite them, and its settings and credentials are used where there are no options.
         """
         from indextables.maintain.compact import merge, plan_only, run_in_process
         from indextables.maintain.compaction_request import merge_request
@@ -632,6 +634,7 @@ class IndexTable:
             cluster_by=cluster_by,
             rewrite_layout=rewrite_layout,
             coalesce=coalesce,
+            deleted_rows=deleted_rows,
             max_dest_splits=max_dest_splits,
             time_zone=time_zone,
             case_sensitive=case_sensitive,

@@ -381,7 +381,7 @@ class TestTrouble:
 
         result = table.merge_splits(progress=drop)
         assert (result.groups, result.merged, result.rows) == (3, 2, 60)
-        assert result.conflicts[0].startswith(f"6 of 6 splits were removed by DROP PARTITIONS (version {dropped[0]}), ")
+        assert result.conflicts[0].startswith(f"6 of 6 splits were changed by DROP PARTITIONS (version {dropped[0]}), ")
         assert len(result.conflicts) == 1
         assert result.version == dropped[0] + 1, "the other groups are one version"
         assert (table.count(), splits_by_month(table)) == (60, {"9": 1, "11": 1})

@@ -1,7 +1,7 @@
 """Merging with Spark: by executors, and after writes."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -48,3 +48,32 @@ def test_writes_merge_what_they_leave(spark: Any, tmp_path: Path) -> None:
     assert table.history()["operation"].to_pylist() == ["MERGE SPLITS", "APPEND", "MERGE SPLITS", "APPEND", "APPEND"]
     assert table.splits()["num_records"].to_pylist() == [30]
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(30))
+
+
+class TestDeletedRows:
+    KEEP_VECTORS: ClassVar = {"deletionVectors.maxDeletedShare": "1"}
+
+    def test_executors_leave_them_out(self, spark: Any, tmp_path: Path) -> None:
+        table = written(tmp_path / "t", partition_by="level")
+        assert table.delete("id IN (3, 4, 5)", options=self.KEEP_VECTORS).vectors
+        left = sorted(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
+        result = table.merge_splits(spark=spark, deleted_rows=True)
+        assert result.deleted_rows == 3
+        assert sorted(table.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == left
+        assert set(table.splits()["deleted_rows"].to_pylist()) == {0}
+
+    def test_rows_that_are_deleted_meanwhile_stay_deleted(self, spark: Any, tmp_path: Path) -> None:
+        table = written(tmp_path / "t", partition_by="level")
+        table.delete("id = 3", options=self.KEEP_VECTORS)
+        deleted: list[int] = []
+
+        def delete_once(_: object) -> None:
+            if not deleted:
+                deleted.append(IndexTable.open(table.path).delete("id IN (4, 5)", options=self.KEEP_VECTORS).vectors)
+
+        result = table.merge_splits(spark=spark, progress=delete_once)
+        assert deleted[0] > 0
+        assert len(result.conflicts) > 0
+        left = sorted(table.refresh().scan(columns=["id"]).to_arrow()["id"].to_pylist())
+        assert not {3, 4, 5} & {*left}
+        assert len(left) == 57

@@ -45,7 +45,7 @@ A = TablePath("/a")
         ("merge\nsplits '/a' target size '1.5g'", MergeSplits(table=A, target_size=1_610_612_736)),
         (
             ("MERGE SPLITS '/a' WHERE day = 'mon' TARGET SIZE 100M MAX DEST SPLITS 5 MAX SOURCE SPLITS PER MERGE 3 "
-            "CLUSTER BY (level, `odd, name`) REWRITE LAYOUT COALESCE DRY RUN;"),
+            "CLUSTER BY (level, `odd, name`) REWRITE LAYOUT COALESCE DELETED ROWS DRY RUN;"),
             MergeSplits(
                 table=A,
                 where="day = 'mon'",
@@ -55,6 +55,7 @@ A = TablePath("/a")
                 cluster_by=("level", "odd, name"),
                 rewrite_layout=True,
                 coalesce=True,
+                deleted_rows=True,
                 dry_run=True,
             ),
         ),

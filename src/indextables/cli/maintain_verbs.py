@@ -157,6 +157,12 @@ def merge(
         bool, typer.Option("--rewrite-layout", help="Also move splits of older layouts to the current one.")
     ] = False,
     coalesce: Annotated[bool, typer.Option("--coalesce", help="Let small partitions share splits.")] = False,
+    deleted_rows: Annotated[
+        bool,
+        typer.Option(
+            "--deleted-rows", help="Only write splits with deleted rows again, all of them, without these rows."
+        ),
+    ] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
@@ -174,6 +180,7 @@ def merge(
             cluster_by=parse_names(cluster_by),
             rewrite_layout=rewrite_layout,
             coalesce=coalesce,
+            deleted_rows=deleted_rows,
             dry_run=dry_run,
             progress=progress,
         )

@@ -21,6 +21,7 @@ from indextables.write.partition_buffer import MAX_SPLIT_BYTES
 
 NEARLY = 0.45  # of the wanted size: two larger ones would not fit together
 _TIERS = (0.1, 0.01, 0.001)  # of what is small: where the tiers of small splits begin
+_NO_LIMIT = 2**63 - 1
 _AT_ONCE = 8  # times the wanted size is rewritten together where the layout changes
 
 
@@ -29,7 +30,8 @@ class Limits:
     """The limits of a merged split: bytes, rows, number of sources.
 
     `tiered`: only splits of about the same size are merged, `min_sources` of them or more. Where merges come again and
-    again, each row is then rewritten once per tier, and not with every merge.
+    again, each row is then rewritten once per tier, and not with every merge. `every_split`: all are written again, large
+    ones too, and alone if there is no other.
     """
 
     target_size: int
@@ -37,11 +39,17 @@ class Limits:
     max_sources: int | None = None
     min_sources: int = 2
     tiered: bool = False
+    every_split: bool = False
 
     @property
     def small(self) -> int:
         """Splits from this size on are left alone."""
-        return int(self.target_size * NEARLY)
+        return _NO_LIMIT if self.every_split else int(self.target_size * NEARLY)
+
+    @property
+    def fewest(self) -> int:
+        """How many splits are written again together at least."""
+        return 1 if self.every_split else self.min_sources
 
 
 def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = None) -> list[pa.Table]:
@@ -57,7 +65,7 @@ def bins(splits: pa.Table, limits: Limits, *, touching: frozenset[str] | None = 
     for numbers in partitions:
         if touching is not None and touching.isdisjoint(paths[n] for n in numbers):
             continue
-        if len(numbers) >= limits.min_sources:
+        if len(numbers) >= limits.fewest:
             chosen = packed([(sizes[n], rows[n]) for n in numbers], limits)
             found += [small.take([numbers[n] for n in one]) for one in chosen]
     return found
@@ -82,7 +90,7 @@ def bins_of_other_layouts(splits: pa.Table, metadata: Metadata, limits: Limits) 
 
 
 def packed(given: Iterable[tuple[int, int]], limits: Limits) -> list[list[int]]:
-    """The numbers of (bytes, rows) that go together, neighbours only; a single one is left out.
+    """The numbers of (bytes, rows) that go together, neighbours only; a single one is left out, unless every split goes.
 
     A loop, because each bin begins where the last one was full; each of these splits is about to be read and written.
     """
@@ -97,7 +105,7 @@ def packed(given: Iterable[tuple[int, int]], limits: Limits) -> list[list[int]]:
         current.append(number)
         total, count = total + size, count + rows
     full.append(current)
-    return [one for one in full if len(one) >= min(2, limits.min_sources)]
+    return [one for one in full if len(one) >= min(2, limits.fewest)]
 
 
 _OF_A_GROUP = (

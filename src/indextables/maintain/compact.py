@@ -28,6 +28,7 @@ from indextables.log.clock import now
 from indextables.log.splits import deletion_vectors_of, removes_for
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
+from indextables.plural import pluralize
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep, sweep_after_commit
 
@@ -48,6 +49,8 @@ class MergeProgress:
 class MergeResult:
     """The result of a merge, or of a dry run: `splits_before` splits with `rows` rows became `splits_after`.
 
+    `deleted_rows` were deleted before, and are not in the new splits any more.
+
     Groups that lost against another writer are `conflicts`, with the reason; their splits are as they were, and so are
     those that could not be read, the `damaged`.
     """
@@ -57,6 +60,7 @@ class MergeResult:
     groups: int = 0
     merged: int = 0
     rows: int = 0
+    deleted_rows: int = 0
     splits_before: int = 0
     splits_after: int = 0
     bytes_before: int = 0
@@ -71,6 +75,7 @@ class MergeResult:
             f"  left as it was, because it cannot be read: {path}" for path in self.damaged
         ]
         head = f"{self.splits_before:,} splits with {self.rows:,} rows {verb} {self.splits_after:,}{after}"
+        head += f", without {pluralize(self.deleted_rows, 'deleted row')}" if self.deleted_rows else ""
         return "\n".join([f"{head} (version {self.version})", *trouble])
 
 
@@ -172,7 +177,8 @@ def _log_result(log: TransactionLog, result: MergeResult, event: str) -> None:
     if not result.groups:
         return
     names = ("version", "groups", "merged", "splits_before", "splits_after", "rows", "bytes_before", "bytes_after")
-    trouble = {"conflicts": len(result.conflicts), "damaged": len(result.damaged)}
+    dropped = {"deleted_rows": result.deleted_rows} if result.deleted_rows else {}
+    trouble = {**dropped, "conflicts": len(result.conflicts), "damaged": len(result.damaged)}
     log_event(logger, event, table=log.table, **{name: getattr(result, name) for name in names}, **trouble)
 
 
@@ -185,10 +191,18 @@ def plan_only(snapshot: Snapshot, request: MergeRequest, config: Config) -> Merg
         dry_run=True,
         groups=len(groups),
         rows=sum(group.rows for group in groups),
+        deleted_rows=sum(group.deleted_rows for group in groups),
         splits_before=len(sources),
-        splits_after=sum(-(-group.size // request.limits.target_size) for group in groups),
+        splits_after=_splits_after(groups, request),
         bytes_before=sum(group.size for group in groups),
     )
+
+
+def _splits_after(groups: Sequence[MergeGroup], request: MergeRequest) -> int:
+    """How many splits there will be: one of each group, and about as many as fit where groups move to another layout."""
+    if not request.rewrite_layout:
+        return len(groups)
+    return sum(-(-group.size // request.limits.target_size) for group in groups)
 
 
 @dataclass(slots=True)
@@ -310,6 +324,7 @@ class _Compaction:
             version=after.version,
             merged=before.merged + len(bundle),
             rows=before.rows + metrics["numAddedRows"] - rows,
+            deleted_rows=before.deleted_rows + sum(written.group.deleted_rows for written in bundle),
             splits_before=before.splits_before + metrics["numRemovedSplits"] - len(again),
             splits_after=before.splits_after + metrics["numAddedSplits"] - len(again),
             bytes_before=before.bytes_before + metrics["numRemovedBytes"] - size,
@@ -359,4 +374,4 @@ def _metrics(bundle: Sequence[WrittenGroup]) -> dict[str, int]:
 
 def _lost_to(winner: str, group: MergeGroup, gone: frozenset[str], verb: str) -> str:
     lost = sorted(gone.intersection(group.paths))
-    return f"{len(lost)} of {len(group.paths)} splits were removed by {winner}, {lost[0]} among them; {verb} again"
+    return f"{len(lost)} of {len(group.paths)} splits were changed by {winner}, {lost[0]} among them; {verb} again"

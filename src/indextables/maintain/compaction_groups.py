@@ -44,6 +44,11 @@ class MergeGroup:
     def rows(self) -> int:
         return sum(split.live_rows or 0 for split in self.splits)
 
+    @property
+    def deleted_rows(self) -> int:
+        """The rows that are not written again."""
+        return sum(split.num_deleted for split in self.splits)
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenGroup:
@@ -68,6 +73,8 @@ def plan_merge(
     splits = splits_matching(snapshot, request.where)
     if among is not None:
         splits = splits.filter(pc.is_in(splits["path"], among))
+    if request.deleted_rows:
+        splits = splits.filter(splits["deletion_vector"].is_valid())
     plans = _plans(snapshot, splits, request, config, job=job)
     moved: list[MergeGroup] = []
     if request.rewrite_layout:

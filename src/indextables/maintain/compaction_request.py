@@ -1,7 +1,7 @@
 """The arguments of a compaction, validated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indextables.config import Config
 from indextables.errors import ConfigError
@@ -14,13 +14,17 @@ from indextables.schema import column_named
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
-    """The arguments of a compaction. `touching`: only partitions with one of these splits."""
+    """The arguments of a compaction. `touching`: only partitions with one of these splits.
+
+    `deleted_rows`: only splits with deleted rows, which are written again without them; all of these, whatever their size.
+    """
 
     limits: Limits
     where: Predicate | None = None
     cluster_by: tuple[str, ...] = ()
     rewrite_layout: bool = False
     coalesce: bool = False
+    deleted_rows: bool = False
     max_dest_splits: int | None = None
     touching: frozenset[str] | None = None
 
@@ -42,6 +46,7 @@ def merge_request(
     cluster_by: str | Sequence[str] | None = None,
     rewrite_layout: bool = False,
     coalesce: bool = False,
+    deleted_rows: bool = False,
     max_dest_splits: int | None = None,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
@@ -53,6 +58,12 @@ def merge_request(
             key="max_dest_splits",
             value=str(max_dest_splits),
         )
+    if deleted_rows and coalesce:
+        raise ConfigError(
+            "deleted_rows merges splits as they are shared; let small partitions share splits in a merge of its own",
+            key="coalesce",
+            value="true",
+        )
     condition = None
     if where is not None:
         condition = read_condition(
@@ -63,10 +74,11 @@ def merge_request(
     )
     schema = snapshot.metadata.arrow_schema()
     return MergeRequest(
-        limits=limits_of(config),
+        limits=replace(limits_of(config), every_split=deleted_rows),
         where=condition.predicate if condition else None,
         cluster_by=tuple(column_named(schema, column) for column in columns),
         rewrite_layout=rewrite_layout,
         coalesce=coalesce,
+        deleted_rows=deleted_rows,
         max_dest_splits=max_dest_splits,
     )

@@ -85,6 +85,7 @@ class MergeSplits:
     cluster_by: tuple[str, ...] = ()
     rewrite_layout: bool = False
     coalesce: bool = False
+    deleted_rows: bool = False
     dry_run: bool = False
 
 

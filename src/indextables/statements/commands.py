@@ -37,7 +37,7 @@ _OURS = ("INDEXTABLES", "INDEXTABLE")
 _SUBJECTS = {subject.value: subject for subject in Subject}
 _MERGE = (
     "WHERE", "TARGET SIZE", "MAX DEST SPLITS", "MAX SOURCE SPLITS PER MERGE", "CLUSTER BY", "REWRITE LAYOUT", "COALESCE",
-    "DRY RUN",
+    "DELETED ROWS", "DRY RUN",
 )  # fmt: skip
 _OPTIMIZE = ("WHERE", "DRY RUN")
 _VACUUM = ("RETAIN", "FORCE", "DRY RUN")
@@ -144,6 +144,7 @@ def _merge(text: str, tokens: Tokens) -> MergeSplits:
         cluster_by=clauses.names("CLUSTER BY"),
         rewrite_layout=clauses.flag("REWRITE LAYOUT"),
         coalesce=clauses.flag("COALESCE"),
+        deleted_rows=clauses.flag("DELETED ROWS"),
         dry_run=clauses.flag("DRY RUN"),
     )
 

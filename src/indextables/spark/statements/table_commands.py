@@ -70,6 +70,7 @@ def merge_splits(spark: SparkSession, command: MergeSplits, table: IndexTable) -
         cluster_by=command.cluster_by or None,
         rewrite_layout=command.rewrite_layout,
         coalesce=command.coalesce,
+        deleted_rows=command.deleted_rows,
         dry_run=command.dry_run,
         spark=spark,
         **_condition_settings(spark),
