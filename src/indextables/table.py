@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from indextables.inspect.detail import TableDetail
+    from indextables.inspect.erasure import ErasureReport
     from indextables.inspect.health import Health
     from indextables.inspect.layout_advice import Advice
     from indextables.inspect.table_check import CheckProgress, CheckResult
@@ -653,22 +654,31 @@ class IndexTable:
         self,
         *,
         older_than: timedelta | str | None = None,
+        log_retention: timedelta | str | None = None,
         dry_run: bool = False,
         force: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> PurgeResult:
         """Vacuum: deletes files that no version within the retention needs: 7 days by default.
 
-        `older_than` may be a text, such as `30 days` or `12h`.
+        `older_than` may be a text, such as `30 days` or `12h`. Files of the log are kept for `log.retention`, or for the
+        `log_retention` that is given here: a checkpoint is written then, and what is older than that goes.
 
-        Fewer than `purge.minRetention` have to be forced. A dry run lists what would go.
+        Less than `purge.minRetention` has to be forced. A dry run lists what would go.
         """
         from indextables.maintain.vacuum import purge
 
         self._writable()
         config = self._config(options)
         retention = duration_argument(older_than, name="older_than")
-        return purge(self._log.configured(config), config, older_than=retention, dry_run=dry_run, force=force)
+        return purge(
+            self._log.configured(config),
+            config,
+            older_than=retention,
+            log_retention=duration_argument(log_retention, name="log_retention"),
+            dry_run=dry_run,
+            force=force,
+        )
 
     vacuum = purge
     """Another name of `purge`."""
@@ -678,6 +688,29 @@ class IndexTable:
         from indextables.inspect.health import health
 
         return health(self._log, self._snapshot, self._config(None))
+
+    def erasure(self) -> ErasureReport:
+        """Which files still hold rows that are not in the table any more, and which files of the log tell of them.
+
+        It is empty once such rows are gone from disk; it prints the steps that are left. See docs/erasure.md.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/erased", {"mail": pa.string()})
+        >>> table.append(pa.table({"mail": [f"{name}@x.org" for name in "abcdefgh"]}))
+        1
+        >>> table.delete("mail = 'b@x.org'").rows
+        1
+        >>> [(file.kind.value, file.deleted_rows) for file in table.erasure().files]
+        [('deleted-rows', 1)]
+        >>> table.merge_splits(deleted_rows=True).deleted_rows
+        1
+        >>> purged = table.purge(older_than="0 days", log_retention="0 days", force=True)
+        >>> table.erasure().empty
+        True
+        """
+        from indextables.inspect.erasure import erasure_report
+
+        return erasure_report(self._log)
 
     def check(
         self,

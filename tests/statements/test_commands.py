@@ -67,6 +67,10 @@ A = TablePath("/a")
         ("DROP INDEXTABLES PARTITIONS FROM '/a' DRY RUN WHERE a < 1", DropPartitions(table=A, where="a < 1", dry_run=True)),
         ("PURGE INDEXTABLE '/a'", Purge(table=A)),
         ("PURGE INDEXTABLE '/a' OLDER THAN 14 DAYS", Purge(table=A, older_than=timedelta(days=14))),
+        (
+            "PURGE INDEXTABLE '/a' LOG RETENTION 12 hours OLDER THAN 0 DAYS FORCE",
+            Purge(table=A, older_than=timedelta(), log_retention=timedelta(hours=12), force=True),
+        ),
         ("PURGE INDEXTABLE '/a' FORCE OLDER THAN 0 DAYS", Purge(table=A, older_than=timedelta(), force=True)),
         ("PURGE INDEXTABLES '/a' DRY RUN OLDER THAN 36 hours", Purge(table=A, older_than=timedelta(hours=36), dry_run=True)),
         ("ALTER INDEXTABLE '/a' PARTITION BY (month(ts), app)", EvolveLayout(A, "month(ts), app")),

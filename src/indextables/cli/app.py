@@ -87,6 +87,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     ],
     "Upkeep": [
         maintain_verbs.health,
+        maintain_verbs.erasure,
         maintain_verbs.check,
         maintain_verbs.report,
         maintain_verbs.advise,

@@ -45,6 +45,25 @@ def health(
         raise typer.Exit(UNFINISHED)
 
 
+def erasure(
+    path: Table,
+    *,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with code 3 if the report is not empty.")
+    ] = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Show which files still hold rows that are not in the table any more, and the steps that are left."""
+    found, format_step = open_table(path, option).erasure(), commands_on(path)
+    if as_json:
+        show_json({"erased": found.erased, "empty": found.empty, **facts(found, format_step)})
+    else:
+        typer.echo(found.render(format_step))
+    if exit_code and not found.empty:
+        raise typer.Exit(UNFINISHED)
+
+
 def check(
     path: Table,
     *,
@@ -219,14 +238,23 @@ def purge(
         str | None,
         typer.Option("--older-than", metavar="SPAN", help="Keep what was needed within this time: '30 days', '12h'."),
     ] = None,
+    log_retention: Annotated[
+        str | None,
+        typer.Option("--log-retention", metavar="SPAN", help="Keep the log of this time, whatever log.retention says."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Allow less than purge.minRetention.")] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
     """Vacuum: delete files that no version within the retention needs (7 days by default)."""
-    retention = duration_argument(older_than, name="--older-than")
-    show_report(open_table(path, option).purge(older_than=retention, force=force, dry_run=dry_run), as_json=as_json)
+    result = open_table(path, option).purge(
+        older_than=duration_argument(older_than, name="--older-than"),
+        log_retention=duration_argument(log_retention, name="--log-retention"),
+        force=force,
+        dry_run=dry_run,
+    )
+    show_report(result, as_json=as_json)
 
 
 def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -> None:

@@ -25,6 +25,12 @@ def commands_on(table: str) -> StepFormat:
     return format_step
 
 
-def _words(name: str, value: bool | tuple[str, ...]) -> list[str]:  # noqa: FBT001 - a value of an option
+def _words(name: str, value: bool | str | tuple[str, ...]) -> list[str]:  # noqa: FBT001 - a value of an option
     flag = f"--{name.replace('_', '-')}"
-    return [flag, ",".join(value)] if isinstance(value, tuple) else [flag] if value else []
+    match value:
+        case bool():
+            return [flag] if value else []
+        case str():
+            return [flag, value]
+        case _:
+            return [flag, ",".join(value)]

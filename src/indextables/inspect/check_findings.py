@@ -40,6 +40,8 @@ class Problem(StrEnum):
     PURGED_SPLIT = "purged-split"
     WRONG_SIZE = "wrong-size"
     ORPHAN = "orphan"
+    MISSING_VECTOR = "missing-vector"
+    DAMAGED_VECTOR = "damaged-vector"
     DAMAGED_SPLIT = "damaged-split"
     UNSUPPORTED_SPLIT = "unsupported-split"
     WRONG_SCHEMA = "wrong-schema"
@@ -109,6 +111,10 @@ _LOST = (
 _PURGE = Step("purge")
 _RESTORE = "restore it from a copy, or write its rows again (overwrite or replaceWhere)"
 _REWRITE = "its rows are there: read them and write them again (overwrite or replaceWhere)"
+_VECTOR = (
+    "bring it back from a copy; without one, restore a version before the rows were deleted (table.restore), and delete "
+    "them again"
+)
 _REPAIRS: dict[Problem, tuple[Step | None, str]] = {
     Problem.MISSING_VERSION: (
         None,
@@ -140,6 +146,8 @@ _REPAIRS: dict[Problem, tuple[Step | None, str]] = {
     Problem.PURGED_SPLIT: (None, "nothing: a purge has deleted them, and these versions cannot be read in full"),
     Problem.WRONG_SIZE: (None, _RESTORE),
     Problem.ORPHAN: (_PURGE, "which deletes them once they are old"),
+    Problem.MISSING_VECTOR: (None, _VECTOR),
+    Problem.DAMAGED_VECTOR: (None, _VECTOR),
     Problem.DAMAGED_SPLIT: (None, _RESTORE),
     Problem.UNSUPPORTED_SPLIT: (None, "upgrade indextables, or write its rows again if it is of an older release"),
     Problem.WRONG_SCHEMA: (None, _RESTORE),

@@ -29,7 +29,7 @@ from indextables.log.clock import epoch_millis
 from indextables.log.log_files import LogFiles, list_log
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.ownership import files_of_table
-from indextables.log.splits import live_rows
+from indextables.log.splits import live_rows, num_deleted
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 from indextables.maintain.reindex import outdated_mappings
@@ -59,6 +59,8 @@ class Health:
     log_bytes: int
     tombstones: int
     tombstone_bytes: int
+    deleted_rows: int
+    splits_with_deleted_rows: int
     findings: tuple[Finding, ...]
 
     @property
@@ -106,6 +108,8 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
         tombstones=len(past),
         tombstone_bytes=_sum(past["size"]),
+        deleted_rows=_sum(num_deleted(splits)),
+        splits_with_deleted_rows=len(splits) - splits["deletion_vector"].null_count,
         findings=(),
     )
     inputs = _HealthInput(metrics, snapshot, config, files, past)
@@ -193,6 +197,17 @@ def _old_indexes(inputs: _HealthInput) -> Iterator[Finding]:
         yield Finding(Area.SPLITS, Severity.ADVICE, message, Step("reindex"))
 
 
+def _deleted_rows(inputs: _HealthInput) -> Iterator[Finding]:
+    metrics = inputs.metrics
+    if metrics.splits_with_deleted_rows:
+        share = metrics.deleted_rows / max(1, metrics.rows + metrics.deleted_rows)
+        message = (
+            f"{metrics.splits_with_deleted_rows:,} of {metrics.splits:,} splits have deleted rows: "
+            f"{metrics.deleted_rows:,}, {share:.1%} of all rows in splits, which readers skip"
+        )
+        yield Finding(Area.SPLITS, Severity.ADVICE, message, Step("merge_splits", options={"deleted_rows": True}))
+
+
 def _unknown_rows(inputs: _HealthInput) -> Iterator[Finding]:
     parts = explode_logical_partitions(inputs.snapshot.splits, inputs.snapshot.metadata).table
     unknown = parts["num_records"].null_count
@@ -230,6 +245,7 @@ _CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _skew,
     _old_layouts,
     _old_indexes,
+    _deleted_rows,
     _unknown_rows,
     _long_log,
     _past,

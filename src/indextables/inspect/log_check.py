@@ -30,7 +30,7 @@ from indextables.log.codec import BrokenLineError
 from indextables.log.log_files import HINT_KEY, LogFiles, LogListing, checkpoint_key, commit_key, list_log_entries
 from indextables.log.ownership import is_temporary
 from indextables.log.snapshot import Rows, Snapshot, initial
-from indextables.log.splits import conform, splits_table, without_paths
+from indextables.log.splits import conform, splits_table, vector_files, without_paths
 from indextables.log.stray_files import without_strays
 from indextables.log.version_checksum import ChecksumError, verify_chain
 from indextables.log.version_file import Version, parse_version
@@ -59,7 +59,7 @@ class CheckedLog:
     """What a log says, as far as it can be read, and what is wrong with it.
 
     `snapshot` is the newest state that can be built, None where there is none; `newest` is when the newest version was put.
-    `paths` are those of all splits that any version or checkpoint names.
+    `paths` are those of all splits and files of deletion vectors that any version or checkpoint names.
     """
 
     findings: list[CheckFinding]
@@ -169,6 +169,7 @@ class _Replay:
             if self.keeps_past:
                 self.adds |= {add.path: add for add in version.adds}
             self.paths |= {action.path for action in version.actions if isinstance(action, Add | Remove)}
+            self.paths |= {vector.file for vector in version.deletion_vectors if vector.file is not None}
         if self.state is not None and self._position == number - 1:
             self.run.append(version)
         else:
@@ -184,6 +185,7 @@ class _Replay:
         try:
             stored = read_checkpoint(self.store, key, number)
             self.paths |= {*stored.splits["path"].to_pylist(), *stored.tombstones["path"].to_pylist()}
+            self.paths |= {*vector_files(stored.splits)}
         except UnsupportedProtocolError as error:
             self._refuse_newer(key, error)
         except LogError as error:

@@ -3,6 +3,8 @@
 >>> step = Step("merge_splits", options={"rewrite_layout": True, "cluster_by": ("tenant", "n")})
 >>> str(step)
 "table.merge_splits(rewrite_layout=True, cluster_by=['tenant', 'n'])"
+>>> str(Step("purge", options={"older_than": "0 days", "force": True}))
+"table.purge(older_than='0 days', force=True)"
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +18,7 @@ class Step:
 
     method: str
     subject: str | None = None
-    options: Mapping[str, bool | tuple[str, ...]] = field(default_factory=dict)
+    options: Mapping[str, bool | str | tuple[str, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         subject = () if self.subject is None else (f'"{self.subject}"',)

@@ -20,6 +20,7 @@ from indextables.inspect.findings import format_bytes
 from indextables.inspect.log_check import CheckedLog, check_log
 from indextables.inspect.recommended_steps import StepFormat
 from indextables.inspect.split_check import CheckedSplit, check_split
+from indextables.inspect.vector_check import check_vectors
 from indextables.log.actions import Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.ownership import files_of_table
@@ -126,6 +127,7 @@ def check_table(
         listed = compare_sizes(log.snapshot.splits, entries, store, missing=Problem.MISSING_SPLIT)
         splits, sound = log.snapshot.splits, listed.sound
         findings += listed.findings
+        findings += check_vectors(log.snapshot.splits, entries, store, deep=deep)
         if all_versions:
             past = compare_sizes(log.past_splits(), entries, store, missing=Problem.PURGED_SPLIT)
             splits, sound = (pa.concat_tables(pair) for pair in ((splits, past.sound), (sound, past.sound)))

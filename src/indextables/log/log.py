@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self, TypeVar
@@ -170,15 +170,24 @@ class TransactionLog:
         return CheckpointResult(snapshot.version, splits, size)
 
     def clean_up(
-        self, *, retention: timedelta | None = None, dry_run: bool = False, store_time: datetime | None = None
+        self,
+        *,
+        retention: timedelta | None = None,
+        dry_run: bool = False,
+        store_time: datetime | None = None,
+        checkpoint: Snapshot | None = None,
     ) -> list[str]:
         """Deletes log files that no version younger than `retention` needs; gives their names.
 
-        Where the time by the store's clock is not given, the store is asked for it if anything may have expired.
+        Where the time by the store's clock is not given, the store is asked for it if anything may have expired. A
+        `checkpoint` of the current snapshot is written first, if one is given: older files are needed without one.
         """
         retention = self.config.maintenance.log_retention if retention is None else retention
+        if checkpoint is not None and not dry_run:
+            self.checkpoint(checkpoint)
+        planned = None if checkpoint is None else checkpoint.version
         files, expired = self._of_files(
-            lambda files: (files, self._expired(files, retention, store_time, dry_run=dry_run))
+            lambda files: (files, self._expired(files, retention, store_time, dry_run=dry_run, planned=planned))
         )
         self._schedule.looked(files, now=utc_now(), retention=retention)
         if not dry_run:
@@ -189,8 +198,24 @@ class TransactionLog:
         return expired
 
     def _expired(
-        self, files: LogFiles, retention: timedelta, store_time: datetime | None, *, dry_run: bool
+        self,
+        files: LogFiles,
+        retention: timedelta,
+        store_time: datetime | None,
+        *,
+        dry_run: bool,
+        planned: int | None = None,
     ) -> list[str]:
+        """The files that have expired; in a dry run, as if there was a `planned` checkpoint."""
+        if dry_run and planned in files.commits and planned not in files.checkpoints:
+            files = replace(files, checkpoints={**files.checkpoints, planned: files.commits[planned]})
+            return expired_files(
+                files,
+                self._commit_records(files),
+                now=store_time or self.store_now(dry_run=True),
+                retention=retention,
+                is_sound=lambda number: number == planned or self._is_sound(files, number),
+            )
         latest = store_time or max(utc_now(), *(entry.modified for entry in files.entries))
         old_enough = any(entry.modified <= latest - retention for entry in files.commits.values())
         commit_records = self._commit_records(files) if old_enough else []

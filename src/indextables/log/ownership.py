@@ -43,6 +43,11 @@ def is_split_of_job(key: str, job: str) -> bool:
     return match is not None and fnmatchcase(match["job"], job)
 
 
+def is_vectors(key: str) -> bool:
+    """Whether a file has deletion vectors, by its name."""
+    return _VECTORS.fullmatch(key) is not None
+
+
 def is_temporary(key: str) -> bool:
     """Whether a file is a temporary file of the local store."""
     return _TEMPORARY.fullmatch(_name(key)) is not None

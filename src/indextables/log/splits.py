@@ -160,6 +160,12 @@ def deletion_vectors_of(splits: pa.Table) -> list[DeletionVector | None]:
     return [None if vector is None else DeletionVector(path=path, **vector) for path, vector in given]
 
 
+def vector_files(splits: pa.Table) -> list[str]:
+    """The files that have deletion vectors of these splits."""
+    files: list[str] = pc.struct_field(splits["deletion_vector"], ["file"]).unique().drop_null().to_pylist()
+    return files
+
+
 def num_deleted(splits: pa.Table) -> pa.ChunkedArray:
     """How many rows of each split are deleted."""
     return pc.fill_null(pc.struct_field(splits["deletion_vector"], ["cardinality"]), 0)

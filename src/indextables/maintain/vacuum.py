@@ -21,7 +21,8 @@ from indextables.events import log_event
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import epoch_millis
 from indextables.log.log_files import list_log
-from indextables.log.ownership import Ownership, files_of_table, is_temporary
+from indextables.log.ownership import Ownership, files_of_table, is_temporary, is_vectors
+from indextables.log.splits import vector_files
 from indextables.log.version_file import read_versions
 from indextables.storage import Entry, Store
 
@@ -32,8 +33,8 @@ logger = logging.getLogger(__name__)
 class PurgeResult:
     """The files that were deleted, or in a dry run would be.
 
-    `past` are splits of older versions, `orphans` those of no version, `temporary` what killed writers
-    left; `log_files` are old versions and checkpoints that clean-up took out of the log.
+    `past` are splits of older versions, `vectors` files of deletion vectors, `orphans` splits of no version, `temporary`
+    what killed writers left; `log_files` are old versions and checkpoints that clean-up took out of the log.
     """
 
     version: int
@@ -42,6 +43,7 @@ class PurgeResult:
     files: int
     bytes: int
     past: int
+    vectors: int
     orphans: int
     temporary: int
     log_files: int
@@ -51,7 +53,8 @@ class PurgeResult:
         verb = "would be deleted" if self.dry_run else "were deleted"
         return (
             f"{self.files:,} files with {self.bytes:,} bytes {verb}: {self.past:,} splits of the past, {self.orphans:,} of "
-            f"no version, {self.temporary:,} temporary; and {self.log_files:,} files of the log"
+            f"no version, {self.vectors:,} with deletion vectors, {self.temporary:,} temporary; and {self.log_files:,} files "
+            "of the log"
         )
 
 
@@ -60,12 +63,18 @@ def purge(
     config: Config,
     *,
     older_than: timedelta | None = None,
+    log_retention: timedelta | None = None,
     dry_run: bool = False,
     force: bool = False,
 ) -> PurgeResult:
-    """Deletes what has not been needed for `older_than`, at least `purge.minRetention` unless forced."""
-    retention = config.maintenance.purge_min_retention if older_than is None else older_than
-    _refuse_short(retention, config.maintenance.purge_min_retention, force=force)
+    """Deletes what has not been needed for `older_than`, at least `purge.minRetention` unless forced.
+
+    With a `log_retention`, log files older than it go as well, whatever `log.retention` says, after a checkpoint.
+    """
+    least = config.maintenance.purge_min_retention
+    retention = least if older_than is None else older_than
+    _refuse_short(retention, least, force=force)
+    _refuse_short_log(log_retention, least, force=force)
     entries = files_of_table(log.store)
     snapshot = log.snapshot()  # after the listing: what is committed in between is in no danger
     now = log.store_now(dry_run=dry_run)
@@ -78,7 +87,14 @@ def purge(
     if not dry_run:
         log.store.in_parallel(lambda entry: log.store.delete([entry.key]), going)
     temporary = sum(is_temporary(entry.key) for entry in going)
+    vectors = sum(is_vectors(entry.key) for entry in going)
     of_the_past = sum(entry.key in past for entry in going)
+    cleaned = log.clean_up(
+        retention=log_retention,
+        dry_run=dry_run,
+        store_time=now,
+        checkpoint=None if log_retention is None else snapshot,
+    )
     result = PurgeResult(
         version=snapshot.version,
         before=before,
@@ -86,9 +102,10 @@ def purge(
         files=len(going),
         bytes=sum(entry.size for entry in going),
         past=of_the_past,
-        orphans=len(going) - of_the_past - temporary,
+        vectors=vectors,
+        orphans=len(going) - of_the_past - vectors - temporary,
         temporary=temporary,
-        log_files=len(log.clean_up(dry_run=dry_run, store_time=now)),
+        log_files=len(cleaned),
         paths=tuple(sorted(entry.key for entry in going)),
     )
     _log_result(log, result)
@@ -97,7 +114,7 @@ def purge(
 
 def _log_result(log: TransactionLog, result: PurgeResult) -> None:
     if not result.dry_run and (result.files or result.log_files):
-        names = ("version", "before", "files", "bytes", "past", "orphans", "temporary", "log_files")
+        names = ("version", "before", "files", "bytes", "past", "vectors", "orphans", "temporary", "log_files")
         log_event(logger, "Files purged", table=log.table, **{name: getattr(result, name) for name in names})
 
 
@@ -115,6 +132,23 @@ def _refuse_short(retention: timedelta, least: timedelta, *, force: bool) -> Non
         )
 
 
+def _refuse_short_log(retention: timedelta | None, least: timedelta, *, force: bool) -> None:
+    if retention is None:
+        return
+    if retention < timedelta(0):
+        raise ConfigError(
+            f"log_retention is {retention}; it cannot be below zero", key="log_retention", value=str(retention)
+        )
+    if retention < least and not force:
+        raise ConfigError(
+            f"log files younger than {least} may be needed by a running writer or by a reader of an older version, and "
+            f"log_retention (LOG RETENTION in SQL) is {retention}; use {least} or more. FORCE in SQL (force=True, --force "
+            "in a shell) deletes them all the same: older versions cannot be read, listed or restored any more",
+            key="log_retention",
+            value=str(retention),
+        )
+
+
 def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[str | None]:
     """The splits, and the files of deletion vectors of every readable version not older than `before`, by any clock."""
     known, files = log.version_at(before), list_log(log.store)
@@ -126,27 +160,29 @@ def _needed(log: TransactionLog, snapshot: Snapshot, before: datetime) -> set[st
         [chunk for rows in (start.splits, snapshot.splits, recent, undated) for chunk in rows["path"].chunks],
         pa.string(),
     )
-    vectors = (pc.struct_field(rows["deletion_vector"], ["file"]).unique() for rows in (start.splits, snapshot.splits))
     return {
         *live.to_pylist(),
-        *(file for files in vectors for file in files.to_pylist()),
+        *vector_files(start.splits),
+        *vector_files(snapshot.splits),
         *(add.path for version in later for add in version.adds),
         *(vector.file for version in later for vector in version.deletion_vectors),
     }
 
 
 def _refuse_missing(snapshot: Snapshot, entries: Iterable[Entry], store: Store, before: datetime) -> None:
-    """Refuses a table some of whose splits are missing: it is unknown then which files may be deleted.
+    """Refuses a table some of whose files are missing: it is unknown then which files may be deleted.
 
     Splits behind a symbolic link, or next to another table's log, are not listed: each is looked up.
     """
+    listed = pa.array([entry.key for entry in entries], pa.string())
     committed = snapshot.splits.filter(pc.field("modification_time") < epoch_millis(before))["path"]
-    unlisted = committed.filter(pc.invert(pc.is_in(committed, pa.array([entry.key for entry in entries], pa.string()))))
-    missing = store.missing(unlisted.to_pylist())
-    if missing:
-        raise CorruptLogError(
-            f"version {snapshot.version} of {store.location} has {len(missing)} splits that are not there, {missing[0]} "
-            "among them; nothing is purged: restore them, or drop their partitions, and purge then",
-            table=str(store.location),
-            version=snapshot.version,
-        )
+    vectors = pa.array(vector_files(snapshot.splits), pa.string())
+    for kind, files in (("splits", committed), ("files of deletion vectors", vectors)):
+        missing = store.missing(files.filter(pc.invert(pc.is_in(files, listed))).to_pylist())
+        if missing:
+            raise CorruptLogError(
+                f"version {snapshot.version} of {store.location} has {len(missing)} {kind} that are not there, {missing[0]} "
+                "among them; nothing is purged: restore them, or drop their partitions, and purge then",
+                table=str(store.location),
+                version=snapshot.version,
+            )

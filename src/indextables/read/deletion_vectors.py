@@ -22,11 +22,16 @@ def deleted_rows(vector: DeletionVector | None, store: Store) -> RowNumbers:
     return _from_file(vector, store)
 
 
-@lru_cache(maxsize=1024)
-def _from_file(vector: DeletionVector, store: Store) -> RowNumbers:
+def read_vector(vector: DeletionVector, store: Store) -> RowNumbers:
+    """The same, read from where it is, whatever this process remembers."""
+    if vector.bitmap is not None:
+        return _decoded(vector, vector.bitmap, store)
     offset = vector.offset or 0
     data = store.read_range(vector.file or "", offset, offset + (vector.length or 0)).to_pybytes()
     return _decoded(vector, data, store)
+
+
+_from_file = lru_cache(maxsize=1024)(read_vector)
 
 
 def _decoded(vector: DeletionVector, data: bytes, store: Store) -> RowNumbers:

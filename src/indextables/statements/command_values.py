@@ -100,6 +100,7 @@ class DropPartitions:
 class Purge:
     table: Table
     older_than: timedelta | None = None
+    log_retention: timedelta | None = None
     force: bool = False
     dry_run: bool = False
 

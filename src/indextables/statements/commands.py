@@ -158,10 +158,11 @@ def _drop(text: str, tokens: Tokens) -> DropPartitions:
 
 
 def _purge(text: str, tokens: Tokens) -> Purge:
-    clauses = parse_clauses(text, tokens, 2, ["OLDER THAN", "FORCE", "DRY RUN"])
+    clauses = parse_clauses(text, tokens, 2, ["OLDER THAN", "LOG RETENTION", "FORCE", "DRY RUN"])
     return Purge(
         table=clauses.table,
         older_than=clauses.value("OLDER THAN", duration),
+        log_retention=clauses.value("LOG RETENTION", duration),
         force=clauses.flag("FORCE"),
         dry_run=clauses.flag("DRY RUN"),
     )

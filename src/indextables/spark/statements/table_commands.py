@@ -84,7 +84,12 @@ def drop_partitions(spark: SparkSession, command: DropPartitions, table: IndexTa
 
 
 def purge(_: SparkSession, command: Purge, table: IndexTable) -> pa.Table:
-    result = table.purge(older_than=command.older_than, force=command.force, dry_run=command.dry_run)
+    result = table.purge(
+        older_than=command.older_than,
+        log_retention=command.log_retention,
+        force=command.force,
+        dry_run=command.dry_run,
+    )
     return _row(asdict(result))
 
 
