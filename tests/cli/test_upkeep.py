@@ -110,6 +110,29 @@ def test_an_older_version_is_restored_and_the_restore_undone(path: str) -> None:
     assert contents(path) == before
 
 
+def test_deleted_rows_are_erased_and_the_report_says_how(path: str) -> None:
+    assert found("erasure", path)["empty"]
+    run("delete", path, "--where", "n = 10", "-o", "deletionVectors.maxDeletedShare=1")
+    shown = run("erasure", path, "--exit-code", code=3).stdout
+    steps = [line.removeprefix("-> ") for line in shown.splitlines() if line.startswith("-> ")]
+    assert [step.split()[1] for step in steps] == ["merge", "purge"]
+    assert steps[0].endswith("--deleted-rows")
+    assert [(file["kind"], file["deleted_rows"]) for file in found("erasure", path)["files"]] == [("deleted-rows", 1)]
+    for step in steps:
+        run_line(step)
+    assert found("erasure", path, "--exit-code")["empty"]
+    assert len(contents(path)) == 11
+
+
+def test_splits_with_deleted_rows_are_a_finding(path: str) -> None:
+    run("merge", path)
+    run("delete", path, "--where", "n = 10", "-o", "deletionVectors.maxDeletedShare=1")
+    [finding] = found("health", path)["findings"]
+    assert finding["message"].startswith("1 of 2 splits have deleted rows: 1, 8.3% of all rows")
+    run_line(finding["fix"])
+    assert found("health", path)["findings"] == []
+
+
 def test_files_that_nobody_needs_are_purged(path: str) -> None:
     run("merge", path)
     assert found("purge", path)["files"] == found("vacuum", path)["files"] == 0
@@ -206,7 +229,7 @@ def test_indexes_are_brought_to_the_cache(path: str) -> None:
     assert found("prewarm", path)["unpacked"] == 3
 
 
-@pytest.mark.parametrize("verb", ["merge", "compact", "purge", "vacuum", "health", "prewarm", "checkpoint"])
+@pytest.mark.parametrize("verb", ["merge", "compact", "purge", "vacuum", "health", "erasure", "prewarm", "checkpoint"])
 def test_people_are_shown_text(path: str, verb: str) -> None:
     assert run(verb, path).stdout.strip()
 
@@ -220,6 +243,7 @@ def test_people_are_shown_text(path: str, verb: str) -> None:
         (["drop-partitions", "--where", "message = 'fine'"], "'message' is not a partition column"),
         (["drop-partitions", "--where", "day ="], "day ="),
         (["delete", "--where", "nn = 1"], "nn"),
+        (["purge", "--log-retention", "1h"], "may be needed by a running writer"),
         (["restore", "--version", "9"], "versions 0 to 3 can be read"),
         (["restore"], "give the version or the timestamp"),
         (["purge", "--older-than", "soon"], "--older-than is 'soon', but must be a number of days"),

@@ -53,8 +53,8 @@ class PurgeResult:
         verb = "would be deleted" if self.dry_run else "were deleted"
         return (
             f"{self.files:,} files with {self.bytes:,} bytes {verb}: {self.past:,} splits of the past, {self.orphans:,} of "
-            f"no version, {self.vectors:,} with deletion vectors, {self.temporary:,} temporary; and {self.log_files:,} files "
-            "of the log"
+            f"no version, {self.vectors:,} with deletion vectors, {self.temporary:,} temporary; and "
+            f"{self.log_files:,} files of the log"
         )
 
 
