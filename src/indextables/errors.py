@@ -14,6 +14,9 @@ IndexTablesError
 │   ├── NonPartitionedTableError
 │   ├── OverlappingPredicatesError  two replacements in one commit that may concern the same row
 │   └── RowsOutsideError            new rows that a replacement would not replace
+├── ExpressionError                 an SQL expression of an UPDATE or a MERGE that cannot be read or evaluated
+├── MergeError                      a MERGE whose clauses contradict each other
+│   └── MergeCardinalityError       several source rows that would change one row of the table
 ├── StatementError                  SQL text that cannot be read
 ├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
 ├── UnsupportedSparkError (ImportError)  a PySpark that is too old, or none
@@ -157,6 +160,28 @@ class RowsOutsideError(PredicateError):
 
     rows: int
     examples: Sequence[Mapping[str, object]]
+
+
+@_error
+class ExpressionError(IndexTablesError):
+    """`columns` are the names that exist."""
+
+    expression: str
+    reason: str
+    columns: Sequence[str] = ()
+
+
+@_error
+class MergeError(IndexTablesError):
+    reason: str
+
+
+@_error
+class MergeCardinalityError(MergeError):
+    """`rows` is how many rows of the table are concerned; `keys` are the values of the first few of them."""
+
+    rows: int
+    keys: Sequence[Mapping[str, object]]
 
 
 @_error
