@@ -20,6 +20,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("civil",),
     ("values", "config"),
     ("predicate",),
+    ("expressions",),
     ("layout", "statements"),
     ("search",),
     ("storage",),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from indextables.maintain.drop_partitions import DropResult
     from indextables.maintain.reindex import ReindexResult
     from indextables.maintain.restore import RestoreResult
+    from indextables.maintain.update_rows import UpdateResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.read.opener import SplitOpener
@@ -306,6 +307,46 @@ class IndexTable:
         after, result = restore(log, version=version, timestamp=at, dry_run=dry_run)
         if not dry_run:
             self._advance(after)
+
+    def update(
+        self,
+        updates: Mapping[str, str],
+        where: str | Predicate | None = None,
+        *,
+        query: str | None = None,
+        dry_run: bool = False,
+        time_zone: str = "UTC",
+        case_sensitive: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> UpdateResult:
+        """Gives columns of the rows that satisfy a condition and a search, or of all rows, new values; in one commit.
+
+        `updates` maps columns to SQL expressions, which see the old row. See `delete` for the other arguments.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/updated", {"name": pa.string(), "n": pa.int64()})
+        >>> table.append(pa.table({"name": ["ann", "bob"], "n": [1, 2]}))
+        1
+        >>> print(table.update({"n": "n * 10", "name": "upper(name)"}, "n > 1"))
+        1 row updated (version 2): 0 splits removed, 1 rewritten with 1 rows, 1 added, 0 deletion vectors
+        >>> sorted(zip(*table.scan().to_arrow().to_pydict().values()))
+        [('BOB', 20), ('ann', 1)]
+        """
+        from indextables.maintain.update_rows import update_rows
+
+        config = self._config(options)
+        after, result = update_rows(
+            self._log.configured(config),
+            self._verified(),
+            config,
+            updates,
+            where=where,
+            query=query,
+            dry_run=dry_run,
+            time_zone=time_zone,
+            case_sensitive=case_sensitive,
+        )
+        self._after_write(after, config)
         return result
 
     def scan(

@@ -3,7 +3,7 @@
 Loading sqlglot takes a while: reach this module through `indextables.predicate.parse`, which loads it on first use.
 
 Nothing that sqlglot does with a text may surprise the caller: the text's length and nesting are bounded before it is
-parsed, and whatever sqlglot raises becomes an InvalidPredicateError at one place, `_syntax_tree`.
+parsed, and whatever sqlglot raises becomes an InvalidPredicateError at one place, `syntax_tree`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,10 +64,11 @@ _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 def parse(text: str, *, time_zone: str) -> Predicate:
     """Parses SQL text to a predicate, or raises an InvalidPredicateError or UnsupportedOperatorError."""
-    return _Reader(text, time_zone).predicate(_syntax_tree(text))
+    return _Reader(text, time_zone).predicate(syntax_tree(text))
 
 
-def _syntax_tree(text: str) -> exp.Expr:
+def syntax_tree(text: str) -> exp.Expr:
+    """The expression that a text is, as sqlglot reads it; an InvalidPredicateError says what is wrong with it."""
     whole_text(text)
     if len(text) > MAX_LENGTH:
         raise _invalid(text, f"it has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")

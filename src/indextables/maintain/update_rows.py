@@ -1,0 +1,150 @@
+"""UPDATE: rows that satisfy a condition or a search get new values, computed from their old ones."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from indextables.config import Config
+from indextables.expressions import Evaluator, Relation, Scope
+from indextables.log import Operation, Snapshot, Transaction, TransactionLog
+from indextables.maintain.assignments import Assignment, Projection, assignments_of, compiled
+from indextables.maintain.changed_rows import find_rows, may_match
+from indextables.maintain.delete_rows import condition_parameters
+from indextables.maintain.row_addresses import RowAddresses
+from indextables.maintain.row_deletion import RowDeletion, plan_deletion
+from indextables.maintain.row_replacement import RowReplacement, replace_rows
+from indextables.plural import pluralize
+from indextables.predicate import Predicate
+from indextables.read.opener import SplitOpener
+from indextables.read.scan import Scan
+from indextables.read.scan_spec import ScanSpec, build_scan_spec
+from indextables.write.uncommitted_files import commit_or_discard
+from indextables.write.write_plan import current_rules
+
+_TABLE = "t"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateResult:
+    """What an UPDATE did, or in a dry run would do: `rows` got new values.
+
+    Splits that have no old row left are removed, `splits_rewritten` are written again without the updated rows, and
+    `vectors` got a deletion vector. The updated rows are in `splits_added`. `version` is that of the table afterwards: the
+    same as before where no row matches.
+    """
+
+    version: int
+    dry_run: bool = False
+    rows: int = 0
+    splits_removed: int = 0
+    splits_rewritten: int = 0
+    vectors: int = 0
+    copied: int = 0
+    splits_added: int = 0
+
+    def __str__(self) -> str:
+        verb = "would be updated" if self.dry_run else "updated"
+        added = "" if self.dry_run else f", {self.splits_added:,} added"
+        return (
+            f"{pluralize(self.rows, 'row')} {verb} (version {self.version}): {pluralize(self.splits_removed, 'split')} "
+            f"removed, {self.splits_rewritten:,} rewritten with {self.copied:,} rows{added}, "
+            f"{pluralize(self.vectors, 'deletion vector')}"
+        )
+
+
+def update_rows(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    config: Config,
+    updates: Mapping[str, str],
+    *,
+    where: str | Predicate | None = None,
+    query: str | None = None,
+    dry_run: bool = False,
+    time_zone: str = "UTC",
+    case_sensitive: bool = False,
+) -> tuple[Snapshot, UpdateResult]:
+    """Updates the rows that satisfy a condition and a search, or all; gives the table afterwards, and what was done.
+
+    It is planned again where another writer changed the same rows first.
+    """
+    scope = _scope(snapshot, case_sensitive=case_sensitive)
+    opener, written = SplitOpener.of(log.store, config), list[RowReplacement]()
+
+    def scan_spec(current: Snapshot) -> ScanSpec:
+        return build_scan_spec(
+            current,
+            current_rules(current.metadata),
+            where=where,
+            query=query,
+            time_zone=time_zone,
+            case_sensitive=case_sensitive,
+        )
+
+    def checked(current: Snapshot, evaluator: Evaluator, scope: Scope) -> Projection:
+        return compiled(_assignments(updates, current, scope), current.metadata.arrow_schema(), evaluator)
+
+    def transaction(current: Snapshot) -> Transaction:
+        spec = replace(scan_spec(current), row_address=True)
+        now = replace(_scope(current, case_sensitive=case_sensitive), time=scope.time)
+        with Evaluator(now, threads=config.read.parallelism, time_zone=time_zone) as evaluator:
+            projection = checked(current, evaluator, now)
+            scan = Scan(current, spec, opener, parallelism=config.read.parallelism)
+            written.append(
+                replace_rows(
+                    log,
+                    current,
+                    config,
+                    lambda addresses: _updated(scan, projection, evaluator, addresses),
+                    operation=Operation.UPDATE,
+                    reads=may_match(spec, current),
+                    parameters={**condition_parameters(where, query), "updates": dict(updates)},
+                    metrics=_metrics,
+                )
+            )
+        return written[-1].transaction
+
+    if dry_run:
+        spec = scan_spec(snapshot)
+        with Evaluator(scope, time_zone=time_zone) as evaluator:
+            checked(snapshot, evaluator, scope)
+        found = find_rows(snapshot, replace(spec, columns=()), opener, parallelism=config.read.parallelism)
+        return snapshot, _result(plan_deletion(snapshot, found, config, opener), snapshot.version, dry_run=True)
+    after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
+    return after, _result(written[-1].deletion, after.version, splits_added=len(written[-1].adds))
+
+
+def _scope(snapshot: Snapshot, *, case_sensitive: bool) -> Scope:
+    return Scope((Relation(_TABLE, _TABLE, snapshot.metadata.arrow_schema()),), case_sensitive=case_sensitive)
+
+
+def _assignments(updates: Mapping[str, str], snapshot: Snapshot, scope: Scope) -> tuple[Assignment, ...]:
+    return assignments_of(updates, snapshot.metadata.arrow_schema(), scope)
+
+
+def _updated(
+    scan: Scan, projection: Projection, evaluator: Evaluator, addresses: RowAddresses
+) -> Iterator[pa.RecordBatch]:
+    old = {name: name for name in projection.schema.names}
+    for batch in scan.to_batches():
+        addresses.add(batch)
+        rows = pa.Table.from_batches([batch])
+        yield from projection.apply(evaluator, _TABLE, rows, old).to_batches()
+
+
+def _metrics(deletion: RowDeletion) -> dict[str, int]:
+    return {"numUpdatedRows": deletion.rows, "numDeletedRows": 0}
+
+
+def _result(deletion: RowDeletion, version: int, *, dry_run: bool = False, splits_added: int = 0) -> UpdateResult:
+    return UpdateResult(
+        version=version,
+        dry_run=dry_run,
+        rows=deletion.rows,
+        splits_removed=len(deletion.removed),
+        splits_rewritten=len(deletion.rewritten),
+        vectors=len(deletion.vectors),
+        copied=deletion.copied,
+        splits_added=splits_added,
+    )
