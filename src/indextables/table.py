@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from indextables.maintain.drop_partitions import DropResult
     from indextables.maintain.reindex import ReindexResult
     from indextables.maintain.restore import RestoreResult
+    from indextables.maintain.merge_builder import MergeBuilder
+    from indextables.maintain.merge_into import Merge, MergeIntoResult
+    from indextables.maintain.merge_source import MergeSource
     from indextables.maintain.update_rows import UpdateResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
@@ -348,6 +351,49 @@ class IndexTable:
         )
         self._after_write(after, config)
         return result
+
+    def merge(
+        self,
+        source: MergeSource | IndexTable,
+        on: str,
+        *,
+        source_alias: str = "s",
+        target_alias: str = "t",
+        merge_schema: bool = False,
+        time_zone: str = "UTC",
+        case_sensitive: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> MergeBuilder:
+        """Merges rows of a source into this table (MERGE INTO); `execute` of the builder runs it, in one commit.
+
+        `source` is data as `append` takes it, a table, a scan, or a DataFrame of Spark, which is collected. `on` is SQL; a
+        null matches nothing. With `merge_schema`, columns that only the source has are added to the table.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/merged", {"id": pa.int64(), "name": pa.string()})
+        >>> table.append(pa.table({"id": [1, 2], "name": ["ann", "bob"]}))
+        1
+        >>> news = pa.table({"id": [2, 3], "name": ["Bob", "Cleo"]})
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all()
+        >>> result = merge.execute()
+        >>> result.rows_updated, result.rows_inserted, result.version
+        (1, 1, 2)
+        >>> sorted(table.scan(columns=["name"]).to_arrow()["name"].to_pylist())
+        ['Bob', 'Cleo', 'ann']
+        """
+        from indextables.maintain.merge_builder import MergeBuilder
+        from indextables.maintain.merge_into import Merge
+
+        given = Merge(
+            source=source.scan() if isinstance(source, IndexTable) else source,
+            on=on,
+            source_alias=source_alias,
+            target_alias=target_alias,
+            merge_schema=merge_schema,
+            time_zone=time_zone,
+            case_sensitive=case_sensitive,
+        )
+        return MergeBuilder(given, lambda merge: self._merge_into(merge, options))
 
     def scan(
         self,
@@ -906,6 +952,14 @@ class IndexTable:
         schema, batches = peeked(batches_of(data, None if replaces_schema else self.schema))
         job = plan_on(log, snapshot, schema, config, mode=mode, overwrite=resolve_overwrite)
         return self._after_write(write_and_commit(job, batches, log=log, snapshot=snapshot), config)
+
+    def _merge_into(self, merge: Merge, options: Mapping[str, str] | None) -> MergeIntoResult:
+        from indextables.maintain.merge_into import merge_into
+
+        config = self._config(options)
+        after, result = merge_into(self._log.configured(config), self._verified(), config, merge)
+        self._after_write(after, config)
+        return result
 
     def _after_write(self, snapshot: Snapshot, config: Config) -> int:
         from indextables.maintain.compact_on_write import merge_after_write

@@ -156,7 +156,7 @@ TYPES: list[tuple[pa.DataType, Any, str, Any]] = [
         datetime(2024, 1, 2, tzinfo=UTC),
     ),
     (pa.timestamp("us", "UTC"), None, "TIMESTAMP '2024-05-01 10:00:00'", datetime(2024, 5, 1, 10, tzinfo=UTC)),
-    (pa.timestamp("us"), datetime(2024, 1, 1, 5), "v - INTERVAL 2 HOURS", datetime(2024, 1, 1, 3)),
+    (pa.timestamp("us"), datetime(2024, 1, 1, 5), "v - INTERVAL 2 HOURS", datetime(2024, 1, 1, 3)),  # noqa: DTZ001
     (pa.decimal128(10, 2), Decimal("1.25"), "v * 2 + 0.005", Decimal("2.51")),
     (pa.int32(), 5, "2.9", 2),
     (pa.int32(), 5, "'17'", 17),
@@ -200,7 +200,7 @@ def test_new_values_have_the_type_of_the_column(
         ({"n": "1"}, "idd = 1", InvalidPredicateError, "there is no column 'idd'"),
     ],
 )
-def test_what_cannot_be_updated_is_refused_and_leaves_no_file(
+def test_what_cannot_be_updated_is_refused_and_leaves_no_file(  # noqa: PLR0917 - two fixtures, four parameters
     table: IndexTable, tmp_path: Path, updates: dict[str, str], where: str, error: type[Exception], message: str
 ) -> None:
     before = rows_of(table)

@@ -46,7 +46,7 @@ class Evaluator:
     """
 
     def __init__(self, scope: Scope, *, threads: int = 1, time_zone: str = "UTC") -> None:
-        import duckdb  # noqa: PLC0415 - 20 MB that only changes of rows need
+        import duckdb  # noqa: PLC0415 - 90 ms that only changes of rows need
 
         self._errors: Any = duckdb.Error
         self._scope = scope
@@ -79,28 +79,30 @@ class Evaluator:
             raise unusable(expression.text, f"it is no condition: its type is {given}", ())
         return compiled
 
-    def project(self, columns: Sequence[Failing], rows: Mapping[str, pa.Table]) -> list[pa.ChunkedArray]:
-        """The values of expressions for each row of one relation, in the order of the rows."""
-        name = next(iter(rows))
+    def project(
+        self, columns: Sequence[Failing], rows: Mapping[str, pa.Table], *, relations: str | None = None
+    ) -> list[pa.ChunkedArray]:
+        """The values of expressions for each row, in the order of the rows; `relations` says how several are combined."""
         if not columns:
             return []
         selected = ", ".join(f"{column.sql} AS c{number}" for number, column in enumerate(columns))
-        return list(self.query(f"SELECT {selected} FROM {name}", rows, parts=columns).itercolumns())  # noqa: S608
+        return list(self.query(selected, relations or next(iter(rows)), rows, parts=columns).itercolumns())
 
-    def query(self, sql: str, rows: Mapping[str, pa.Table], *, parts: Sequence[Failing] = ()) -> pa.Table:
-        """The result of a query over relations. A failure names the one of its `parts` that fails by itself, if any does."""
+    def query(
+        self, selected: str, relations: str, rows: Mapping[str, pa.Table], *, parts: Sequence[Failing] = ()
+    ) -> pa.Table:
+        """The result of SELECT ... FROM over relations. A failure names the first of its `parts` that fails by itself."""
         for name, table in rows.items():
             self._connection.register(name, table)
         try:
-            return self._connection.sql(sql).to_arrow_table()
+            return self._connection.sql(f"SELECT {selected} FROM {relations}").to_arrow_table()  # noqa: S608
         except self._errors as error:
-            raise self._failure(error, rows, parts) from error
+            raise self._failure(error, relations, parts) from error
 
-    def _failure(self, error: Exception, rows: Mapping[str, pa.Table], parts: Sequence[Failing]) -> ExpressionError:
-        tables = ", ".join(rows)
-        for part in parts:
+    def _failure(self, error: Exception, relations: str, parts: Sequence[Failing]) -> ExpressionError:
+        for part in parts if len(parts) > 1 else ():
             try:
-                self._connection.sql(f"SELECT count({part.sql}) FROM {tables}").fetchall()  # noqa: S608
+                self._connection.sql(f"SELECT count({part.sql}) FROM {relations}").fetchall()  # noqa: S608
             except self._errors as own:
                 return _failed(part.text, own)
         return _failed("; ".join(part.text for part in parts), error)

@@ -50,29 +50,26 @@ def assigned_column(name: str, schema: pa.Schema, *, alias: str | None, case_sen
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The columns of new rows: computed by an expression, taken from the old row, or else null."""
+    """The columns of new rows: computed by an expression, kept from the old row, or else null."""
 
     schema: pa.Schema
     computed: Mapping[str, Failing]
 
-    def apply(self, evaluator: Evaluator, relation: str, rows: pa.Table, old: Mapping[str, str]) -> pa.Table:
-        """The new rows; `old` has the column of `rows` that is kept for each column which is not computed."""
-        values = evaluator.project(list(self.computed.values()), {relation: rows})
+    def assembled(self, values: Sequence[pa.ChunkedArray], old: pa.Table | None, count: int) -> pa.Table:
+        """The new rows, from the values that were computed and the old rows, if there are any."""
         new = dict(zip(self.computed, values, strict=True))
-        columns = [
-            new[field.name]
-            if field.name in new
-            else rows[old[field.name]]
-            if field.name in old
-            else pa.nulls(len(rows), field.type)
-            for field in self.schema
-        ]
-        return pa.table(columns, names=self.schema.names)
+        kept = {} if old is None else {name: old[name] for name in old.schema.names}
+        columns = [new.get(field.name, kept.get(field.name, _NULL)) for field in self.schema]
+        return pa.table(
+            [pa.nulls(count, f.type) if c is _NULL else c for c, f in zip(columns, self.schema, strict=True)],
+            names=self.schema.names,
+        )
 
 
-def compiled(
-    assignments: Iterable[Assignment], schema: pa.Schema, evaluator: Evaluator, *, columns: Sequence[str] | None = None
-) -> Projection:
+_NULL = pa.chunked_array([], pa.null())
+
+
+def compiled(assignments: Iterable[Assignment], schema: pa.Schema, evaluator: Evaluator) -> Projection:
     """The assignments, cast to the types of the table; an ExpressionError where one cannot be."""
     by_name = {one.column: evaluator.compile(one.expression, schema.field(one.column).type) for one in assignments}
-    return Projection(schema if columns is None else pa.schema([schema.field(name) for name in columns]), by_name)
+    return Projection(schema, by_name)

@@ -126,11 +126,11 @@ def _assignments(updates: Mapping[str, str], snapshot: Snapshot, scope: Scope) -
 def _updated(
     scan: Scan, projection: Projection, evaluator: Evaluator, addresses: RowAddresses
 ) -> Iterator[pa.RecordBatch]:
-    old = {name: name for name in projection.schema.names}
     for batch in scan.to_batches():
         addresses.add(batch)
         rows = pa.Table.from_batches([batch])
-        yield from projection.apply(evaluator, _TABLE, rows, old).to_batches()
+        values = evaluator.project(list(projection.computed.values()), {_TABLE: rows})
+        yield from projection.assembled(values, rows, len(rows)).to_batches()
 
 
 def _metrics(deletion: RowDeletion) -> dict[str, int]:
