@@ -104,6 +104,8 @@ def _translated(node: exp.Expr, type_of: TypeOf) -> exp.Expr:  # noqa: C901, PLR
             return _raw(f"CAST({_sql(node)} AS BIGINT)")
         case exp.Like() | exp.ILike() if not isinstance(node.parent, exp.Escape):
             return exp.Escape(this=node, expression=exp.Literal.string("\\"))
+        case exp.IsNan():
+            return _raw(f"coalesce({_sql(node)}, false)")
         case exp.HexString():
             return _raw(f"unhex('{node.name}')")
         case exp.Anonymous() if str(node.this).lower() in ("isnull", "isnotnull"):

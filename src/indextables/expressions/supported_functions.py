@@ -1,7 +1,7 @@
 """What an expression may be made of: nodes of sqlglot whose results in DuckDB are those of Spark.
 
-A function that is not listed is refused: under one name, two engines may compute different things. `tests/expressions`
-compares each with Spark's results.
+A function that is not listed is refused: under one name, two engines may compute different things.
+`tests/spark/test_expression_results.py` compares each with Spark's results.
 """
 
 from sqlglot import exp
