@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from indextables.maintain.compact import MergeProgress, MergeResult
     from indextables.maintain.delete_rows import DeleteResult
     from indextables.maintain.drop_partitions import DropResult
-    from indextables.maintain.reindex import ReindexResult
-    from indextables.maintain.restore import RestoreResult
     from indextables.maintain.merge_builder import MergeBuilder
     from indextables.maintain.merge_into import Merge, MergeIntoResult
     from indextables.maintain.merge_source import MergeSource
+    from indextables.maintain.reindex import ReindexResult
+    from indextables.maintain.restore import RestoreResult
     from indextables.maintain.update_rows import UpdateResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
@@ -310,6 +310,7 @@ class IndexTable:
         after, result = restore(log, version=version, timestamp=at, dry_run=dry_run)
         if not dry_run:
             self._advance(after)
+        return result
 
     def update(
         self,
