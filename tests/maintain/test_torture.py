@@ -6,6 +6,7 @@ import pytest
 
 from tests.torture.merge import merge_beside_writers
 from tests.torture.rewrite import mix_writes
+from tests.torture.row_changes import change_rows
 
 
 def test_a_merge_disturbs_no_writer(tmp_path: Path) -> None:
@@ -19,3 +20,8 @@ def test_a_merge_disturbs_no_writer(tmp_path: Path) -> None:
 def test_writes_of_every_kind_are_serial(tmp_path: Path, *, shared: bool) -> None:
     done = mix_writes(tmp_path, workers=4, operations=6, shared=shared)
     assert {"append", "replace", "partitions", "drop", "overwrite"} <= done.keys()
+
+
+def test_changes_of_rows_are_serial(tmp_path: Path) -> None:
+    done = change_rows(str(tmp_path / "t"), workers=4, operations=5)
+    assert {"append", "delete", "update", "merge"} <= done.keys()

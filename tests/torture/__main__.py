@@ -13,6 +13,7 @@ from tests.torture.damage import sweep
 from tests.torture.merge import merge_beside_writers
 from tests.torture.race import append_from_many_processes, mix_operations
 from tests.torture.rewrite import mix_writes
+from tests.torture.row_changes import change_rows
 from tests.torture.stores import append_from_processes, write_through_faults
 
 
@@ -31,6 +32,8 @@ def main() -> None:
             (place := directory / f"written-{shared}").mkdir()
             done = mix_writes(place, workers=8, operations=20, shared=shared)
             print(f"8 processes x 20 writes, {'shared splits' if shared else 'splits of their own'}, {done}: serial")
+        done = change_rows(str(directory / "rows"), workers=8, operations=20)
+        print(f"8 processes x 20 changes of rows {done}: every version equals the serial execution")
         print(
             f"a merge beside 4 writers: {merge_beside_writers(directory / 'merged', writers=4, appends=40)}, each row once"
         )
@@ -47,6 +50,8 @@ def main() -> None:
             with served() as server:
                 rows = append_from_processes(server, writers=8, appends=10)
                 print(f"8 processes x 10 appends to a table in {kind}: {rows} rows, each of them once")
+                done = change_rows(f"{server.root}/rows", workers=8, operations=20, options=server.options)
+                print(f"8 processes x 20 changes of rows of a table in {kind} {done}: serial")
                 print(f"faults between a table and {kind}: {write_through_faults(server, faults=400)}")
         print(f"all as it should be, {time.monotonic() - start:.0f} s")
 
