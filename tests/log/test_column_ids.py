@@ -62,6 +62,11 @@ class TestNames:
         assert sorted(other_columns(before, swapped)) == ["a", "b"]
         assert other_columns(before, again) == ["a"]
 
+    def test_a_mapping_that_is_not_complete_may_have_ids_of_more_columns(self) -> None:
+        table = metadata(mapping(0, complete=False, a=1, b=2), columns="a")
+        check_metadata(table)
+        assert column_ids(table) == {"a": 1}
+
     def test_ids_are_given_once_and_never_again(self) -> None:
         plain = [structs.replace(mapping(n, complete=n == 1, a=1), column_ids={}) for n in range(2)]
         table = with_column_ids(metadata(*plain, columns="a b", highest=None))

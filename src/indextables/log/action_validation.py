@@ -149,7 +149,7 @@ def check_metadata(metadata: Metadata) -> None:
 
 def _check_column_ids(metadata: Metadata, columns: list[str]) -> None:
     if column_ids(metadata).keys() != set(columns):
-        raise ValueError("its current doc mapping has ids of other columns than the schema")
+        raise ValueError("its current doc mapping lacks the id of a column")
     for mapping in metadata.doc_mappings:
         _refuse_twice("the column id", enumerate(mapping.column_ids.values()))
         if max(mapping.column_ids.values(), default=0) > (metadata.max_column_id or 0):

@@ -26,7 +26,8 @@ def column_ids(metadata: Metadata) -> Mapping[str, int]:
     """The ids of the table's columns by name; none before the first rename or drop."""
     current = metadata.current_doc_mapping_id
     mapping = next((m for m in metadata.doc_mappings if m.doc_mapping_id == current), None)
-    return {} if mapping is None else mapping.column_ids
+    ids = {} if mapping is None else mapping.column_ids
+    return {name: ids[name] for name in metadata.arrow_schema().names if name in ids}
 
 
 def renamed_columns(metadata: Metadata) -> Mapping[int | None, Mapping[str, str]]:
