@@ -134,6 +134,21 @@ class TestRename:
         assert values(table, "N") == [1, 2, 3]
         assert table.rename_column("n", "N") == table.version == 2  # nothing to do
 
+    @pytest.mark.parametrize("place", ["memory", "disk"])
+    def test_any_name_can_be_another_one(self, tmp_path: Any, place: str) -> None:
+        """To Arrow, `a.b` is nested in `a`; tantivy has names of fields of its own."""
+        path = tmp_path / "t" if place == "disk" else f"memory://{uuid4().hex}/t"
+        schema = {"a": pa.string(), "a.b": pa.string(), "=x": pa.string()}
+        table = IndexTable.create(path, schema, fields=dict.fromkeys(schema, "text"))
+        table.append([{"a": "one", "a.b": "uno", "=x": "eins"}])
+        for old, new in (("a.b", "c.d"), ("a", "a.b"), ("=x", "a")):
+            table.rename_column(old, new)
+        assert table.scan().to_arrow().to_pylist() == [{"a.b": "one", "c.d": "uno", "a": "eins"}]
+        assert table.scan(columns=["a.b"]).to_arrow().to_pylist() == [{"a.b": "one"}]
+        assert (table.count("`a.b` = 'one'"), table.count("a = 'eins'"), table.count("a = 'one'")) == (1, 1, 0)
+        assert table.search("eins", columns=["a"]).to_pylist()[0]["a"] == "eins"
+        assert table.check(deep=True).ok
+
     def test_settings_of_the_column_follow(self) -> None:
         properties = {
             "spark.indextables.optimizeWrite.clusterBy": "n, app",
