@@ -72,6 +72,27 @@ def test_columns_that_came_later_and_became_wider_are_read_alike(spark: Any, tmp
         assert found(frame.filter(condition)) == found(ours.filter(condition)), condition
 
 
+def test_names_that_changed_are_read_alike(spark: Any, tmp_path: Path) -> None:
+    """Spark's reader knows the names of the files: it reads splits again whose columns have them, also in another case."""
+    table = written(tmp_path / "t", pa.table({"flag": [True, None], "n": [1, 2], "Gone": ["old", "older"]}))
+    table.drop_column("Gone")
+    assert reader_of(frame_of(spark, table)) == READ_BY_SPARK
+    table.add_column("gone", "string")
+    table.append(pa.table({"flag": [False], "n": [3], "gone": ["new"]}))
+    frame = frame_of(spark, table)
+    assert reader_of(frame) == READ_BY_US
+    assert sorted(map(tuple, frame.select("n", "gone").collect())) == [(1, None), (2, None), (3, "new")]
+    assert reader_of(frame.filter("gone = 'new'")) == READ_BY_SPARK
+    assert frame.filter("gone = 'new'").count() == 1
+    table.rename_column("n", "number")
+    frame = frame_of(spark, table)
+    assert reader_of(frame) == READ_BY_US
+    assert sorted(row.number for row in frame.filter("number > 1").collect()) == [2, 3]
+    table.merge_splits()
+    assert reader_of(frame_of(spark, table)) == READ_BY_SPARK
+    assert found(frame_of(spark, table)) == found(frame)
+
+
 @pytest.mark.parametrize("condition", ["price > 2", "price >= 'NaN'", "NOT price <= 1", "price <> 1", "price + 1 > 2"])
 def test_numbers_that_are_none_are_not_lost(spark: Any, tmp_path: Path, condition: str) -> None:
     """Parquet's bounds of [1.0, NaN] are 1.0 and 1.0, and to Spark NaN is greater than 2."""
