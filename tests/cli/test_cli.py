@@ -204,7 +204,7 @@ def test_a_word_in_a_table_without_text_columns_is_refused_with_a_way_out(tmp_pa
     assert not run(*words).stderr
     said = run("search", tmp_path / "table", "full", code=1).stderr
     assert "Indexed as exact values: day, message" in said
-    assert "--text COLUMN" in said
+    assert "set-indexing TABLE COLUMN=text" in said
     assert len(found("search", tmp_path / "table", "message:*full*")) == 4
 
 

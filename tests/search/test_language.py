@@ -278,7 +278,7 @@ def test_without_text_columns_a_word_needs_a_field() -> None:
         parse("level:x AND a", schema=schema, rules=resolve(schema))
     assert error.value.position == 12
     assert "COLUMN:*word* values that contain it" in str(error.value)
-    assert '--text COLUMN, fields={"COLUMN": "text"} or the option indexing.typemap.COLUMN=text' in str(error.value)
+    assert "SET INDEXING (COLUMN = text), or `indextables set-indexing TABLE COLUMN=text`" in str(error.value)
     schema = pa.schema({"n": pa.int64()})
     with pytest.raises(SearchQueryError, match="the table has none; write field:value. Fields are n"):
         parse("a", schema=schema, rules=resolve(schema))

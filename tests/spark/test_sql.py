@@ -256,7 +256,7 @@ def test_a_query_in_sql_has_its_quotes_and_backslashes_twice(spark: Any, tmp_pat
     assert ids(r"""'C\\:\\\\temp || "disk full"'""") == [1, 2]
     with pytest.raises(IndexTablesError, match="at position 9, at '\"': the quote is not closed"):
         ids("""'disk it''s"'""")
-    with pytest.raises(IndexTablesError, match="Indexed as exact values: message; .*indexing.typemap.message=text"):
+    with pytest.raises(IndexTablesError, match="Indexed as exact values: message; .*SET INDEXING .message = text"):
         spark.sql(f"SELECT id FROM indextables.`{table.path}` WHERE * INDEXQUERY 'full'")
 
 

@@ -149,8 +149,8 @@ class _Reader:
         listed = ", ".join(strings[:_MAX_LISTED]) + (" ..." if len(strings) > _MAX_LISTED else "")
         return (
             f"{hint}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "
-            f"{name}:*word* values that contain it. To search by words, write the rows to a new table with --text {name}, "
-            f'fields={{"{name}": "text"}} or the option indexing.typemap.{name}=text'
+            f"{name}:*word* values that contain it. To search by words, change the index of the column: "
+            f"ALTER TABLE ... SET INDEXING ({name} = text), or `indextables set-indexing TABLE {name}=text`"
         )
 
     def about(self, field: Field, item: syntax.Leaf) -> Query | None:

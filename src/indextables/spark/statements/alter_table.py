@@ -61,7 +61,7 @@ _ALTERNATIVES = {
     Operation.ANALYZE_COLUMN: _STATISTICS,
     Operation.ANALYZE_TABLE: _STATISTICS,
     Operation.CACHE_TABLE: 'use spark.table("{name}").cache()',
-    Operation.CREATE_INDEX: "every split is indexed; indexing.typemap.<column> of a new table sets how a column is indexed",
+    Operation.CREATE_INDEX: "every split has an index; use ALTER TABLE {name} SET INDEXING (column = 'text')",
     Operation.DELETE: _ROWS,
     Operation.DESCRIBE_PARTITION: _LISTED,
     Operation.DROP_CONSTRAINT: _CONSTRAINTS,
