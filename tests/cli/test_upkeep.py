@@ -96,6 +96,17 @@ def test_rows_are_deleted_by_a_condition_and_a_search(path: str) -> None:
     assert "give a condition" in run("delete", path, code=1).stderr
 
 
+def test_rows_are_updated_by_expressions(path: str) -> None:
+    where = ["--where", "day = 'mon'", "--query", "message:full"]
+    assert found("update", path, "--set", "n = n + 1000", *where, "--dry-run")["rows"] == 3
+    assert found("update", path, "--set", "n = n + 1000", "-s", "`message` = upper(message)", *where)["rows"] == 3
+    assert {row["message"] for row in contents(path) if row["n"] >= 1000} == {"DISK FULL"}
+    assert run("update", path, "--set", "n = 0").stdout.startswith("12 rows updated (version 5)")
+    assert {row["n"] for row in contents(path)} == {0}
+    assert "no column 'm'; " in run("update", path, "--set", "n = m", code=1).stderr
+    assert "'n' is no assignment" in run("update", path, "--set", "n", code=1).stderr
+
+
 def test_an_older_version_is_restored_and_the_restore_undone(path: str) -> None:
     before = contents(path)
     run("delete", path, "--where", "n >= 10")

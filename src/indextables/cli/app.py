@@ -73,6 +73,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     ],
     "Write": [
         write_verbs.import_,
+        write_verbs.update,
         write_verbs.delete,
         write_verbs.drop_partitions,
         write_verbs.restore,

@@ -77,6 +77,24 @@ def parse_settings(given: Iterable[str] | None) -> dict[str, str]:
     return _once("--option", [(key, value) for key, _, value in pairs])
 
 
+def parse_assignments(given: Iterable[str]) -> dict[str, str]:
+    """Columns and the expressions that they get.
+
+    >>> parse_assignments(["n = n + 1", "`full name`=concat(first, ' ', last)"])
+    {'n': 'n + 1', 'full name': "concat(first, ' ', last)"}
+    """
+    pairs = [text.partition("=") for text in given]
+    wrong = [column for column, equals, _ in pairs if not equals]
+    if wrong:
+        message = f"{wrong[0]!r} is no assignment; write COLUMN = EXPRESSION"
+        raise ConfigError(message, key="--set", value=wrong[0])
+    return _once("--set", [(_unquoted(column.strip()), text.strip()) for column, _, text in pairs])
+
+
+def _unquoted(column: str) -> str:
+    return column[1:-1].replace("``", "`") if column.startswith("`") and column.endswith("`") else column
+
+
 def parse_types(given: Iterable[str] | None) -> dict[str, pa.DataType]:
     """The types of columns, as they are called in SQL.
 

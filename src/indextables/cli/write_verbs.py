@@ -18,6 +18,7 @@ from indextables.cli.arguments import (
     TimeZone,
     Where,
     open_table,
+    parse_assignments,
     parse_names,
     parse_settings,
     parse_types,
@@ -198,6 +199,28 @@ def delete(
     """Deletes the rows that satisfy a condition or a search, or both; `--where true` is all rows."""
     table = open_table(path, option)
     show_report(table.delete(where, query=query, dry_run=dry_run, time_zone=time_zone), as_json=as_json)
+
+
+def update(
+    path: Table,
+    *,
+    assignments: Annotated[
+        list[str],
+        typer.Option(
+            "--set", "-s", metavar="COLUMN=SQL", help="A column and the expression that it gets; may be repeated."
+        ),
+    ],
+    where: Where = None,
+    query: Query = None,
+    time_zone: TimeZone = "UTC",
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Gives columns of the rows that satisfy a condition or a search, or of all rows, new values: `--set "n = n + 1"`."""
+    updates = parse_assignments(assignments)
+    table = open_table(path, option)
+    show_report(table.update(updates, where, query=query, dry_run=dry_run, time_zone=time_zone), as_json=as_json)
 
 
 def restore(
