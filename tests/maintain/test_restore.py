@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ChangedRowsError, IndexTablesError, RestoreError, SchemaError, VersionNotFoundError
+from indextables.errors import ChangedRowsError, ConflictError, IndexTablesError, RestoreError, VersionNotFoundError
 from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from tests.maintain.matrix import KEEP_VECTORS
@@ -277,13 +277,78 @@ def test_columns_that_were_restored_away_can_be_added_again(table: IndexTable) -
     assert numbers(table, "note = 'new'") == [50]
 
 
-def test_a_column_that_an_older_layout_could_not_use_is_refused(table: IndexTable) -> None:
+def test_a_column_that_a_later_layout_could_not_use_can_be_added(table: IndexTable) -> None:
     table.add_column("note", "string")
     table.evolve_layout("truncate(2, note)")
     table.restore(version=2)
-    with pytest.raises(SchemaError, match=r"older layout of the table has truncate\(2, note\).*choose another name"):
-        table.add_column("note", "timestamp")
+    table.add_column("note", "timestamp")
     assert IndexTable.open(table.path).schema == table.schema
+    table.restore(version=4)
+    assert str(IndexTable.open(table.path).layout) == "truncate(2, note)"
+
+
+class TestRenamedAndDroppedColumns:
+    @pytest.fixture
+    def columns(self, tmp_path: Path) -> IndexTable:
+        """Version 1 is partitioned by region and has 0 to 2; version 2 is not, and version 3 has 3 as well."""
+        schema = pa.schema({"region": pa.string(), "n": pa.int64(), "note": pa.string()})
+        table = IndexTable.create(tmp_path / "t", schema, partition_by="region", fields={"note": "text"})
+        table.append(pa.table({"region": ["eu", "eu", "us"], "n": [0, 1, 2], "note": ["", "disk full", "all well"]}))
+        table.evolve_layout("")
+        table.append(pa.table({"region": ["eu"], "n": [3], "note": ["disk gone"]}))
+        return table
+
+    CHANGES: ClassVar[dict[str, Change]] = {
+        "rename": lambda table: table.rename_column("note", "message"),
+        "rename a partition column": lambda table: table.rename_column("region", "area"),
+        "swap": lambda table: [
+            table.rename_column("note", "spare"),
+            table.rename_column("region", "note"),
+            table.rename_column("spare", "region"),
+        ],
+        "drop": lambda table: table.drop_column("note"),
+        "drop a partition column": lambda table: table.drop_column("region"),
+        "drop and merge": lambda table: [table.drop_column("region"), table.merge_splits()],
+        "drop and add another": lambda table: [
+            table.drop_column("note"),
+            table.add_column("note", "long"),
+            table.append(pa.table({"region": ["eu"], "n": [4], "note": [7]})),
+        ],
+        "rename and delete": lambda table: [table.rename_column("n", "m"), delete(table, "m = 1")],
+    }
+
+    @pytest.mark.parametrize("checkpointed", [False, True], ids=["", "from a checkpoint"])
+    @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+    def test_they_are_back(self, columns: IndexTable, change: Change, *, checkpointed: bool) -> None:
+        first, second = state(columns.at(1)), state(columns)
+        change(columns)
+        changed, version = state(columns), columns.version
+        if checkpointed:
+            columns.checkpoint()
+        for target, expected in ((3, second), (1, first), (version, changed), (1, first), (3, second)):
+            columns.restore(version=target)
+            if checkpointed:
+                columns.checkpoint()
+            assert state(columns) == state(IndexTable.open(columns.path)) == expected
+            assert not columns.check(deep=True).findings
+
+    def test_ids_are_not_used_again(self, columns: IndexTable) -> None:
+        columns.drop_column("note")
+        columns.restore(version=3)
+        columns.restore(version=4)
+        columns.add_column("note", "string")
+        columns.append(pa.table({"region": ["eu"], "n": [4], "note": ["new"]}))
+        assert columns.scan(where="note IS NOT NULL", columns=["n"]).to_arrow()["n"].to_pylist() == [4]
+        columns.restore(version=3)
+        assert columns.count(query="note:disk") == 2
+
+    def test_a_writer_of_another_column_of_the_same_name_loses(self, columns: IndexTable) -> None:
+        columns.drop_column("note")
+        columns.add_column("note", "string", field="text")
+        late = IndexTable.open(columns.path)
+        columns.restore(version=3)
+        with pytest.raises(ConflictError, match="schema"):
+            late.append(pa.table({"region": ["eu"], "n": [4], "note": ["new"]}))
 
 
 class TestStreams:

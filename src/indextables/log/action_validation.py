@@ -81,7 +81,8 @@ def check_references(adds: Iterable[Add], metadata: Metadata) -> None:
 def check_change(before: Metadata, after: Metadata) -> None:
     """Raises a ValueError where a change of metadata would leave splits without their spec or mapping.
 
-    The source of a partition field may get another name, and the field of a dropped column becomes void.
+    The source of a partition field may get another name, and the field of a dropped column becomes void until a restore
+    brings the column back.
     """
     lost = [spec_id for spec_id, layout in before.layouts.items() if not _is_kept(layout, after.layouts.get(spec_id))]
     if lost:
@@ -101,7 +102,7 @@ def _is_kept(before: Layout, after: Layout | None) -> bool:
     if after is None or before.names != after.names:
         return False
     pairs = zip(before.fields, after.fields, strict=True)
-    return all(new.transform in (old.transform, Void()) for old, new in pairs)
+    return all(Void() in (old.transform, new.transform) or old.transform == new.transform for old, new in pairs)
 
 
 def check_rows(splits: pa.Table, metadata: Metadata, *, sealed: bool = False) -> None:

@@ -24,6 +24,7 @@ from typing import Any
 from msgspec import structs
 
 from indextables.log.actions import Add, DocMapping, Metadata, Remove
+from indextables.log.column_ids import other_columns
 from indextables.log.splits import splits_table
 from indextables.log.transaction import ROW_LEVEL, WITHOUT_INPUT, Operation, Transaction, everything, nothing
 from indextables.log.version_file import Version
@@ -273,7 +274,8 @@ def metadata_changes(before: Metadata, after: Metadata) -> frozenset[MetadataCha
         MetadataChange.PROPERTIES: before.properties != after.properties,
         MetadataChange.LAYOUT: _layout(before) != _layout(after),
         MetadataChange.NEW_COLUMNS: _columns(before) != _columns(after) and _only_adds_columns(before, after),
-        MetadataChange.SCHEMA: _columns(before) != _columns(after) and not _only_adds_columns(before, after),
+        MetadataChange.SCHEMA: bool(other_columns(before, after))
+        or (_columns(before) != _columns(after) and not _only_adds_columns(before, after)),
         MetadataChange.FIELD_TYPES: _other_rules(before, after),
     }
     return frozenset(change for change, happened in changes.items() if happened)

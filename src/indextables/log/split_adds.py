@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from indextables import values
 from indextables.log.actions import Add, LogicalPartitions, Metadata
+from indextables.log.column_ids import renamed_columns
 from indextables.log.splits import partition_texts
 
 _AS_THEY_ARE = (
@@ -52,9 +53,9 @@ def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
         splits["num_merge_ops"].to_pylist(),
         splits["logical_partitions"].to_pylist(),
         splits["physical_partition"].to_pylist(),
-        _statistics(splits, "min"),
-        _statistics(splits, "max"),
-        _statistics(splits, "null_count"),
+        _statistics(splits, "min", metadata),
+        _statistics(splits, "max", metadata),
+        _statistics(splits, "null_count", metadata),
         strict=True,
     )
     return [
@@ -86,15 +87,17 @@ def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
     ]
 
 
-def _statistics(splits: pa.Table, name: str) -> list[Mapping[str, Any]]:
-    """What is known of the columns of each split, as JSON values."""
+def _statistics(splits: pa.Table, name: str, metadata: Metadata) -> list[Mapping[str, Any]]:
+    """What is known of the columns of each split, as JSON values, by the names that the columns have in it."""
     if name not in splits.schema.names:
         return [{}] * len(splits)
     columns = [field.name for field in splits.schema.field(name).type]
     known = [_json_values(pc.struct_field(splits[name], [column]).combine_chunks()) for column in columns]
+    stored = {number: {now: was for was, now in of.items()} for number, of in renamed_columns(metadata).items()}
+    names_of = (stored.get(number, {}) for number in splits["doc_mapping_id"].to_pylist())
     return [
-        {column: value for column, value in zip(columns, row, strict=True) if value is not None}
-        for row in zip(*known, strict=True)
+        {names.get(column, column): value for column, value in zip(columns, row, strict=True) if value is not None}
+        for names, row in zip(names_of, zip(*known, strict=True), strict=True)
     ]
 
 

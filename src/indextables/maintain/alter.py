@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from indextables.config import property_key
-from indextables.errors import ConfigError, IndexTablesError, SchemaError
+from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
@@ -86,22 +86,7 @@ def with_column(metadata: Metadata, name: str, kind: pa.DataType, rule: str | Fi
         raise SchemaError(f"the table has a column {column_named(schema, name)!r} already", column=name)
     added = normalize(pa.schema({name: kind}))
     metadata.layouts[metadata.current_spec_id].bind(pa.schema([*schema, *added]))  # the name may be that of a field
-    _refuse_unsuitable(added.field(0), metadata)
     return with_columns_of(metadata, added, {} if rule is None else {name: rule})
-
-
-def _refuse_unsuitable(column: pa.Field, metadata: Metadata) -> None:
-    """A column of this name may have been there before, and an older layout, which stays known, may use it."""
-    for field in (field for layout in metadata.layouts.values() for field in layout.fields):
-        if field.source == column.name:
-            try:
-                field.transform.result_type(column.type)
-            except IndexTablesError as error:
-                raise SchemaError(
-                    f"column {column.name!r} cannot be {type_name(column.type)}: an older layout of the table has "
-                    f"{field.term} ({error}); choose another name",
-                    column=column.name,
-                ) from error
 
 
 def with_columns(metadata: Metadata, columns: pa.Schema) -> Metadata:

@@ -19,6 +19,7 @@ from indextables.log.actions import DeletionVector, Metadata
 from indextables.log.clock import now
 from indextables.log.split_adds import adds_of
 from indextables.log.splits import deletion_vectors_of, live_rows, removes_for
+from indextables.maintain.restored_metadata import columns_come_back, restored_metadata
 from indextables.plural import pluralize
 
 _NAMED = 3  # files that an error names
@@ -56,12 +57,16 @@ class RestoreResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restore:
-    """What makes `snapshot` the same as `target`; nothing is written yet."""
+    """What makes `snapshot` the same as `target`; nothing is written yet.
+
+    Where columns come back, splits that stay are `described_again`: the log has forgotten their bounds in these columns.
+    """
 
     snapshot: Snapshot
     target: Snapshot
     metadata: Metadata | None
     added: pa.Table
+    described_again: pa.Table
     removed: pa.Table
     vectors: Sequence[DeletionVector]
     rows_restored: int
@@ -93,15 +98,17 @@ def plan_restore(snapshot: Snapshot, target: Snapshot) -> Restore:
     """The difference between the table as it is and as it was."""
     there, then = snapshot.splits, target.splits
     added, removed = _only_in(then, there), _only_in(there, then)
-    metadata = _restored_metadata(snapshot.metadata, target.metadata)
+    metadata = restored_metadata(snapshot.metadata, target.metadata)
+    stay = _only_in(then, added) if columns_come_back(snapshot.metadata, target.metadata) else then.slice(0, 0)
     changed = _row_changes(there, then)
     return Restore(
         snapshot,
         target,
         None if metadata == snapshot.metadata else metadata,
         added,
+        stay,
         removed,
-        _restored_vectors(there, then),
+        _restored_vectors(_only_in(there, stay), then),
         _total(live_rows(added)) + _total(changed.filter(pc.greater(changed, 0))),
         _total(live_rows(removed)) - _total(changed.filter(pc.less(changed, 0))),
     )
@@ -134,7 +141,7 @@ def restore(
 
 
 def _transaction(plan: Restore, parameters: dict[str, str]) -> Transaction:
-    adds = adds_of(plan.added, plan.target.metadata)
+    adds = adds_of(pa.concat_tables([plan.added, plan.described_again]), plan.target.metadata)
     return Transaction(
         operation=Operation.RESTORE,
         snapshot=plan.snapshot,
@@ -160,17 +167,6 @@ def _refuse_missing(log: TransactionLog, plan: Restore) -> None:
             version=plan.target.version,
             paths=tuple(missing),
         )
-
-
-def _restored_metadata(current: Metadata, then: Metadata) -> Metadata:
-    """The old columns, layout, field types and properties. Specs and mappings are only added: newer ones stay."""
-    return msgspec.structs.replace(
-        current,
-        schema=then.schema,
-        current_spec_id=then.current_spec_id,
-        current_doc_mapping_id=then.current_doc_mapping_id,
-        properties=then.properties,
-    )
 
 
 def _restored_vectors(there: pa.Table, then: pa.Table) -> list[DeletionVector]:
