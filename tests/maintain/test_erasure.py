@@ -70,7 +70,7 @@ def test_the_steps_lead_to_an_empty_report(table: IndexTable) -> None:
     assert table.purge(older_than=NOW, force=True).past == 2
     report = table.erasure()
     assert (report.erased, report.empty, report.files) == (True, False, ())
-    assert {*files_with(table, MAIL)} == {file.path for file in report.log_files}
+    assert set() < files_with(table, MAIL) < {file.path for file in report.log_files}
     conditions = {file.path.rpartition("/")[2]: (file.splits, file.conditions) for file in report.log_files}
     assert conditions == {f"{1:018}.json": (1, 0), f"{2:018}.json": (1, 0), f"{3:018}.json": (0, 1)}
     assert table.purge(older_than=NOW, log_retention=NOW, force=True).log_files == 4
