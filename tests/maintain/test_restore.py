@@ -307,6 +307,14 @@ class TestRenamedAndDroppedColumns:
             table.rename_column("spare", "region"),
         ],
         "drop": lambda table: table.drop_column("note"),
+        "other indexes": lambda table: [table.set_indexing({"note": "string", "region": "text"}), table.reindex()],
+        "another schema": lambda table: table.overwrite(
+            pa.table({"n": ["x"], "note": [5], "other": [1.5]}), options={"overwriteSchema": "true"}
+        ),
+        "another schema after a rename": lambda table: [
+            table.rename_column("n", "m"),
+            table.overwrite(pa.table({"n": ["x"], "m": [5]}), options={"overwriteSchema": "true", "partitionBy": "m"}),
+        ],
         "drop a partition column": lambda table: table.drop_column("region"),
         "drop and merge": lambda table: [table.drop_column("region"), table.merge_splits()],
         "drop and add another": lambda table: [
