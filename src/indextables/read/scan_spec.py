@@ -36,8 +36,8 @@ class ScanSpec:
     """Bound to the table's schema and field mapping; it is pickled to executors.
 
     Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `search_flags`
-    do not filter: each is a further output column, true where the search finds the row. With `row_address`, the last two
-    columns say where a row is: the path of its split, and its number there.
+    do not filter: each is a further output column, true where the search finds the row. With `row_address`, two columns
+    before these say where a row is: the path of its split, and its number there.
     """
 
     schema: pa.Schema
@@ -96,7 +96,7 @@ class ScanSpec:
     def output_schema(self) -> pa.Schema:
         flags = [pa.field(name, pa.bool_(), nullable=False) for name in self.search_flags]
         address = ADDRESS_SCHEMA if self.row_address else ()
-        return pa.schema([*(self.schema.field(name) for name in self.columns), *flags, *address])
+        return pa.schema([*(self.schema.field(name) for name in self.columns), *address, *flags])
 
 
 def build_scan_spec(

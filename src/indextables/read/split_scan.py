@@ -182,7 +182,7 @@ class SplitScan:
 
     def output(self, rows: pa.Table) -> pa.Table:
         address = ADDRESS if self.scan_spec.row_address else ()
-        return rows.select([*self.scan_spec.columns, *self.scan_spec.search_flags, *address])
+        return rows.select([*self.scan_spec.columns, *address, *self.scan_spec.search_flags])
 
     def fetch(self, numbers: Numbers, limit: int | None) -> Iterator[pa.Table]:
         """The rows with these numbers (ascending) that satisfy the residual."""

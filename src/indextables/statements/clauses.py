@@ -131,7 +131,7 @@ class Clauses:
 
 def parse_clauses(text: str, tokens: Tokens, place: int, clauses: Sequence[str] = ()) -> Clauses:
     """The table at a place, and the clauses after it, which must be among those given."""
-    at = _table(tokens, place, clauses, names_in_backquotes=False)
+    at = table_at(tokens, place, clauses, names_in_backquotes=False)
     if at is None:
         reason = "the path of a table, in quotes, or its name is expected"
         raise invalid(text, reason, end_of(tokens[place - 1]))
@@ -152,7 +152,7 @@ def parse_clauses_of_ours(
     A single name in backquotes is a name here, as in Spark, and not a path. `refused` are clauses of other formats, with
     the alternatives.
     """
-    at = _table(tokens, place, (*clauses, *(refused or {})), names_in_backquotes=True)
+    at = table_at(tokens, place, (*clauses, *(refused or {})), names_in_backquotes=True)
     return _clauses(text, tokens, at, clauses, refused or {}) if at is not None and is_ours(at[0]) else None
 
 
@@ -192,7 +192,7 @@ def is_name(token: Token) -> bool:
     return word(token).replace("_", "a").isalnum()
 
 
-def _table(
+def table_at(
     tokens: Tokens, place: int, clauses: Sequence[str], *, names_in_backquotes: bool
 ) -> tuple[Table, int] | None:
     """A table by its path, which is in quotes, or by its name, and the place after it; None if there is neither."""

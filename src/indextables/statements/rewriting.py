@@ -21,7 +21,9 @@ from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, wo
 _SOURCE = "INDEXTABLES"
 _BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
 _BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
-_WORDS_BEFORE_A_TABLE = frozenset({"DESC", "DESCRIBE", "EXTENDED", "PARTITIONS", "TBLPROPERTIES"})  # may be columns too
+_WORDS_BEFORE_A_TABLE = frozenset(  # may be columns too
+    {"DESC", "DESCRIBE", "EXTENDED", "PARTITIONS", "TBLPROPERTIES", "UPDATE", "USING"}
+)
 _VERSIONS, _TIMES = frozenset({"VERSION", "SYSTEM_VERSION"}), frozenset({"TIMESTAMP", "SYSTEM_TIME"})
 _NEVER_A_COLUMN = frozenset(
     """SELECT DISTINCT ALL FROM WHERE AND OR NOT ON HAVING WHEN THEN ELSE CASE BY AS IN IS LIKE BETWEEN USING QUALIFY

@@ -12,6 +12,7 @@ from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.log.clock import now
 from indextables.log.nested_tables import refuse_nested
+from indextables.log.transaction import ROW_LEVEL
 from indextables.search import FieldRule
 from indextables.write.conform_schema import conformer
 from indextables.write.idempotent_writes import is_committed
@@ -133,7 +134,9 @@ def _planned(
     mode: Mode,
     overwrite: OverwriteResolver,
 ) -> WriteJob:
-    plan = plan_write(metadata, config, existing=snapshot if mode is Mode.APPEND else None)
+    replaced = overwrite(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None
+    keeps_rows = mode is Mode.APPEND or (replaced is not None and replaced.operation in ROW_LEVEL)
+    plan = plan_write(metadata, config, existing=snapshot if keeps_rows else None)
     if schema is not None:
         conformer(schema, plan.schema, layout=plan.layout)
     refuse_unknown_cluster_columns(config.write.cluster_by, plan.schema)
@@ -142,7 +145,7 @@ def _planned(
         mode=mode,
         plan=plan,
         input_schema=schema,
-        overwrite=overwrite(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None,
+        overwrite=replaced,
         read_version=snapshot.version if snapshot else None,
         changes_metadata=snapshot is None or metadata is not snapshot.metadata,
         started=now(),

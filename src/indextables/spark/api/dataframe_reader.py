@@ -3,23 +3,26 @@
 from collections.abc import Mapping
 from typing import Any, Self, cast
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
 from indextables.config import canonical
-from indextables.errors import ConfigError, InvalidPredicateError
+from indextables.errors import ConfigError, InvalidPredicateError, SchemaError
 from indextables.log import Snapshot
 from indextables.predicate import to_sql
 from indextables.read.scan import Scan
-from indextables.read.scan_spec import ScanSpec
+from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA, ScanSpec
 from indextables.spark.api.recorded_read import RecordedRead
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.options import (
+    ROW_ADDRESS,
     TABLE,
+    TIME_TRAVEL,
     location_in,
     settings_in,
     settings_of,
@@ -82,6 +85,19 @@ def frame_at(
     return relation_frame(spark, columns, given)
 
 
+def frame_with_address(spark: SparkSession, given: Mapping[str, str], snapshot: Snapshot) -> DataFrame:
+    """A frame over a table at the version that the options name, with two more columns that say where a row is."""
+    own = snapshot.metadata.arrow_schema()
+    taken = [name for name in own.names if name.lower() in ADDRESS]
+    if taken:
+        raise SchemaError(
+            f"rows cannot be changed by SQL in a table with a column {taken[0]}, which is the name of a column of every scan; "
+            "use IndexTable.delete and IndexTable.update",
+            column=taken[0],
+        )
+    return relation_frame(spark, spark_schema(pa.schema([*own, *ADDRESS_SCHEMA])), {**given, ROW_ADDRESS: "true"})
+
+
 def resolve_version(spark: SparkSession, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
     """The options with the session's settings and the version that they mean now, and the snapshot of that version."""
     given = with_session_settings(spark, options)
@@ -89,6 +105,8 @@ def resolve_version(spark: SparkSession, options: Mapping[str, str]) -> tuple[di
     snapshot = latest_snapshot(read)
     given = {key: value for key, value in given.items() if key.lower() not in {"path", "versionasof", "timestampasof"}}
     decision = {"path": read.path, "versionAsOf": str(snapshot.version), TABLE: snapshot.metadata.id}
+    if read.version is not None or read.timestamp is not None:
+        decision[TIME_TRAVEL] = "true"
     return {**given, **decision}, snapshot
 
 

@@ -163,18 +163,20 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         )
         if job.already_committed:
             return
-        with worker_errors():
-            self._run(job, mode, {key: value for key, value in settings.items() if is_secret(key)})
+        run_job(self._df, job, settings)
 
-    def _run(self, job: WriteJob, mode: Mode, secrets: Mapping[str, str]) -> None:
-        started = time.monotonic_ns()
-        with repartitioned(self._df, job.plan, table=job.table) as frame:
-            metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-            plan, speculative = after_repartition(job.plan), is_speculative(self._spark)
-            job = replace(job, plan=plan, metrics=metrics, speculative=speculative)
-            writer = DataFrameWriter(frame).format(FORMAT).mode("overwrite" if mode is Mode.OVERWRITE else "append")
-            with swept_after_stage_retries(self._spark, job), copied_by_executors(self._spark, job) as planned:
-                writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
+
+def run_job(frame: DataFrame, job: WriteJob, settings: Mapping[str, str]) -> None:
+    """Writes the rows of a frame by a job that was planned for them; secrets are taken from the settings."""
+    spark, started = frame.sparkSession, time.monotonic_ns()
+    secrets = {key: value for key, value in settings.items() if is_secret(key)}
+    with worker_errors(), repartitioned(frame, job.plan, table=job.table) as rows:
+        metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
+        plan, speculative = after_repartition(job.plan), is_speculative(spark)
+        job = replace(job, plan=plan, metrics=metrics, speculative=speculative)
+        writer = DataFrameWriter(rows).format(FORMAT).mode("overwrite" if job.mode is Mode.OVERWRITE else "append")
+        with swept_after_stage_retries(spark, job), copied_by_executors(spark, job) as planned:
+            writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
 
 
 def _by_method(source: str) -> Callable[..., None]:

@@ -125,13 +125,11 @@ class Operation(Enum):
     ANALYZE_TABLE = "AnalyzeTable"
     CACHE_TABLE = "CacheTable"
     CREATE_INDEX = "CreateIndex"
-    DELETE = "DeleteFromTable"
     DESCRIBE_PARTITION = "DescribeTablePartition"
     DROP_CONSTRAINT = "DropConstraint"
     DROP_INDEX = "DropIndex"
     DROP_PARTITIONS = "DropPartitions"
     LOAD_DATA = "LoadData"
-    MERGE = "MergeIntoTable"
     RECOVER_PARTITIONS = "RecoverPartitions"
     RENAME_PARTITIONS = "RenamePartitions"
     REPAIR_TABLE = "RepairTable"
@@ -141,7 +139,6 @@ class Operation(Enum):
     SHOW_TABLE_PARTITION = "ShowTablePartition"
     TRUNCATE_PARTITION = "TruncatePartition"
     TRUNCATE_TABLE = "TruncateTable"
-    UPDATE = "UpdateTable"
     OTHER = ""
 
 
@@ -175,6 +172,14 @@ TableStatement: TypeAlias = (
     | Unsupported
     | RunBySpark
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRows:
+    """DELETE FROM, UPDATE, MERGE INTO. The rest is read from the text."""
+
+    table: Name
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +245,7 @@ class Other:
     """A query, or a statement that is not about one table."""
 
 
-Statement: TypeAlias = TableStatement | WriteStatement | ExecuteImmediate | Script | CreateView | Other
+Statement: TypeAlias = TableStatement | WriteStatement | ChangeRows | ExecuteImmediate | Script | CreateView | Other
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,13 +355,15 @@ def _insert_directory(spark: SparkSession, plan: Java) -> InsertDirectory:
     return InsertDirectory(text_of(plan.provider()), options, plan.child(), plan)
 
 
-def _table_statement(plan: Java) -> TableStatement | Other:
+def _table_statement(plan: Java) -> TableStatement | ChangeRows | Other:
     target = _target(plan)
     if target is None:
         return Other()
     name, table = kind(plan), tuple(name_parts(target))
     if name in _TABLE_READERS:
         return _TABLE_READERS[name](plan, table)
+    if name in _CHANGES:
+        return ChangeRows(table, _CHANGES[name])
     if name in _OPERATIONS:
         return Unsupported(table, _OPERATIONS[name], _OF_RELATIONS.get(name) or str(target.commandName()))
     if kind(target) == "UnresolvedTable" and name not in _OF_THE_CATALOG:
@@ -373,7 +380,8 @@ def _target(plan: Java) -> Java | None:
     while kind(first) == "SubqueryAlias":
         first = first.child()
     by_name = kind(first) in {"UnresolvedTable", "UnresolvedTableOrView"}
-    return first if by_name or (kind(plan) in _OF_RELATIONS and kind(first) == "UnresolvedRelation") else None
+    by_relation = kind(plan) in {*_OF_RELATIONS, *_CHANGES} and kind(first) == "UnresolvedRelation"
+    return first if by_name or by_relation else None
 
 
 def _add_columns(plan: Java, table: Name) -> AddColumns:
@@ -435,10 +443,8 @@ def _texts(table: Java) -> dict[str, str]:
 
 _OF_RELATIONS = {  # statements whose target is a relation, which has no name for the statement
     "CacheTable": "CACHE TABLE",
-    "DeleteFromTable": "DELETE",
-    "MergeIntoTable": "MERGE",
-    "UpdateTable": "UPDATE",
 }
+_CHANGES = {"DeleteFromTable": "DELETE", "MergeIntoTable": "MERGE", "UpdateTable": "UPDATE"}
 _OF_THE_CATALOG = {"CommentOnTable"}
 _WITHOUT_DETAILS: dict[str, Script | CreateView] = {
     "CompoundBody": Script(),

@@ -49,7 +49,7 @@ _SAME_ROWS = {"SubqueryAlias", "View", "PipeOperator", "ResolvedHint", "ReturnAn
 _SAME_SET = {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
 _SOME_ROWS = {"Offset", "Tail", "Sample"}
 _SETS = {"Union": SetOperator.UNION, "Intersect": SetOperator.INTERSECT, "Except": SetOperator.EXCEPT}
-_LOCAL = {"LocalRelation", "OneRowRelation", "Range", "CommandResult"}
+_LOCAL = {"LocalRelation", "OneRowRelation", "Range", "CommandResult", "InMemoryRelation"}
 _EXTREMES = {"Min": Function.MIN, "Max": Function.MAX}
 
 

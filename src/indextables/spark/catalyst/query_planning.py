@@ -39,7 +39,7 @@ from indextables.spark.planner.plan import Opaque, Plan, walk
 from indextables.spark.planner.planner import QueryPlan, plan_query
 from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.query_log import log_metadata_rows, log_query
-from indextables.spark.planner.scan_builder import build_scan
+from indextables.spark.planner.scan_builder import PlannedScan, build_scan
 from indextables.spark.source.read_options import condition_text
 
 T = TypeVar("T")
@@ -62,6 +62,19 @@ _PLAIN = (
 def planned_frame(frame: DataFrame) -> DataFrame:
     """The same rows by the plan of ours; the very same frame where none of our tables is read."""
     return _plan_and(Query.frame, frame)
+
+
+def planned_scans(frame: DataFrame) -> tuple[DataFrame, list[PlannedScan]]:
+    """The same rows by the plan of ours, and the scans of our tables in it; none where Spark plans by itself."""
+    try:
+        query = Query.of(frame)
+        if query is None:
+            return frame, []
+        planned = query.planned()
+        return query.frame(planned), list(planned.scans.values())
+    except _UNREADABLE as error:
+        _log_fallback(error)
+        return frame, []
 
 
 def count(frame: DataFrame) -> int | DataFrame:
@@ -182,8 +195,8 @@ class Query:
         ]
         return self.plan.transformWithSubqueries(replacing(pairs, self.spark)) if pairs else self.plan
 
-    def frame(self, *, is_counted: bool = False) -> DataFrame:
-        planned = self.planned(is_counted=is_counted)
+    def frame(self, planned: QueryPlan | None = None, *, is_counted: bool = False) -> DataFrame:
+        planned = planned or self.planned(is_counted=is_counted)
         log_query(planned, self.plans[0], self.reader.tables)
         return frame_over(write_plan(self.plan, planned, self.reader, self.spark), self.spark)
 

@@ -63,7 +63,7 @@ class _Search:
         names = relation.table.names
         if len(self.columns) == 1:
             return IndexQuery(names[self.columns[0]], self.query)  # also where the frame reads no other column
-        if self.columns and set(self.columns) != names.keys():
+        if self.columns and set(self.columns) - relation.table.address != names.keys():
             raise refusal(self.query, "it names several columns; it takes one, or all of a table")
         return IndexQuery(None, self.query)
 

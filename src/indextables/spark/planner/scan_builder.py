@@ -40,7 +40,7 @@ class ScanReader(Enum):
 
 @dataclass(frozen=True)
 class PlannedScan:
-    """A scan of one relation. `columns` are the names of those that are read, search columns too."""
+    """A scan of one relation. `columns` are the names of those that are read, also of those that are not the table's."""
 
     relation: TableRelation
     plan: ScanPlan
@@ -104,12 +104,12 @@ class PlannedScan:
 def build_scan(relation: TableRelation, requests: Sequence[ScanRequest]) -> PlannedScan:
     """The scan that gives every row and column that one of the requests can see."""
     options, snapshot = relation.options, snapshot_of(relation.options)
-    required = frozenset().union(*(request.required for request in requests))
+    required = relation.address.union(*(request.required for request in requests))
     compared = frozenset().union(*(request.compared for request in requests))
     names = list(relation.columns.values())
     columns = [name for number, name in relation.columns.items() if number in required] or names[:1]
     searches = {name: search for name, search in options.search_columns.items() if name in columns}
-    spec = options.scan_spec(snapshot, [name for name in columns if name not in options.search_columns])
+    spec = options.scan_spec(snapshot, [name for name in columns if name not in options.added_columns])
     predicate, is_exact = _pushed(relation, requests, spec, snapshot)
     spec = with_predicate(replace(spec, search_flags=searches), predicate)
     plan = plan_scan(snapshot, spec)

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from indextables.predicate import IndexQuery, Predicate
+from indextables.read.scan_spec import ADDRESS
 from indextables.spark.planner.column_names import name_of, renamed
 from indextables.spark.source.read_options import ReadOptions
 
 
 @dataclass(frozen=True)
 class TableRelation:
-    """`columns` are the names of all columns by their numbers, those of searches too, in the order of the output."""
+    """`columns` are the names of all columns by their numbers, in the order of the output.
+
+    After the table's own columns come those that say where a row is, and those of searches.
+    """
 
     options: ReadOptions
     columns: Mapping[int, str]
@@ -25,7 +29,14 @@ class TableRelation:
     @cached_property
     def names(self) -> dict[int, str]:
         """The table's own columns."""
-        return {number: name for number, name in self.columns.items() if number not in self.searches}
+        added = self.options.added_columns
+        return {number: name for number, name in self.columns.items() if name not in added}
+
+    @cached_property
+    def address(self) -> frozenset[int]:
+        """The columns that say where a row is; none in a relation that does not have them."""
+        wanted = ADDRESS if self.options.row_address else ()
+        return frozenset(number for number, name in self.columns.items() if name in wanted)
 
     @property
     def has_own_condition(self) -> bool:
@@ -34,5 +45,5 @@ class TableRelation:
 
     def predicate(self, condition: Predicate) -> Predicate:
         """A predicate of the plan, on the columns and searches of the table; not bound to its types yet."""
-        names = {name_of(number): name for number, name in self.names.items()}
+        names = {name_of(number): name for number, name in self.columns.items() if number not in self.searches}
         return renamed(condition, names, {name_of(number): search for number, search in self.searches.items()})

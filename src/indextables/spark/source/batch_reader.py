@@ -37,7 +37,7 @@ class TableReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         snapshot = options.snapshot()
-        columns = StructType([field for field in schema if field.name not in options.search_columns])
+        columns = StructType([field for field in schema if field.name not in options.added_columns])
         refuse_other_columns(
             arrow_schema(columns), snapshot.metadata.arrow_schema(), case_sensitive=options.case_sensitive
         )

@@ -15,9 +15,12 @@ PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the sam
 VIEW = "_indextables_"  # prefix of the names of temporary views for paths in a statement
 _SHORT_PREFIX = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-JOB, TABLE, VERSION, RUN, SPECULATION, SEARCHES, REQUEST = (
-    f"{_INTERNAL}{name}" for name in ("job", "table", "version", "run", "speculation", "searches", "request")
-)
+JOB, TABLE, VERSION, RUN, SPECULATION, SEARCHES, REQUEST, ROW_ADDRESS, TIME_TRAVEL = (
+    f"{_INTERNAL}{name}"
+    for name in (
+        "job", "table", "version", "run", "speculation", "searches", "request", "rowaddress", "timetravel",
+    )
+)  # fmt: skip
 _SPARKS_OWN = frozenset(
     {"path", "paths", "provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
     | {"serialization.format", "__required_write_privileges__"}  # the last one marks the target of an INSERT

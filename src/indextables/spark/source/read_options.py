@@ -13,7 +13,7 @@ All others are settings (`indextables.config`). Keys are in any letter case.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Self, TypeVar
 
@@ -26,8 +26,8 @@ from indextables.log.table_identity import refuse_other_table
 from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
-from indextables.read.scan_spec import ScanSpec, build_scan_spec
-from indextables.spark.source.options import SEARCHES, TABLE, VERSION, path_in, settings_in
+from indextables.read.scan_spec import ADDRESS, ScanSpec, build_scan_spec
+from indextables.spark.source.options import ROW_ADDRESS, SEARCHES, TABLE, VERSION, path_in, settings_in
 from indextables.write.write_plan import current_rules
 
 _NAMES = {name.lower(): name for name in READ_OPTIONS}
@@ -56,6 +56,7 @@ class ReadOptions:
         str, IndexQuery
     ]  # searches whose result is a column of the scan, by the names of these columns
     table: str | None  # the id of the table that the version is one of, where that has been decided
+    row_address: bool  # whether two more columns say where a row is
     settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
 
     @classmethod
@@ -80,6 +81,7 @@ class ReadOptions:
             case_sensitive=parse_option(given, "caseSensitive", boolean) or False,
             search_columns=_search_columns(options),
             table=_internal(options, TABLE),
+            row_address=_internal(options, ROW_ADDRESS) is not None,
             settings={k: v for k, v in settings_in(options).items() if k.lower() not in _NAMES},
         )
 
@@ -101,8 +103,13 @@ class ReadOptions:
             refuse_other_table(self.path, self.table, snapshot.metadata.id)
         return snapshot
 
+    @property
+    def added_columns(self) -> frozenset[str]:
+        """The columns of the scan that are not the table's: those of searches, and the address of a row."""
+        return frozenset(self.search_columns).union(ADDRESS if self.row_address else ())
+
     def scan_spec(self, snapshot: Snapshot, columns: Sequence[str] | None = None) -> ScanSpec:
-        return build_scan_spec(
+        spec = build_scan_spec(
             snapshot,
             current_rules(snapshot.metadata),
             where=self.where,
@@ -112,6 +119,7 @@ class ReadOptions:
             time_zone=self.time_zone,
             case_sensitive=self.case_sensitive,
         )
+        return replace(spec, row_address=True) if self.row_address else spec
 
 
 def condition_text(spec: ScanSpec) -> str | None:

@@ -38,10 +38,6 @@ from indextables.spark.source.quoting import quote_string
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.table import IndexTable
 
-_ROWS = (
-    "rows are deleted by partition, DROP INDEXTABLES PARTITIONS FROM {name} WHERE ..., and replaced by INSERT OVERWRITE or "
-    "INSERT INTO {name} REPLACE WHERE ..."
-)
 _PARTITIONS = (
     "partitions come and go with their rows: INSERT INTO {name}, DROP INDEXTABLES PARTITIONS FROM {name} WHERE ..."
 )
@@ -62,13 +58,11 @@ _ALTERNATIVES = {
     Operation.ANALYZE_TABLE: _STATISTICS,
     Operation.CACHE_TABLE: 'use spark.table("{name}").cache()',
     Operation.CREATE_INDEX: "every split has an index; use ALTER TABLE {name} SET INDEXING (column = 'text')",
-    Operation.DELETE: _ROWS,
     Operation.DESCRIBE_PARTITION: _LISTED,
     Operation.DROP_CONSTRAINT: _CONSTRAINTS,
     Operation.DROP_INDEX: "every split has an index",
     Operation.DROP_PARTITIONS: _PARTITIONS,
     Operation.LOAD_DATA: "read the files and write their rows: INSERT INTO {name} SELECT ... FROM parquet.`...`",
-    Operation.MERGE: _ROWS,
     Operation.RECOVER_PARTITIONS: _REPAIR,
     Operation.RENAME_PARTITIONS: _PARTITIONS,
     Operation.REPAIR_TABLE: _REPAIR,
@@ -78,7 +72,6 @@ _ALTERNATIVES = {
     Operation.SHOW_TABLE_PARTITION: _LISTED,
     Operation.TRUNCATE_PARTITION: _PARTITIONS,
     Operation.TRUNCATE_TABLE: "use INSERT OVERWRITE {name} SELECT * FROM {name} WHERE false",
-    Operation.UPDATE: _ROWS,
     Operation.OTHER: "use IndexTable or df.write",
 }
 _PLAIN = re.compile(r"\w+(\.\w+)*")

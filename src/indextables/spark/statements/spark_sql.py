@@ -22,6 +22,7 @@ from indextables.spark.api.registration import ensure_registered
 from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.parsed_statement import (
+    ChangeRows,
     ExecuteImmediate,
     Parsed,
     Script,
@@ -39,9 +40,12 @@ from indextables.spark.statements.dispatch import run_command, run_table_stateme
 from indextables.spark.statements.insert_query import plan_query
 from indextables.spark.statements.locate_tables import locate_tables
 from indextables.spark.statements.parameters import format_text
+from indextables.spark.statements.row_level import run_row_level
+from indextables.spark.statements.row_target import find_target
 from indextables.spark.statements.time_travel import resolve_time_travel
 from indextables.spark.statements.write_statements import writes_to_ours
 from indextables.statements import TableAt, parse_command, rewrite_statement
+from indextables.statements.row_level_statements import parse_row_level
 
 SparkSql: TypeAlias = Callable[..., DataFrame]
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
@@ -100,6 +104,8 @@ def _run_parsed(spark_sql: SparkSql, spark: SparkSession, text: str, parsed: Par
     """The result of a statement, if tables of ours are in it; None if Spark has to run it as it is."""
     if isinstance(parsed.statement, Script):
         _refuse_searches(text)
+    if isinstance(parsed.statement, ChangeRows):
+        return _change_rows(spark_sql, spark, text, parsed.statement)
     if isinstance(parsed.statement, TableStatement):
         result = run_table_statement(spark, parsed.statement)
         if result is not None:
@@ -112,6 +118,15 @@ def _run_parsed(spark_sql: SparkSql, spark: SparkSession, text: str, parsed: Par
             if result is not None:
                 return result
     return None if located == text else spark_sql(spark, located)
+
+
+def _change_rows(spark_sql: SparkSql, spark: SparkSession, text: str, change: ChangeRows) -> DataFrame | None:
+    """The result of DELETE, UPDATE or MERGE; None if the table is not one of ours."""
+    target = find_target(spark, change.table, change.words)
+    statement = None if target is None else parse_row_level(text)
+    if target is None or statement is None:
+        return None
+    return run_row_level(spark, target, statement, partial(run_sql, spark_sql, spark))
 
 
 def _run_write(spark: SparkSession, statement: WriteStatement) -> DataFrame | None:
