@@ -133,8 +133,8 @@ def test_a_table_by_its_path(spark: Any, table: IndexTable) -> None:
     assert rows(spark.sql("SHOW TBLPROPERTIES t")) == [("team", "web")]
     spark.sql(f"ALTER TABLE indextables.`{table.path}` UNSET TBLPROPERTIES ('team')")
     assert table.refresh().properties == {}
-    with pytest.raises(UnsupportedStatementError, match="DELETE is not supported for indextables.`"):
-        spark.sql(f"DELETE FROM indextables.`{table.path}` WHERE a = 1")
+    with pytest.raises(UnsupportedStatementError, match="ANALYZE TABLE is not supported for indextables.`"):
+        spark.sql(f"ANALYZE TABLE indextables.`{table.path}` COMPUTE STATISTICS")
     with pytest.raises(ConfigError, match="give it a name with CREATE TABLE"):
         spark.sql(f"ALTER TABLE indextables.`{table.path}` ALTER COLUMN a COMMENT 'x'")
 
@@ -181,11 +181,6 @@ REFUSED = [
     "CACHE TABLE t",
     "LOAD DATA INPATH '/elsewhere' INTO TABLE t",
     "CREATE INDEX i ON t (s)",
-    "DELETE FROM t WHERE a = 1",
-    "DELETE FROM shop.t AS x WHERE x.a = 1",
-    "WITH w AS (SELECT 1 AS a) DELETE FROM t WHERE a IN (SELECT a FROM w)",
-    "UPDATE t SET s = 'z' WHERE a = 1",
-    "MERGE INTO t USING (SELECT 1 AS a) AS n ON t.a = n.a WHEN MATCHED THEN DELETE",
 ]
 
 

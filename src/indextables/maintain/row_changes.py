@@ -76,9 +76,7 @@ class RowChanges(msgspec.Struct, frozen=True, tag=True, kw_only=True):
         )
         return commit_or_discard(log, transaction, replan=None).snapshot
 
-    def _removed(
-        self, log: TransactionLog, snapshot: Snapshot, config: Config, adds: Sequence[Add]
-    ) -> RemovedSplits:
+    def _removed(self, log: TransactionLog, snapshot: Snapshot, config: Config, adds: Sequence[Add]) -> RemovedSplits:
         found = {path: decode_bitmap(bitmap) for path, bitmap in self.rows.items()}
         deletion = plan_deletion(snapshot, found, config, SplitOpener.of(log.store, config))
         removed = write_deletion(log, deletion, config, reads=self.reads.in_splits(snapshot))

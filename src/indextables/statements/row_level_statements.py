@@ -6,6 +6,7 @@ They are statements of Spark's SQL, and of several table formats: whoever runs t
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import TypeAlias
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -100,7 +101,7 @@ class UpdateTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeInto:
-    """`source` is a table or a query as it stands after FROM, with its alias; `source_alias` is how its columns are named."""
+    """`source` is a table or a query as it stands after FROM, with its alias; `source_alias` qualifies its columns."""
 
     table: Table
     source: str
@@ -143,7 +144,7 @@ def refuse_non_deterministic(*conditions: str | None) -> None:
     """Refuses a condition whose value may be another one when it is evaluated again."""
     for condition in conditions:
         tokens = tokens_of(condition or "")
-        for token, after in zip(tokens, tokens[1:], strict=False):
+        for token, after in pairwise(tokens):
             if word(token) in _NON_DETERMINISTIC and after.token_type == TokenType.L_PAREN:
                 name, text = token.text.lower(), redacted(condition or "")
                 reason = f"{name}() has another value each time that it is evaluated"

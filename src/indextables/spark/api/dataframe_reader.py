@@ -91,7 +91,7 @@ def frame_with_address(spark: SparkSession, given: Mapping[str, str], snapshot: 
     taken = [name for name in own.names if name.lower() in ADDRESS]
     if taken:
         raise SchemaError(
-            f"rows cannot be changed by SQL in a table with a column {taken[0]}, which is the name of a column of every scan; "
+            f"rows cannot be changed by SQL in a table with a column {taken[0]}: the query that finds them has one, too; "
             "use IndexTable.delete and IndexTable.update",
             column=taken[0],
         )

@@ -87,7 +87,8 @@ class PlannedScan:
         read = self._driver_scan.to_arrow() if self.tasks else self.plan.scan_spec.output_schema.empty_table()
         named = dict(zip(self.columns, read.columns, strict=True))
         names = list(self.relation.columns.values())
-        return pa.table([named.get(name, self._unread(name, len(read))) for name in names], names=names)
+        columns = [named[name] if name in named else self._unread(name, len(read)) for name in names]
+        return pa.table(columns, names=names)
 
     @cached_property
     def _driver_scan(self) -> Scan:

@@ -7,7 +7,7 @@
 | `_indextables_row_0`, ... | the new row by the clause of this number, as a struct in the order of the table's columns |
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql.types import StructField, StructType
@@ -19,6 +19,7 @@ from indextables.spark.source.quoting import quote_name
 from indextables.statements.row_level_statements import (
     Action,
     Assignment,
+    DeleteFrom,
     DeleteRow,
     InsertAll,
     InsertRow,
@@ -34,7 +35,12 @@ from indextables.statements.row_level_statements import (
 PATH, ROW, CLAUSE = "_indextables_path", "_indextables_row", "_indextables_clause"
 MARKER = "_indextables_is_source"  # true in every row of the source, so that it is null where an outer join has none
 _NULL = frozenset({"NULL", "DEFAULT"})  # columns have no defaults
-_JOINS = {(False, False): "INNER", (True, False): "RIGHT OUTER", (False, True): "LEFT OUTER", (True, True): "FULL OUTER"}
+_JOINS = {
+    (False, False): "INNER",
+    (True, False): "RIGHT OUTER",
+    (False, True): "LEFT OUTER",
+    (True, True): "FULL OUTER",
+}
 
 
 def row_column(clause: int) -> str:
@@ -68,7 +74,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Writes the query of one statement; `statement` is its name in messages, and `columns` are those of the table after it."""
+    """Writes the query of a statement, which has this name in messages; `columns` are those of the table after it."""
 
     statement: str
     target: Named
@@ -77,13 +83,15 @@ class RowQuery:
     source: Named | None = None
     keeps_missing: bool = field(default=False)  # whether a star may leave out columns that the source has not
 
+    def delete(self, delete: DeleteFrom) -> str:
+        output = f"{self.address()}, 0 AS {CLAUSE}"
+        return f"{delete.with_clause}SELECT {output} FROM {self.target.relation} WHERE ({delete.where})"  # noqa: S608 - SQL of the user
+
     def update(self, update: UpdateTable) -> str:
         changed = self.row(UpdateSet(update.assignments))
         where = "" if update.where is None else f" WHERE ({update.where})"
-        return (
-            f"{update.with_clause}SELECT {self.address()}, 0 AS {CLAUSE}, {changed} AS {row_column(0)} "
-            f"FROM {self.target.relation}{where}"
-        )
+        output = f"{self.address()}, 0 AS {CLAUSE}, {changed} AS {row_column(0)}"
+        return f"{update.with_clause}SELECT {output} FROM {self.target.relation}{where}"  # noqa: S608 - SQL of the user
 
     def merge(self, merge: MergeInto, source: Named) -> str:
         kinds = {clause.when for clause in merge.clauses}
@@ -95,10 +103,8 @@ class RowQuery:
             if not isinstance(one.action, DeleteRow)
         ]
         joined = f"{self.target.relation} {join} JOIN {source.relation} ON ({merge.on})"
-        return (
-            f"{merge.with_clause}SELECT {', '.join([self.address(), f'{clause} AS {CLAUSE}', *rows])} "
-            f"FROM {joined} WHERE {clause} IS NOT NULL"
-        )
+        output = ", ".join([self.address(), f"{clause} AS {CLAUSE}", *rows])
+        return f"{merge.with_clause}SELECT {output} FROM {joined} WHERE {clause} IS NOT NULL"  # noqa: S608 - the same
 
     def address(self) -> str:
         path, row = (self.target.column(name) for name in ADDRESS)
@@ -156,7 +162,7 @@ class RowQuery:
     def inserted(self, columns: Sequence[tuple[str, ...]], values: Sequence[str]) -> dict[str, str]:
         named = [self.own_column(parts) for parts in columns] if columns else list(self.columns)
         if len(named) != len(values):
-            raise self.invalid(f"INSERT has {len(values)} values for {len(named)} columns")
+            raise self.invalid(f"there are {len(values)} values for {len(named)} columns")
         if len({column.name for column in named}) < len(named):
             raise self.invalid("INSERT names a column twice")
         pairs = zip(named, values, strict=True)
@@ -166,7 +172,7 @@ class RowQuery:
         return _null(column) if text.upper() in _NULL else self.scoped(text, when)
 
     def scoped(self, text: str, when: When) -> str:
-        """An expression, in which a name that both sides have means the side that the clause is about, if it is about one."""
+        """An expression; a name that both sides have means the side that the clause is about, if it is about one."""
         if self.source is None or when is When.MATCHED:
             return f"({text})"
         both = {name.lower() for name in self.target.columns.names} & {n.lower() for n in self.source.columns.names}
@@ -222,23 +228,22 @@ class RowQuery:
 
 def evolved(merge: MergeInto, target: StructType, source: StructType, *, case_sensitive: bool) -> StructType:
     """The columns of the table after a MERGE with schema evolution: new ones of the source that a clause sets come last."""
-    wanted: Mapping[str, str] | None = {}
-    for clause in merge.clauses:
-        match clause.action:
-            case UpdateAll() | InsertAll():
-                wanted = None
-                break
-            case UpdateSet(assignments):
-                wanted = {**wanted, **{one.column[-1].lower(): "" for one in assignments}}
-            case InsertRow(columns, _):
-                wanted = {**wanted, **{parts[-1].lower(): "" for parts in columns}}
-    new = [
-        StructField(one.name, one.dataType, nullable=True)
-        for one in source
-        if find_column(target, one.name, case_sensitive=case_sensitive) is None
-        and (wanted is None or one.name.lower() in wanted)
-    ]
-    return StructType([*target, *new])
+    has_star = any(isinstance(clause.action, UpdateAll | InsertAll) for clause in merge.clauses)
+    named = {name.lower() for clause in merge.clauses for name in _set_columns(clause.action)}
+    new = [one for one in source if find_column(target, one.name, case_sensitive=case_sensitive) is None]
+    added = [one for one in new if has_star or one.name.lower() in named]
+    return StructType([*target, *(StructField(one.name, one.dataType, nullable=True) for one in added)])
+
+
+def _set_columns(action: Action) -> list[str]:
+    """The columns that an action names."""
+    match action:
+        case UpdateSet(assignments):
+            return [one.column[-1] for one in assignments]
+        case InsertRow(columns, _):
+            return [parts[-1] for parts in columns]
+        case _:
+            return []
 
 
 def find_column(columns: StructType, name: str, *, case_sensitive: bool) -> StructField | None:

@@ -1,4 +1,4 @@
-"""The table that DELETE FROM, UPDATE or MERGE INTO changes: one of the catalog, a path, or a temporary view of a whole table."""
+"""The table that DELETE, UPDATE or MERGE changes: one of the catalog, a path, or a temporary view of a whole table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
