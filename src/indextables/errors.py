@@ -19,7 +19,6 @@ IndexTablesError
 │   └── MergeCardinalityError       several source rows that would change one row of the table
 ├── StatementError                  SQL text that cannot be read
 ├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
-├── MergeCardinalityError           rows of a source that would change the same row of a table
 ├── UnsupportedSparkError (ImportError)  a PySpark that is too old, or none
 ├── WorkerEnvironmentError          a Python of Spark's that does not start, lacks a package, or has another version of it
 ├── SearchQueryError                a search that cannot be parsed, or that the index cannot evaluate
@@ -216,15 +215,6 @@ class UnsupportedStatementError(IndexTablesError):
 
     table: str
     statement: str
-
-
-@_error
-class MergeCardinalityError(IndexTablesError):
-    """`rows` is how many rows of the table several rows of the source match; `example` has the values of one of them."""
-
-    table: str
-    rows: int
-    example: Mapping[str, object]
 
 
 @_error
