@@ -206,7 +206,7 @@ def test_a_row_that_two_rows_of_the_source_would_change(spark: Any, make: Make) 
     source = "(SELECT 3L AS id, 'a' AS m UNION ALL SELECT 3L, 'b') AS s ON t.id = s.id"
     with pytest.raises(MergeCardinalityError, match="MERGE_CARDINALITY_VIOLATION.* id = 3") as caught:
         spark.sql(f"MERGE INTO t USING {source} WHEN MATCHED THEN UPDATE SET message = s.m")
-    assert (caught.value.rows, caught.value.example) == (1, {"id": 3})
+    assert (caught.value.rows, caught.value.keys) == (1, [{"id": 3}])
     assert table.refresh().version == 1
     merge = f"MERGE INTO t USING {source} WHEN MATCHED AND s.m = 'b' THEN UPDATE SET message = s.m"
     assert changed(spark, merge) == (1, 1, 0, 0)

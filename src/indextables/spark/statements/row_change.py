@@ -233,9 +233,9 @@ class RowChange:
             f"MERGE INTO {self.target.name} cannot be run (MERGE_CARDINALITY_VIOLATION): several rows of the source would "
             f"change the same row of the table ({pluralize(rows, 'such row')}, for example {shown}); make the source unique "
             "by the columns of ON; nothing was written",
-            table=self.target.name,
+            reason="several rows of the source would change the same row",
             rows=rows,
-            example=example,
+            keys=[example],
         )
 
 
