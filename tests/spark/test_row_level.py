@@ -1,6 +1,7 @@
 """DELETE FROM, UPDATE and MERGE INTO by Spark."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -398,3 +399,15 @@ def test_changes_of_other_rows_are_no_conflict(spark: Any, make: Make) -> None:
     spark.udf.register("overtaken", overtaken(table, times=1), "boolean")
     assert changed(spark, "UPDATE t SET n = -1 WHERE day = 'mon' AND overtaken(id)") == (2,)
     assert (rows(table, "n"), table.version) == ([(-1,), (-1,), (0,)], 3)
+
+
+def test_restore_and_reorg(spark: Any, make: Make) -> None:
+    table = make(rows=[(n, "mon", "message", n) for n in range(100)])
+    spark.sql("DELETE FROM t WHERE n + 0 < 10")
+    assert table.refresh().splits()["deleted_rows"].to_pylist() == [10]
+    assert spark.sql("REORG TABLE t APPLY (PURGE)").first()["version"] == 3
+    assert table.refresh().splits()["deleted_rows"].to_pylist() == [0]
+    assert spark.sql("RESTORE TABLE t TO VERSION AS OF 1").first()["version"] == 4
+    assert len(ids(table)) == 100
+    spark.sql(f"RESTORE indextables.`{table.path}` TO TIMESTAMP AS OF '{datetime.now(UTC).isoformat()}'")
+    assert (table.refresh().version, len(ids(table))) == (4, 100)

@@ -17,6 +17,7 @@ from indextables.statements import (
     Purge,
     Reindex,
     RenameColumn,
+    Restore,
     SetIndexing,
     Subject,
     Table,
@@ -42,6 +43,10 @@ A = TablePath("/a")
         ("describe indextable partitions '/a b'", Describe(TablePath("/a b"), Subject.PARTITIONS)),
         ("DESCRIBE INDEXTABLES SPLITS '/a'", Describe(A, Subject.SPLITS)),
         ("MERGE SPLITS '/a'", MergeSplits(table=A)),
+        ("RESTORE TABLE '/a' TO VERSION AS OF 0", Restore(table=A, version=0)),
+        ("restore '/a' timestamp as of '2024-01-31'", Restore(table=A, timestamp="2024-01-31")),
+        ("REORG TABLE '/a' APPLY (PURGE)", MergeSplits(table=A, deleted_rows=True)),
+        ("REORG TABLE '/a' WHERE day = 'x' APPLY (purge);", MergeSplits(table=A, where="day = 'x'", deleted_rows=True)),
         ("merge\nsplits '/a' target size '1.5g'", MergeSplits(table=A, target_size=1_610_612_736)),
         (
             ("MERGE SPLITS '/a' WHERE day = 'mon' TARGET SIZE 100M MAX DEST SPLITS 5 MAX SOURCE SPLITS PER MERGE 3 "

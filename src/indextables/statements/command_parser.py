@@ -6,7 +6,7 @@ from collections.abc import Callable
 from indextables.statements.command_values import Command, Statement, Table
 
 _COMMANDS = re.compile(
-    r"\b(indextables?|merge\b.*\bsplits|optimize|vacuum|history|detail|reindex|set\b.*\bindexing)\b",
+    r"\b(indextables?|merge\b.*\bsplits|optimize|vacuum|history|detail|reindex|set\b.*\bindexing|restore|reorg)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _WORDS = re.compile(r"\b(indexquery|textsearch|indextables?)\b", re.IGNORECASE)
@@ -15,7 +15,7 @@ _WORDS = re.compile(r"\b(indexquery|textsearch|indextables?)\b", re.IGNORECASE)
 def parse_command(text: str, is_ours: Callable[[Table], bool] = lambda _: True) -> Command | None:
     """The command in a text; None if the text is a statement for Spark.
 
-    OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL are commands of other formats too: `is_ours` decides by the table.
+    OPTIMIZE, VACUUM, RESTORE, REORG and DESCRIBE HISTORY or DETAIL are commands of other formats too: `is_ours` decides.
 
     >>> parse_command("describe indextables splits '/data/logs'")
     Describe(table=TablePath(path='/data/logs'), subject=<Subject.SPLITS: 'SPLITS'>, limit=None)

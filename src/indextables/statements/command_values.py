@@ -90,6 +90,15 @@ class MergeSplits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """To a version, or to a time as it is written."""
+
+    table: Table
+    version: int | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropPartitions:
     table: Table
     where: str
@@ -166,5 +175,5 @@ class DropColumn:
 
 Alteration: TypeAlias = EvolveLayout | AddColumn | WidenColumn | RenameColumn | DropColumn | SetIndexing
 Command: TypeAlias = (
-    Describe | Check | Checkpoint | MergeSplits | DropPartitions | Purge | Prewarm | Reindex | Alteration
+    Describe | Check | Checkpoint | MergeSplits | Restore | DropPartitions | Purge | Prewarm | Reindex | Alteration
 )

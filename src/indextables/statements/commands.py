@@ -1,7 +1,7 @@
 """Commands that Spark's parser does not know; docs/sql.md lists them.
 
-A command is recognized by its first words, and errors in the rest of it are reported here. OPTIMIZE, VACUUM, DESCRIBE
-HISTORY and DESCRIBE DETAIL are commands of other table formats too: they are ours if their table is.
+A command is recognized by its first words, and errors in the rest of it are reported here. OPTIMIZE, VACUUM, RESTORE,
+REORG and DESCRIBE HISTORY or DETAIL are commands of other table formats too: they are ours if their table is.
 """
 
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from indextables.statements.command_values import (
     Purge,
     Reindex,
     RenameColumn,
+    Restore,
     SetIndexing,
     Subject,
     Table,
@@ -40,6 +41,9 @@ _MERGE = (
     "DELETED ROWS", "DRY RUN",
 )  # fmt: skip
 _OPTIMIZE = ("WHERE", "DRY RUN")
+_TO_VERSION = ("TO VERSION AS OF", "VERSION AS OF")
+_TO_TIMESTAMP = ("TO TIMESTAMP AS OF", "TIMESTAMP AS OF")
+_REORG = ("WHERE", "APPLY")
 _VACUUM = ("RETAIN", "FORCE", "DRY RUN")
 _ZORDER = {
     "ZORDER BY": "ZORDER BY is not supported; MERGE SPLITS ... CLUSTER BY (columns) sorts the rows of merged splits",
@@ -93,6 +97,10 @@ def _of_several_formats(
             return _optimize(text, tokens, is_ours)
         case ["VACUUM", _, *_]:
             return _vacuum(text, tokens, is_ours)
+        case ["RESTORE", _, *_]:
+            return _restore(text, tokens, 1 + (words[1] == "TABLE"), is_ours)
+        case ["REORG", "TABLE", _, *_]:
+            return _reorg(text, tokens, is_ours)
         case ["DESCRIBE" | "DESC", "HISTORY" | "DETAIL" as subject, _, *_]:
             return _describe_ours(text, tokens, _SUBJECTS[subject], is_ours)
         case _:
@@ -104,6 +112,27 @@ def _optimize(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Me
     if clauses is None:
         return None
     return MergeSplits(table=clauses.table, where=clauses.condition("WHERE"), dry_run=clauses.flag("DRY RUN"))
+
+
+def _restore(text: str, tokens: Tokens, place: int, is_ours: Callable[[Table], bool]) -> Restore | None:
+    clauses = parse_clauses_of_ours(text, tokens, place, (*_TO_VERSION, *_TO_TIMESTAMP), is_ours)
+    if clauses is None:
+        return None
+    if len(clauses.found) != 1:
+        raise invalid(text, "TO VERSION AS OF or TO TIMESTAMP AS OF is expected after the table", end_of(tokens[-1]))
+    (clause,) = clauses.found
+    if clause in _TO_VERSION:
+        return Restore(table=clauses.table, version=clauses.value(clause, _version))
+    return Restore(table=clauses.table, timestamp=clauses.value(clause, str))
+
+
+def _reorg(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
+    clauses = parse_clauses_of_ours(text, tokens, 2, _REORG, is_ours)
+    if clauses is None:
+        return None
+    if tuple(name.upper() for name in clauses.names("APPLY")) != ("PURGE",):
+        raise invalid(text, "APPLY (PURGE) is expected", end_of(tokens[-1]))
+    return MergeSplits(table=clauses.table, where=clauses.condition("WHERE"), deleted_rows=True)
 
 
 def _vacuum(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Purge | None:
@@ -206,6 +235,12 @@ def _clauses_of_ours(text: str, tokens: Tokens, clauses: list[str]) -> Clauses:
     if found is None:
         raise invalid(text, "the name of a table, or its path in quotes, is expected", end_of(tokens[1]))
     return found
+
+
+def _version(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("the number of a version")
+    return int(text)
 
 
 def _count(text: str) -> int:

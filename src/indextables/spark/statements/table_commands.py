@@ -1,7 +1,7 @@
 """Handlers of our own commands: each returns its result as an Arrow table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from indextables.predicate import parse_condition
 from indextables.schema import type_name
 from indextables.spark.source.options import FORMAT
+from indextables.spark.source.read_options import timestamp_of
 from indextables.statements import (
     AddColumn,
     Check,
@@ -23,6 +24,7 @@ from indextables.statements import (
     Purge,
     Reindex,
     RenameColumn,
+    Restore,
     SetIndexing,
     Subject,
     Table,
@@ -76,6 +78,13 @@ def merge_splits(spark: SparkSession, command: MergeSplits, table: IndexTable) -
         **_condition_settings(spark),
     )
     return _row(asdict(result))
+
+
+def restore(spark: SparkSession, command: Restore, table: IndexTable) -> pa.Table:
+    zone = _condition_settings(spark)["time_zone"]
+    plan = table.restore_plan(command.version, timestamp_of(command.timestamp, zone, key="TIMESTAMP AS OF"))
+    version = table.restore(plan.restored)
+    return _row(asdict(replace(plan, version=version, dry_run=False)))
 
 
 def drop_partitions(spark: SparkSession, command: DropPartitions, table: IndexTable) -> pa.Table:
@@ -185,6 +194,7 @@ COMMANDS: dict[type, Callable[..., pa.Table]] = {  # (spark, command, table)
     Purge: purge,
     RenameColumn: rename_column,
     Reindex: reindex,
+    Restore: restore,
     SetIndexing: set_indexing,
     WidenColumn: widen_column,
 }
