@@ -195,6 +195,25 @@ def test_commands(spark: Any, path: str, table: str) -> None:
     assert spark.table(table).columns == ["name", "odd"]
 
 
+def test_rows_are_changed_by_the_client(spark: Any, path: str, table: str) -> None:
+    writer_of(frame_of(spark)).mode("overwrite").save(path)
+    assert spark.sql(f"DELETE FROM {table} AS x WHERE x.id = 3 OR x.message INDEXQUERY '4'").collect()[0][0] == 2
+    update = f"UPDATE indextables.`{path}` SET message = concat(message, '!'), day = 'new' WHERE id < 2"
+    assert spark.sql(update).collect()[0].num_affected_rows == 2
+    merged = spark.sql(
+        f"MERGE INTO {table} AS t USING (SELECT id + 10 AS id FROM range(0, 3)) AS s ON t.id = s.id "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, day) VALUES (s.id, 'm')"
+    )
+    assert tuple(merged.collect()[0]) == (3, 0, 2, 1)
+    assert ids(spark.table(table)) == [0, 1, 2, 5, 6, 7, 8, 9, 12]
+    assert ids(spark.table(table).where("day = 'new'")) == [0, 1]
+    for refused in ("DELETE FROM {} WHERE id IN (SELECT 1)", "UPDATE {} SET id = (SELECT max(id) FROM {})"):
+        with pytest.raises(UnsupportedStatementError, match="Spark Connect"):
+            spark.sql(refused.format(table, table))
+    with pytest.raises(UnsupportedStatementError, match="takes no parameters"):
+        spark.sql(f"DELETE FROM {table} WHERE id = :id", {"id": 1})
+
+
 def test_compaction_by_executors_and_scans_as_frames(spark: Any, path: str) -> None:
     for _ in range(3):
         writer_of(frame_of(spark).coalesce(1)).mode("append").save(path)

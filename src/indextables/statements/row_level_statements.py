@@ -124,12 +124,9 @@ def parse_row_level(text: str) -> RowLevelStatement | None:
     DeleteFrom(table=TableName(parts=('logs',)), alias='l', where="l.level = 'DEBUG'", with_clause='')
     >>> parse_row_level("SELECT 1")
     """
-    tokens = tokens_of(text)
-    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-        tokens.pop()
-    parser = _Parser(text, tokens)
+    parser = _Parser.of(text)
     first = parser.after_with_clause()
-    match [word(token) for token in tokens[first : first + 2]]:
+    match parser.verb(first):
         case ["DELETE", "FROM"]:
             return parser.delete(first)
         case ["UPDATE", _]:
@@ -138,6 +135,24 @@ def parse_row_level(text: str) -> RowLevelStatement | None:
             return parser.merge(first)
         case _:
             return None
+
+
+def changed_table(text: str) -> Table | None:
+    """The table that a statement changes, whether the rest of it can be read or not; None for other statements."""
+    parser = _Parser.of(text)
+    first = parser.after_with_clause()
+    match parser.verb(first):
+        case ["DELETE", "FROM"]:
+            place: int | None = first + 2
+        case ["UPDATE", _]:
+            place = first + 1
+        case ["MERGE", "INTO" | "WITH"]:
+            into = parser.find("INTO", first)
+            place = None if into is None else into + 1
+        case _:
+            return None
+    found = None if place is None else table_at(parser.tokens, place, (), names_in_backquotes=True)
+    return None if found is None else found[0]
 
 
 def refuse_non_deterministic(*conditions: str | None) -> None:
@@ -201,6 +216,16 @@ def _is_plain_column(tokens: Tokens, place: int, token: Token, names: frozenset[
 class _Parser:
     text: str
     tokens: Tokens
+
+    @classmethod
+    def of(cls, text: str) -> "_Parser":
+        tokens = tokens_of(text)
+        if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+            tokens.pop()
+        return cls(text, tokens)
+
+    def verb(self, first: int) -> list[str]:
+        return [word(token) for token in self.tokens[first : first + 2]]
 
     def delete(self, first: int) -> DeleteFrom:
         table, after = self.table(first + 2)

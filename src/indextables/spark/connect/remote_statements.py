@@ -12,11 +12,13 @@ from sqlglot.tokenizer_core import TokenType
 from indextables.errors import IndexTablesError, UnsupportedStatementError
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
+from indextables.spark.connect.remote_row_changes import change_rows, statement_name
 from indextables.spark.connect.remote_writer import RemoteWriter
 from indextables.spark.connect.server_answers import table_description
 from indextables.spark.source.options import FORMAT, settings_of
 from indextables.spark.statements.table_commands import COMMANDS, check
 from indextables.statements import Check, Command, Table, TableName, parse_command
+from indextables.statements.row_level_statements import changed_table, parse_row_level
 from indextables.statements.tokens import tokens_of, word
 from indextables.table import IndexTable
 
@@ -44,6 +46,9 @@ def run_remote_sql(
     command = parse_command(text, lambda table: _location(session, queries, table) is not None)
     if command is not None:
         return _run_command(session, queries, command)
+    changed = changed_table(text)
+    if changed is not None and (location := _location(session, queries, changed)) is not None:
+        return _change_rows(session, location, text, has_parameters=bool(args or options))
     _refuse_changes(queries, text)
     _refuse_new_tables(text)
     if (insert := _INSERT.match(text)) is not None and not args and not options:
@@ -72,6 +77,21 @@ def _run_command(session: Any, queries: RemoteQueries, command: Command) -> Any:
     if isinstance(command, Check):
         return session.createDataFrame(check(command, location, settings))
     return session.createDataFrame(COMMANDS[type(command)](session, command, table))
+
+
+def _change_rows(session: Any, location: str, text: str, *, has_parameters: bool) -> Any:
+    statement = parse_row_level(text)
+    if statement is None:
+        raise AssertionError("a statement that changes rows of a table")
+    if has_parameters:
+        raise UnsupportedStatementError(
+            "over Spark Connect, a statement that changes rows of a table of indextables takes no parameters; write the "
+            "values into the text",
+            table=location,
+            statement=statement_name(statement),
+        )
+    table = _same_table(session, location, settings_of(session, location), statement_name(statement))
+    return session.createDataFrame(change_rows(session, table, statement))
 
 
 def _same_table(session: Any, location: str, settings: dict[str, str], statement: str) -> IndexTable:

@@ -1,6 +1,7 @@
 """Options of reads and writes, and settings of the session: which are ours, and which are Spark's own."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -64,6 +65,12 @@ def settings_of(spark: SparkSession, path: str | None, given: Mapping[str, str] 
     known = {key.lower() for key in ours}
     found = {**{key: value for key, value in hadoop.items() if key.lower() not in known}, **ours}
     return without_credentials(found, credential_stores(options))
+
+
+def condition_settings(spark: Any) -> dict[str, Any]:
+    """The time zone and the letter case in which the session reads conditions."""
+    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
+    return {"time_zone": zone or "UTC", "case_sensitive": (case or "").lower() == "true"}
 
 
 def location_in(options: Mapping[str, str]) -> str | None:

@@ -8,8 +8,8 @@ A statement that another writer gets ahead of is run again on the table as it is
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, assert_never
+from collections.abc import Callable
+from typing import assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +21,7 @@ from indextables.predicate import casts, parse_condition
 from indextables.spark.catalyst.handles import SPARK_ERRORS
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.job_description import described_jobs
-from indextables.spark.source.options import settings_of
+from indextables.spark.source.options import condition_settings, settings_of
 from indextables.spark.statements.row_change import RowChange, RunQuery
 from indextables.spark.statements.row_target import RowTarget
 from indextables.statements.row_level_statements import (
@@ -72,7 +72,7 @@ def _delete(spark: SparkSession, target: RowTarget, statement: DeleteFrom, query
     if condition is None:
         return _retried(target, lambda: RowChange.of(spark, target, query).delete(statement))
     table = IndexTable.open(target.location, options=settings_of(spark, target.location))
-    return {"num_affected_rows": table.delete(condition, **_condition_settings(spark)).rows}
+    return {"num_affected_rows": table.delete(condition, **condition_settings(spark)).rows}
 
 
 def _own_condition(spark: SparkSession, target: RowTarget, statement: DeleteFrom) -> str | None:
@@ -82,12 +82,7 @@ def _own_condition(spark: SparkSession, target: RowTarget, statement: DeleteFrom
     text = without_qualifier(statement.where, statement.alias or target.alias)
     schema = IndexTable.open(target.location, options=settings_of(spark, target.location)).schema
     try:
-        predicate = parse_condition(text, schema, **_condition_settings(spark))
+        predicate = parse_condition(text, schema, **condition_settings(spark))
     except PredicateError:
         return None
     return None if any(casts(predicate)) else text
-
-
-def _condition_settings(spark: SparkSession) -> Mapping[str, Any]:
-    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
-    return {"time_zone": zone or "UTC", "case_sensitive": case == "true"}

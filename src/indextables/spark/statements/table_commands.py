@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from indextables.predicate import parse_condition
 from indextables.schema import type_name
-from indextables.spark.source.options import FORMAT
+from indextables.spark.source.options import FORMAT, condition_settings
 from indextables.spark.source.read_options import timestamp_of
 from indextables.statements import (
     AddColumn,
@@ -75,20 +75,20 @@ def merge_splits(spark: SparkSession, command: MergeSplits, table: IndexTable) -
         deleted_rows=command.deleted_rows,
         dry_run=command.dry_run,
         spark=spark,
-        **_condition_settings(spark),
+        **condition_settings(spark),
     )
     return _row(asdict(result))
 
 
 def restore(spark: SparkSession, command: Restore, table: IndexTable) -> pa.Table:
-    zone = _condition_settings(spark)["time_zone"]
+    zone = condition_settings(spark)["time_zone"]
     plan = table.restore_plan(command.version, timestamp_of(command.timestamp, zone, key="TIMESTAMP AS OF"))
     version = table.restore(plan.restored)
     return _row(asdict(replace(plan, version=version, dry_run=False)))
 
 
 def drop_partitions(spark: SparkSession, command: DropPartitions, table: IndexTable) -> pa.Table:
-    settings = _condition_settings(spark)
+    settings = condition_settings(spark)
     return _row(asdict(table.drop_partitions(command.where, dry_run=command.dry_run, **settings)))
 
 
@@ -103,9 +103,7 @@ def purge(_: SparkSession, command: Purge, table: IndexTable) -> pa.Table:
 
 
 def prewarm(spark: SparkSession, command: Prewarm, table: IndexTable) -> pa.Table:
-    where = (
-        None if command.where is None else parse_condition(command.where, table.schema, **_condition_settings(spark))
-    )
+    where = None if command.where is None else parse_condition(command.where, table.schema, **condition_settings(spark))
     result = table.prewarm(where)
     return _row({"splits": result.splits, "unpacked": result.unpacked, **asdict(result.traffic)})
 
@@ -115,7 +113,7 @@ def set_indexing(_: SparkSession, command: SetIndexing, table: IndexTable) -> pa
 
 
 def reindex(spark: SparkSession, command: Reindex, table: IndexTable) -> pa.Table:
-    settings = _condition_settings(spark)
+    settings = condition_settings(spark)
     result = table.reindex(
         command.columns or None, where=command.where, dry_run=command.dry_run, spark=spark, **settings
     )
@@ -141,12 +139,6 @@ def rename_column(_: SparkSession, command: RenameColumn, table: IndexTable) -> 
 
 def drop_column(_: SparkSession, command: DropColumn, table: IndexTable) -> pa.Table:
     return _row({"version": table.drop_column(command.name)})
-
-
-def _condition_settings(spark: SparkSession) -> dict[str, Any]:
-    """The time zone and the letter case in which the session reads conditions."""
-    zone, case = spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.caseSensitive")
-    return {"time_zone": zone or "UTC", "case_sensitive": case == "true"}
 
 
 def _row(values: Mapping[str, object]) -> pa.Table:
