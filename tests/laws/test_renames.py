@@ -33,7 +33,7 @@ class RenamedColumns(RuleBasedStateMachine):
         self.types: dict[int, pa.DataType] = dict(enumerate(schema.values()))
         self.words = {0}
         self.rows: list[Mapping[int, Any]] = []
-        self.past: dict[int, tuple[Mapping[str, int], list[Mapping[int, Any]]]] = {}
+        self.past: dict[int, tuple[Mapping[str, int], list[Mapping[int, Any]], set[int]]] = {}
         self.append([[0] * 8, [1] * 8, [None] * 8])
 
     @rule(values=st.lists(st.lists(st.none() | st.integers(0, 2), min_size=8, max_size=8), min_size=1, max_size=4))
@@ -107,6 +107,35 @@ class RenamedColumns(RuleBasedStateMachine):
         self.table.delete(f"{name} = {_literal(wanted)}")
         self.rows = [row for row in self.rows if row.get(number) != wanted]
 
+    @rule(at=st.integers(0, 4), to=st.integers(0, 4), value=st.integers(0, 2), new=st.none() | st.integers(0, 2))
+    def update(self, at: int, to: int, value: int, new: int | None) -> None:
+        names = list(self.columns)
+        name, changed = names[at % len(names)], names[to % len(names)]
+        number, target = self.columns[name], self.columns[changed]
+        wanted, given = self._value(number, value), self._value(target, new)
+        self.table.update({changed: _literal(given)}, f"{name} = {_literal(wanted)}")
+        self.rows = [{**row, target: given} if row.get(number) == wanted else row for row in self.rows]
+
+    @rule(name=st.sampled_from(NAMES), text=st.booleans())
+    def set_indexing(self, name: str, *, text: bool) -> None:
+        number = self.columns.get(name)
+        if number is None or self.types[number] != pa.string():
+            return
+        self.table.set_indexing({name: "text" if text else "string"})
+        self.words = self.words | {number} if text else self.words - {number}
+
+    @rule()
+    def reindex(self) -> None:
+        self.table.reindex()
+
+    @precondition(lambda self: self.past)
+    @rule(at=st.integers(0, 9))
+    def restore(self, at: int) -> None:
+        version = sorted(self.past)[at % len(self.past)]
+        self.table.restore(version=version)
+        columns, rows, words = self.past[version]
+        self.columns, self.rows, self.words = dict(columns), list(rows), set(words)
+
     @rule(move=st.booleans())
     def compact(self, *, move: bool) -> None:
         assert not self.table.merge_splits(rewrite_layout=move).conflicts
@@ -121,12 +150,12 @@ class RenamedColumns(RuleBasedStateMachine):
 
     @rule()
     def remember(self) -> None:
-        self.past[self.table.version] = dict(self.columns), list(self.rows)
+        self.past[self.table.version] = dict(self.columns), list(self.rows), set(self.words)
 
     @precondition(lambda self: self.past)
     @rule()
     def time_travel(self) -> None:
-        for version, (columns, rows) in self.past.items():
+        for version, (columns, rows, _) in self.past.items():
             found = IndexTable.open(self.table.path, version=version).scan().to_arrow()
             assert _counted(found.to_pylist()) == _counted(_by_name(rows, columns))
 
@@ -174,7 +203,7 @@ class RenamedColumns(RuleBasedStateMachine):
 
 
 def _literal(value: Any) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    return "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
 
 
 def _by_name(rows: Any, columns: Mapping[str, int]) -> list[dict[str, Any]]:
