@@ -106,6 +106,21 @@ def delete(where: str, **options: str) -> Act:
     return lambda table: table.delete(where, options=options)
 
 
+def update(where: str, n: str = "n + 20") -> Act:
+    return lambda table: table.update({"n": n}, where)
+
+
+def upsert(*numbers: int) -> Act:
+    """Rows with these numbers: those that are there get 50 more, the others are inserted."""
+
+    def act(table: IndexTable) -> None:
+        source = rows([2023] * len(numbers), ["1"] * len(numbers), numbers)
+        matched = table.merge(source, "t.n = s.n AND t.year = s.year").when_matched_update({"n": "t.n + 50"})
+        matched.when_not_matched_insert_all().execute()
+
+    return act
+
+
 def restore(version: int) -> Act:
     return lambda table: table.restore(version)
 
@@ -325,6 +340,30 @@ ROWS: Rows = [
     ("drop, delete", drop("year = 2023"), delete("n = 1"), []),
 ]
 
+CHANGES: Rows = [
+    ("update, update of the same row", update("n = 1"), update("n = 1", "n + 5"), [2, 3, 4, 5, 6, 6, 7, 8, 9, 10]),
+    ("update, update of another row", update("n = 1"), update("n = 2"), [3, 4, 5, 6, 7, 8, 9, 10, 21, 22]),
+    ("update, delete of the same row", update("n = 1"), delete("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ("delete, update of the same row", delete("n = 1"), update("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10, 21]),
+    ("update, append inside", update("n IN (1, 100)"), append(), [*range(2, 11), 21, 120]),
+    ("update, merge", update("n = 1"), merge("year = 2023"), [2, 3, 4, 5, 6, 7, 8, 9, 10, 21]),
+    ("update, overwrite", update("n = 1"), overwrite, [300]),
+    ("update, drop", update("n = 1"), drop("year = 2023"), []),
+    ("update, column", update("n = 1"), add_column, [2, 3, 4, 5, 6, 7, 8, 9, 10, 21]),
+    ("merge, update", merge_and_refresh, update("n = 1"), [2, 3, 4, 5, 6, 7, 8, 9, 10, 21]),
+    ("overwrite, update", overwrite, update("n = 1"), FAILS),
+    ("upsert, upsert of a new row", upsert(11), upsert(11), [*range(1, 11), 61]),
+    ("upsert, upsert of an old row", upsert(1), upsert(1), [*range(1, 11), 51]),
+    ("upsert, upsert of others", upsert(1, 11), upsert(2, 12), [*range(3, 11), 11, 12, 51, 52]),
+    ("upsert, delete of its row", upsert(1), delete("n = 1"), [*range(1, 11)]),
+    ("upsert, update to its key", upsert(20), update("n = 1", "20"), [*range(2, 11), 70]),
+    ("upsert, append inside", upsert(100), append(), [*range(1, 11), 150]),
+    ("upsert, append outside", upsert(1), append(), [*range(2, 11), 51, 100]),
+    ("upsert, merge", upsert(1, 11), merge("year = 2023"), [*range(2, 11), 11, 51]),
+    ("upsert, overwrite", upsert(1), overwrite, [1, 300]),
+    ("append, upsert", append(), upsert(1), [*range(2, 11), 51, 100]),
+]
+
 MATRIX = {
     case.name: case
     for title, make, cases in [
@@ -341,6 +380,7 @@ MATRIX = {
         ("shared", shared, SHARE),
         ("unlisted", unlisted, SHARE),
         ("rows", two_splits, ROWS),
+        ("changes", two_splits, CHANGES),
     ]
     for case in [Case(title, f"{title}, {name}", make, loser, winner, left) for name, loser, winner, left in cases]
 }

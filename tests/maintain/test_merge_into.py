@@ -10,6 +10,7 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import (
+    ChangedRowsError,
     ConflictError,
     ExpressionError,
     IndexTablesError,
@@ -277,6 +278,17 @@ class TestPruning:
         assert table.merge(source, "t.n = s.k").when_matched_delete().execute().rows_deleted == 1
         assert table.merge(pa.table({"k": [20.0, 20.5]}), "t.n = s.k").when_matched_delete().execute().rows_deleted == 1
 
+    def test_times_are_keys_in_any_zone(self, tmp_path: Path) -> None:
+        schema = pa.schema({"at": pa.timestamp("us", "UTC"), "n": pa.int32()})
+        table = IndexTable.create(tmp_path / "t", schema)
+        for day in (1, 2):
+            table.append(pa.table([[datetime(2024, 1, day, tzinfo=UTC)], [day]], schema=schema))
+        unneeded = table.scan(where="n = 2").plan.tasks[0].split.path
+        (tmp_path / "t" / unneeded).unlink()
+        source = pa.table({"text": ["2024-01-01 01:00:00"]})
+        merge = table.merge(source, "t.at = CAST(s.text AS TIMESTAMP)", time_zone="Europe/Berlin")
+        assert merge.when_matched_delete().execute().rows_deleted == 1
+
     def test_a_partitioned_table(self, tmp_path: Path) -> None:
         table = table_of(tmp_path / "t", [(1, "a", 1), (1, "b", 2), (2, "b", 3)], partition_by="name")
         result = (
@@ -539,3 +551,20 @@ class TestRaces:
     def test_a_reader_is_read_once_however_often_the_merge_is_planned(self, table: IndexTable) -> None:
         IndexTable.open(table.path).update({"n": "0"})
         assert upsert(table, NEWS.to_reader()).execute().rows_updated == 1
+
+
+def test_streams_of_added_rows_see_a_change_unless_rows_were_only_inserted(table: IndexTable) -> None:
+    table.merge(data([(7, "new", 1)]), "t.id = s.id").when_not_matched_insert_all().execute()
+    assert table.incremental_scan(1).count() == 1
+    upsert(table, data([(7, "changed", 1)])).execute()
+    with pytest.raises(ChangedRowsError, match="MERGE INTO"):
+        table.incremental_scan(2).count()
+
+
+def test_renamed_columns_are_merged_and_updated(table: IndexTable) -> None:
+    table.rename_column("n", "amount")
+    table.rename_column("name", "n")
+    source = pa.table({"id": [2, 9], "n": ["x", "y"], "amount": [5, 6]})
+    upsert(table, source).execute()
+    table.update({"amount": "length(n) + amount"}, "id >= 2")
+    assert rows_of(table) == [(1, "ann", 10), (2, "x", 6), (3, "cleo", 34), (9, "y", 7), (None, "nobody", 0)]

@@ -96,6 +96,8 @@ def _in_type(keys: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return None
     if keys.type == kind:
         return keys
+    if pa.types.is_timestamp(keys.type) and pa.types.is_timestamp(kind) and keys.type.tz and kind.tz:
+        return keys.cast(kind)  # the same instants, shown in another zone
     if pa.types.is_integer(keys.type) and pa.types.is_integer(kind):
         low, high = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
         wide = keys.cast(pa.int64())
