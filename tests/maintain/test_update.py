@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ExpressionError, InvalidPredicateError, SchemaError, SearchQueryError
+from indextables.errors import ConfigError, ExpressionError, InvalidPredicateError, SchemaError, SearchQueryError
 from tests.maintain.samples import litter
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "n": pa.int32(), "day": pa.string()})
@@ -242,6 +242,16 @@ def test_times_without_a_zone_are_in_the_given_zone(tmp_path: Path) -> None:
     table.append(pa.table([[datetime(2024, 1, 1, 12, tzinfo=UTC)], [""]], schema=schema))
     table.update({"text": "at", "at": "TIMESTAMP '2024-07-01 12:00:00'"}, time_zone="Europe/Berlin")
     assert rows_of(table) == [(datetime(2024, 7, 1, 10, tzinfo=UTC), "2024-01-01 13:00:00")]
+
+
+def test_a_zone_may_be_an_offset(tmp_path: Path) -> None:
+    schema = pa.schema({"at": pa.timestamp("us", "UTC"), "text": pa.string()})
+    table = IndexTable.create(tmp_path / "t", schema)
+    table.append(pa.table([[datetime(2024, 1, 1, 12, tzinfo=UTC)], [""]], schema=schema))
+    table.update({"text": "at", "at": "TIMESTAMP '2024-07-01 12:00:00'"}, time_zone="+05:30")
+    assert rows_of(table) == [(datetime(2024, 7, 1, 6, 30, tzinfo=UTC), "2024-01-01 17:30:00")]
+    with pytest.raises(ConfigError, match="'Mars/Olympus' is no time zone"):
+        table.update({"text": "''"}, time_zone="Mars/Olympus")
 
 
 def test_names_with_spaces_and_quotes(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_job_that_is_refused_before_any_file(
     assert not (tmp_path / "t").exists()
 
 
-class Failing:
+class CompiledExpression:
     """Writes of splits of which one fails, while another is under way."""
 
     def __init__(self, number: int) -> None:
@@ -154,7 +154,7 @@ def test_a_split_that_fails_leaves_no_file_of_any(  # noqa: PLR0917 - cases and 
     words: bool,  # noqa: FBT001 - a parameter of cases
 ) -> None:
     table = IndexTable.create(tmp_path / "t", SCHEMA, partition_by="day", fields={"message": "text"} if words else {})
-    monkeypatch.setattr(pipeline, "write_split", Failing(number))
+    monkeypatch.setattr(pipeline, "write_split", CompiledExpression(number))
     batches = [rows(n, day=f"day {n}") for n in range(6)]
     with pytest.raises(StorageError, match="No space left on device; make room there"):
         table.append(iter(batches), options={"indexWriter.tempDirectoryPath": str(scratch)})

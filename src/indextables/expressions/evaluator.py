@@ -3,6 +3,7 @@
 The texts of users reach it as trees that were checked: what is left of them in its SQL are quoted names, and literals.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pyarrow as pa
 from indextables.errors import ConfigError, ExpressionError
 from indextables.expressions.expression import Expression, Scope, unusable
 from indextables.expressions.spark_semantics import cast_sql, duckdb_type, to_duckdb
+from indextables.predicate.cast import zone_name
 
 _CLOSED = {
     "enable_external_access": False,
@@ -24,8 +26,8 @@ _CLOSED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
-    """Part of a query that may fail: its SQL, and the text that its author wrote."""
+class CompiledExpression:
+    """An expression in DuckDB's SQL, and the text that its author wrote, which errors show."""
 
     sql: str
     text: str
@@ -50,7 +52,7 @@ class Evaluator:
 
         self._errors: Any = duckdb.Error
         self._scope = scope
-        self._connection = duckdb.connect(":memory:", config={"threads": threads, **_CLOSED})
+        self._connection = duckdb.connect(":memory:", config={"threads": min(threads, os.cpu_count() or 1), **_CLOSED})
         self._set_time_zone(time_zone)
         for relation in scope.relations:
             self._connection.register(relation.name, relation.schema.empty_table())
@@ -61,7 +63,7 @@ class Evaluator:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def compile(self, expression: Expression, kind: pa.DataType | None = None) -> Failing:
+    def compile(self, expression: Expression, kind: pa.DataType | None = None) -> CompiledExpression:
         """The expression in DuckDB's SQL, cast to a type if one is given; an ExpressionError where its types do not fit."""
         with self._blamed(expression.text):
             sql = to_duckdb(expression.tree, self._type_of)
@@ -69,9 +71,9 @@ class Evaluator:
             if kind is not None:
                 sql = cast_sql(sql, given, duckdb_type(kind))
                 self._type_of(sql)
-        return Failing(sql, expression.text)
+        return CompiledExpression(sql, expression.text)
 
-    def condition(self, expression: Expression) -> Failing:
+    def condition(self, expression: Expression) -> CompiledExpression:
         """The same for a condition, which is true, false or unknown."""
         compiled = self.compile(expression)
         given = self._type_of(compiled.sql)
@@ -80,7 +82,7 @@ class Evaluator:
         return compiled
 
     def project(
-        self, columns: Sequence[Failing], rows: Mapping[str, pa.Table], *, relations: str | None = None
+        self, columns: Sequence[CompiledExpression], rows: Mapping[str, pa.Table], *, relations: str | None = None
     ) -> list[pa.ChunkedArray]:
         """The values of expressions for each row, in the order of the rows; `relations` says how several are combined."""
         if not columns:
@@ -89,7 +91,7 @@ class Evaluator:
         return list(self.query(selected, relations or next(iter(rows)), rows, parts=columns).itercolumns())
 
     def query(
-        self, selected: str, relations: str, rows: Mapping[str, pa.Table], *, parts: Sequence[Failing] = ()
+        self, selected: str, relations: str, rows: Mapping[str, pa.Table], *, parts: Sequence[CompiledExpression] = ()
     ) -> pa.Table:
         """The result of SELECT ... FROM over relations. A failure names the first of its `parts` that fails by itself."""
         for name, table in rows.items():
@@ -99,7 +101,7 @@ class Evaluator:
         except self._errors as error:
             raise self._failure(error, relations, parts) from error
 
-    def _failure(self, error: Exception, relations: str, parts: Sequence[Failing]) -> ExpressionError:
+    def _failure(self, error: Exception, relations: str, parts: Sequence[CompiledExpression]) -> ExpressionError:
         for part in parts if len(parts) > 1 else ():
             try:
                 self._connection.sql(f"SELECT count({part.sql}) FROM {relations}").fetchall()  # noqa: S608
@@ -120,10 +122,20 @@ class Evaluator:
 
     def _set_time_zone(self, time_zone: str) -> None:
         try:
-            self._connection.execute("SET TimeZone = $zone", {"zone": time_zone})
+            self._connection.execute("SET TimeZone = $zone", {"zone": duckdb_zone(time_zone)})
         except self._errors as error:
             message = f"{time_zone!r} is no time zone; use a name such as Europe/Berlin"
             raise ConfigError(message, key="time_zone", value=time_zone) from error
+
+
+def duckdb_zone(time_zone: str) -> str:
+    """A time zone's name as DuckDB accepts it; it would take `UTC+05:30` for five hours.
+
+    >>> duckdb_zone("+05:30"), duckdb_zone("UTC+05:30"), duckdb_zone("Z"), duckdb_zone("Europe/Berlin")
+    ('GMT+05:30', 'GMT+05:30', 'UTC', 'Europe/Berlin')
+    """
+    name = zone_name(time_zone)
+    return f"GMT{name}" if name.startswith(("+", "-")) else name
 
 
 def _failed(text: str, error: Exception) -> ExpressionError:

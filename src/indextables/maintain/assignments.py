@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.expressions import Evaluator, Expression, Failing, Scope
+from indextables.expressions import CompiledExpression, Evaluator, Expression, Scope
 from indextables.schema import column_named
 
 
@@ -53,7 +53,7 @@ class Projection:
     """The columns of new rows: computed by an expression, kept from the old row, or else null."""
 
     schema: pa.Schema
-    computed: Mapping[str, Failing]
+    computed: Mapping[str, CompiledExpression]
 
     def assembled(self, values: Sequence[pa.ChunkedArray], old: pa.Table | None, count: int) -> pa.Table:
         """The new rows, from the values that were computed and the old rows, if there are any."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.errors import MergeCardinalityError
-from indextables.expressions import Evaluator, Expression, Failing
+from indextables.expressions import CompiledExpression, Evaluator, Expression
 from indextables.maintain.assignments import Projection, compiled
 from indextables.maintain.merge_clauses import SOURCE, TARGET, Action, BoundClause, Clause, When
 from indextables.maintain.row_addresses import RowAddresses
@@ -88,8 +88,8 @@ class MergeJoin:
     on: Expression
     clauses: Sequence[BoundClause]
     source: pa.Table
-    condition: Failing
-    conditions: Mapping[int, Failing]
+    condition: CompiledExpression
+    conditions: Mapping[int, CompiledExpression]
     projections: Sequence[Projection]
     counts: MergeCounts = field(default_factory=MergeCounts)
 
@@ -202,7 +202,7 @@ class MergeJoin:
         )
         return f"CAST(CASE {' '.join(tests)} ELSE -1 END AS BIGINT)" if self._numbers(when) else "CAST(-1 AS BIGINT)"
 
-    def _conditions_of(self, when: When) -> list[Failing]:
+    def _conditions_of(self, when: When) -> list[CompiledExpression]:
         return [self.conditions[number] for number in self._numbers(when) if number in self.conditions]
 
     def _numbers(self, when: When) -> list[int]:
