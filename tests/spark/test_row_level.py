@@ -405,8 +405,11 @@ def test_restore_and_reorg(spark: Any, make: Make) -> None:
     table = make(rows=[(n, "mon", "message", n) for n in range(100)])
     spark.sql("DELETE FROM t WHERE n + 0 < 10")
     assert table.refresh().splits()["deleted_rows"].to_pylist() == [10]
+    assert spark.sql("REORG TABLE t APPLY (PURGE) DRY RUN").first()["version"] == 2
     assert spark.sql("REORG TABLE t APPLY (PURGE)").first()["version"] == 3
     assert table.refresh().splits()["deleted_rows"].to_pylist() == [0]
+    planned = spark.sql("RESTORE TABLE t TO VERSION AS OF 1 DRY RUN").first()
+    assert (planned["version"], planned["dry_run"], table.refresh().version) == (4, True, 3)
     assert spark.sql("RESTORE TABLE t TO VERSION AS OF 1").first()["version"] == 4
     assert len(ids(table)) == 100
     spark.sql(f"RESTORE indextables.`{table.path}` TO TIMESTAMP AS OF '{datetime.now(UTC).isoformat()}'")

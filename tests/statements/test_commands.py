@@ -45,7 +45,9 @@ A = TablePath("/a")
         ("MERGE SPLITS '/a'", MergeSplits(table=A)),
         ("RESTORE TABLE '/a' TO VERSION AS OF 0", Restore(table=A, version=0)),
         ("restore '/a' timestamp as of '2024-01-31'", Restore(table=A, timestamp="2024-01-31")),
+        ("RESTORE '/a' DRY RUN TO VERSION AS OF 7", Restore(table=A, version=7, dry_run=True)),
         ("REORG TABLE '/a' APPLY (PURGE)", MergeSplits(table=A, deleted_rows=True)),
+        ("REORG TABLE '/a' APPLY (PURGE) DRY RUN", MergeSplits(table=A, deleted_rows=True, dry_run=True)),
         ("REORG TABLE '/a' WHERE day = 'x' APPLY (purge);", MergeSplits(table=A, where="day = 'x'", deleted_rows=True)),
         ("merge\nsplits '/a' target size '1.5g'", MergeSplits(table=A, target_size=1_610_612_736)),
         (

@@ -96,6 +96,7 @@ class Restore:
     table: Table
     version: int | None = None
     timestamp: str | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

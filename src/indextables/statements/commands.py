@@ -43,7 +43,7 @@ _MERGE = (
 _OPTIMIZE = ("WHERE", "DRY RUN")
 _TO_VERSION = ("TO VERSION AS OF", "VERSION AS OF")
 _TO_TIMESTAMP = ("TO TIMESTAMP AS OF", "TIMESTAMP AS OF")
-_REORG = ("WHERE", "APPLY")
+_REORG = ("WHERE", "APPLY", "DRY RUN")
 _VACUUM = ("RETAIN", "FORCE", "DRY RUN")
 _ZORDER = {
     "ZORDER BY": "ZORDER BY is not supported; MERGE SPLITS ... CLUSTER BY (columns) sorts the rows of merged splits",
@@ -115,15 +115,16 @@ def _optimize(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Me
 
 
 def _restore(text: str, tokens: Tokens, place: int, is_ours: Callable[[Table], bool]) -> Restore | None:
-    clauses = parse_clauses_of_ours(text, tokens, place, (*_TO_VERSION, *_TO_TIMESTAMP), is_ours)
+    clauses = parse_clauses_of_ours(text, tokens, place, (*_TO_VERSION, *_TO_TIMESTAMP, "DRY RUN"), is_ours)
     if clauses is None:
         return None
-    if len(clauses.found) != 1:
+    dry_run, to = clauses.flag("DRY RUN"), clauses.found.keys() - {"DRY RUN"}
+    if len(to) != 1:
         raise invalid(text, "TO VERSION AS OF or TO TIMESTAMP AS OF is expected after the table", end_of(tokens[-1]))
-    (clause,) = clauses.found
+    (clause,) = to
     if clause in _TO_VERSION:
-        return Restore(table=clauses.table, version=clauses.value(clause, _version))
-    return Restore(table=clauses.table, timestamp=clauses.value(clause, str))
+        return Restore(table=clauses.table, version=clauses.value(clause, _version), dry_run=dry_run)
+    return Restore(table=clauses.table, timestamp=clauses.value(clause, str), dry_run=dry_run)
 
 
 def _reorg(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
@@ -132,7 +133,8 @@ def _reorg(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Merge
         return None
     if tuple(name.upper() for name in clauses.names("APPLY")) != ("PURGE",):
         raise invalid(text, "APPLY (PURGE) is expected", end_of(tokens[-1]))
-    return MergeSplits(table=clauses.table, where=clauses.condition("WHERE"), deleted_rows=True)
+    where, dry_run = clauses.condition("WHERE"), clauses.flag("DRY RUN")
+    return MergeSplits(table=clauses.table, where=where, deleted_rows=True, dry_run=dry_run)
 
 
 def _vacuum(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Purge | None:

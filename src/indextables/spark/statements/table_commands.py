@@ -83,8 +83,9 @@ def merge_splits(spark: SparkSession, command: MergeSplits, table: IndexTable) -
 def restore(spark: SparkSession, command: Restore, table: IndexTable) -> pa.Table:
     zone = condition_settings(spark)["time_zone"]
     plan = table.restore_plan(command.version, timestamp_of(command.timestamp, zone, key="TIMESTAMP AS OF"))
-    version = table.restore(plan.restored)
-    return _row(asdict(replace(plan, version=version, dry_run=False)))
+    if not command.dry_run:
+        plan = replace(plan, version=table.restore(plan.restored), dry_run=False)
+    return _row(asdict(plan))
 
 
 def drop_partitions(spark: SparkSession, command: DropPartitions, table: IndexTable) -> pa.Table:
