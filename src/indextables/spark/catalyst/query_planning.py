@@ -40,6 +40,7 @@ from indextables.spark.planner.planner import QueryPlan, plan_query
 from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.query_log import log_metadata_rows, log_query
 from indextables.spark.planner.scan_builder import PlannedScan, build_scan
+from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.read_options import condition_text
 
 T = TypeVar("T")
@@ -64,14 +65,23 @@ def planned_frame(frame: DataFrame) -> DataFrame:
     return _plan_and(Query.frame, frame)
 
 
-def planned_scans(frame: DataFrame) -> tuple[DataFrame, list[PlannedScan]]:
-    """The same rows by the plan of ours, and the scans of our tables in it; none where Spark plans by itself."""
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """A table of ours that a query reads; without a scan where metadata has all that it wants of the table."""
+
+    table: TableRelation
+    scan: PlannedScan | None
+
+
+def planned_reads(frame: DataFrame) -> tuple[DataFrame, list[TableRead]]:
+    """The same rows by the plan of ours, and what it reads of our tables; nothing is known where Spark plans by itself."""
     try:
         query = Query.of(frame)
         if query is None:
             return frame, []
         planned = query.planned()
-        return query.frame(planned), list(planned.scans.values())
+        reads = [TableRead(table, planned.scans.get(number)) for number, table in query.reader.tables.items()]
+        return query.frame(planned), reads
     except _UNREADABLE as error:
         _log_fallback(error)
         return frame, []

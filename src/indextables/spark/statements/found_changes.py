@@ -24,14 +24,14 @@ class FoundChanges:
     @classmethod
     def of(cls, changes: DataFrame) -> "FoundChanges":
         groups = changes.groupBy(PATH, CLAUSE).agg(F.collect_list(ROW).alias(_ROWS), F.count(F.lit(1)).alias(_COUNT))
-        found = groups.toArrow().combine_chunks()
+        found = groups.toArrow()
         rows: dict[str, list[RowNumbers]] = {}
         counts: dict[int, int] = {}
-        for number in range(len(found)):  # a group is a split, or one clause of it
-            path, clause, count = (found[name][number].as_py() for name in (PATH, CLAUSE, _COUNT))
+        columns = (found[name].to_pylist() for name in (PATH, CLAUSE, _COUNT))
+        for path, clause, count, numbers in zip(*columns, found[_ROWS], strict=True):  # a split, or one clause in it
             counts[clause] = counts.get(clause, 0) + count
             if path is not None:
-                rows.setdefault(path, []).append(np.asarray(found[_ROWS][number].values, np.int64))
+                rows.setdefault(path, []).append(np.asarray(numbers.values, np.int64))
         return cls({path: np.sort(np.concatenate(parts)) for path, parts in rows.items()}, counts)
 
     @property

@@ -22,10 +22,9 @@ from indextables.spark.api.dataframe_reader import frame_with_address, resolve_v
 from indextables.spark.api.dataframe_writer import run_job
 from indextables.spark.catalog import refresh_columns
 from indextables.spark.catalyst.insert_analysis import insert_of_frame
-from indextables.spark.catalyst.query_planning import planned_scans
+from indextables.spark.catalyst.query_planning import TableRead, planned_reads
 from indextables.spark.catalyst.relation import relation_frame
-from indextables.spark.planner.scan_builder import PlannedScan
-from indextables.spark.source.options import VIEW, settings_of
+from indextables.spark.source.options import VIEW
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.source.read_options import ReadOptions, condition_text
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
@@ -65,15 +64,15 @@ class RowChange:
 
     @classmethod
     def of(cls, spark: SparkSession, target: RowTarget, query: RunQuery) -> "RowChange":
-        options, snapshot = resolve_version(spark, {"path": target.location})
-        settings = canonical(settings_of(spark, target.location))
+        options, snapshot = resolve_version(spark, {**target.settings, "path": target.location})
+        settings = canonical(target.all_settings(spark))
         return cls(spark, target, query, options, snapshot, settings, f"{VIEW}{uuid4().hex}_")
 
     def delete(self, statement: DeleteFrom) -> dict[str, int]:
         with self.target_view() as view:
             query = self.row_query("DELETE", self.named(view, statement.alias))
-            rows, scans = planned_scans(self.query(query.delete(statement)))
-            changed = _Changed(rows, scans, FoundChanges.of(rows))
+            rows, reads = planned_reads(self.query(query.delete(statement)))
+            changed = _Changed(rows, reads, FoundChanges.of(rows))
         if changed.found.total:
             changes = self.changes(Operation.DELETE, changed, {}, statement.where)
             changes.commit_without_rows(self.log(), self.snapshot, self.config())
@@ -82,8 +81,8 @@ class RowChange:
     def update(self, statement: UpdateTable) -> dict[str, int]:
         with self.target_view() as view:
             query = self.row_query("UPDATE", self.named(view, statement.alias))
-            with self.kept(self.query(query.update(statement))) as (rows, scans):
-                changed = _Changed(rows, scans, FoundChanges.of(rows))
+            with self.kept(self.query(query.update(statement))) as (rows, reads):
+                changed = _Changed(rows, reads, FoundChanges.of(rows))
                 if changed.found.total:
                     metrics = {"numUpdatedRows": changed.found.total, "numDeletedRows": 0}
                     changes = self.changes(Operation.UPDATE, changed, metrics, statement.where)
@@ -92,11 +91,11 @@ class RowChange:
 
     def merge(self, statement: MergeInto) -> dict[str, int]:
         with contextlib.ExitStack() as stack:
-            source, source_scans = stack.enter_context(self.source(statement))
+            source, source_reads = stack.enter_context(self.source(statement))
             target = self.named(stack.enter_context(self.target_view()), statement.alias)
             query, config = self.merge_query(statement, target, source)
-            rows, scans = stack.enter_context(self.kept(self.query(query.merge(statement, source))))
-            changed = _Changed(rows, [*scans, *source_scans], FoundChanges.of(rows))
+            rows, reads = stack.enter_context(self.kept(self.query(query.merge(statement, source))))
+            changed = _Changed(rows, [*reads, *source_reads], FoundChanges.of(rows))
             if changed.found.twice:
                 raise self.cardinality(statement, changed.found.twice)
             if changed.found.total:
@@ -110,13 +109,13 @@ class RowChange:
         }
 
     @contextlib.contextmanager
-    def source(self, statement: MergeInto) -> Iterator[tuple[Named, list[PlannedScan]]]:
-        """The source of a MERGE, computed once, and the scans of our tables that it takes."""
+    def source(self, statement: MergeInto) -> Iterator[tuple[Named, list[TableRead]]]:
+        """The source of a MERGE, computed once, and what it reads of our tables."""
         text = f"{statement.with_clause}SELECT * FROM {statement.source}"  # noqa: S608 - the user's own SQL
         frame = self.query(text)
-        with self.kept(frame.withColumn(MARKER, F.lit(True))) as (rows, scans), self.view("source", rows) as view:
+        with self.kept(frame.withColumn(MARKER, F.lit(True))) as (rows, reads), self.view("source", rows) as view:
             rows.count()  # so that its size is known: the keys of a small source prune the splits of the target
-            yield Named(view, statement.source_alias or view, frame.schema), scans
+            yield Named(view, statement.source_alias or view, frame.schema), reads
 
     def merge_query(self, statement: MergeInto, target: Named, source: Named) -> tuple[RowQuery, Config]:
         """The query of a MERGE, and the settings of its write: it may add columns of the source to the table."""
@@ -169,18 +168,20 @@ class RowChange:
         finally:
             self.spark.catalog.dropTempView(f"{self.prefix}{name}")
 
-    def reads(self, scans: Sequence[PlannedScan]) -> RowsRead:
-        """The rows of the table that the scans of a statement depend on: all, if the table is read in a subquery too."""
-        same = [scan for scan in scans if scan.relation.options.path == self.options["path"]]
-        return RowsRead(condition_text(same[0].plan.scan_spec)) if len(same) == 1 else RowsRead(whole_table=True)
+    def rows_read(self, reads: Sequence[TableRead]) -> RowsRead:
+        """The rows of the table that a statement depends on: all, if it reads the table in a subquery or a source, too."""
+        same = [read.scan for read in reads if read.table.options.path == self.options["path"]]
+        if len(same) != 1 or same[0] is None:
+            return RowsRead(whole_table=True)
+        return RowsRead(condition_text(same[0].plan.scan_spec))
 
     @contextlib.contextmanager
-    def kept(self, frame: DataFrame) -> Iterator[tuple[DataFrame, list[PlannedScan]]]:
-        """The rows of a frame, kept on disk, so that they are computed once; and the scans of our tables that they take."""
-        rows, scans = planned_scans(frame)
+    def kept(self, frame: DataFrame) -> Iterator[tuple[DataFrame, list[TableRead]]]:
+        """The rows of a frame, kept on disk, so that they are computed once; and what they read of our tables."""
+        rows, reads = planned_reads(frame)
         rows.persist(StorageLevel.DISK_ONLY)
         try:
-            yield rows, scans
+            yield rows, reads
         finally:
             rows.unpersist()
 
@@ -191,7 +192,7 @@ class RowChange:
             operation=operation,
             version=self.snapshot.version,
             rows={path: encode_bitmap(rows) for path, rows in changed.found.rows.items()},
-            reads=self.reads(changed.scans),
+            reads=self.rows_read(changed.reads),
             metrics=metrics,
             parameters={"predicate": predicate or "true"},
         )
@@ -241,10 +242,10 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """The rows of the query of a statement, the scans of our tables in it, and what it has found."""
+    """The rows of the query of a statement, what it reads of our tables, and what it has found."""
 
     rows: DataFrame
-    scans: Sequence[PlannedScan]
+    reads: Sequence[TableRead]
     found: FoundChanges
 
 

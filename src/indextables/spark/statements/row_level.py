@@ -21,7 +21,7 @@ from indextables.predicate import casts, parse_condition
 from indextables.spark.catalyst.handles import SPARK_ERRORS
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.job_description import described_jobs
-from indextables.spark.source.options import condition_settings, settings_of
+from indextables.spark.source.options import condition_settings
 from indextables.spark.statements.row_change import RowChange, RunQuery
 from indextables.spark.statements.row_target import RowTarget
 from indextables.statements.row_level_statements import (
@@ -71,7 +71,7 @@ def _delete(spark: SparkSession, target: RowTarget, statement: DeleteFrom, query
     condition = _own_condition(spark, target, statement)
     if condition is None:
         return _retried(target, lambda: RowChange.of(spark, target, query).delete(statement))
-    table = IndexTable.open(target.location, options=settings_of(spark, target.location))
+    table = IndexTable.open(target.location, options=target.all_settings(spark))
     return {"num_affected_rows": table.delete(condition, **condition_settings(spark)).rows}
 
 
@@ -80,7 +80,7 @@ def _own_condition(spark: SparkSession, target: RowTarget, statement: DeleteFrom
     if statement.where is None:
         return "true"
     text = without_qualifier(statement.where, statement.alias or target.alias)
-    schema = IndexTable.open(target.location, options=settings_of(spark, target.location)).schema
+    schema = IndexTable.open(target.location, options=target.all_settings(spark)).schema
     try:
         predicate = parse_condition(text, schema, **condition_settings(spark))
     except PredicateError:

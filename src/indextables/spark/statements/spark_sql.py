@@ -160,10 +160,13 @@ def _immediate_text(spark: SparkSession, text: str) -> str | None:
 
 
 def _writes(spark: SparkSession, text: str) -> bool:
-    parsed = parse_statement(spark, text)
-    return (
-        parsed is not None and isinstance(parsed.statement, WriteStatement) and writes_to_ours(spark, parsed.statement)
-    )
+    match parse_statement(spark, text):
+        case Parsed(statement=ChangeRows(table=table, words=words)):
+            return find_target(spark, table, words) is not None
+        case Parsed(statement=statement) if isinstance(statement, WriteStatement):
+            return writes_to_ours(spark, statement)
+        case _:
+            return False
 
 
 def _refuse_searches(script: str) -> None:
