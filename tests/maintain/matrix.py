@@ -121,6 +121,12 @@ def upsert(*numbers: int) -> Act:
     return act
 
 
+def insert_missing(*numbers: int) -> Act:
+    """A MERGE INTO that inserts the numbers that are not there, and changes no row."""
+    source = rows([2023] * len(numbers), ["1"] * len(numbers), numbers)
+    return lambda table: table.merge(source, "t.n = s.n").when_not_matched_insert_all().execute()
+
+
 def restore(version: int) -> Act:
     return lambda table: table.restore(version)
 
@@ -362,6 +368,9 @@ CHANGES: Rows = [
     ("upsert, merge", upsert(1, 11), merge("year = 2023"), [*range(2, 11), 11, 51]),
     ("upsert, overwrite", upsert(1), overwrite, [1, 300]),
     ("append, upsert", append(), upsert(1), [*range(2, 11), 51, 100]),
+    ("insert, delete of what it has matched", insert_missing(1, 11), delete("n = 1"), list(range(1, 12))),
+    ("insert, drop of what it has matched", insert_missing(1, 11), drop("year = 2023"), [1, 11]),
+    ("insert, delete of others", insert_missing(1, 11), delete("n = 6"), [*range(1, 6), *range(7, 12)]),
 ]
 
 MATRIX = {

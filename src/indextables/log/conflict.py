@@ -8,7 +8,7 @@
 4. a metadata change: tolerated or not, by operation
 5. the winner added rows that the transaction would have had to see: conflict
 6. the winner deleted rows of splits that the transaction changes too: their deletion vectors are united, if both only
-   delete rows and not the same ones; else conflict
+   delete rows and not the same ones; else conflict. Rows that a MERGE INTO may have matched are a conflict in any case
 7. the winner removed splits that the transaction read, changes or removes: conflict, unless it only rearranged rows that the
    transaction removes as a whole anyway
 8. otherwise the same actions are tried at the next version
@@ -21,10 +21,13 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import structs
 
 from indextables.log.actions import Add, DocMapping, Metadata, Remove
 from indextables.log.column_ids import other_columns
+from indextables.log.snapshot import Snapshot
 from indextables.log.splits import splits_table
 from indextables.log.transaction import ROW_LEVEL, WITHOUT_INPUT, Operation, Transaction, everything, nothing
 from indextables.log.version_file import Version
@@ -87,10 +90,11 @@ _TOLERATED: dict[Operation, frozenset[MetadataChange]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Race:
-    """The transaction, moved on to the state after the winner; and the metadata that both started from."""
+    """The transaction, moved on to the state after the winner; and the snapshot and the metadata that both started from."""
 
     mine: Transaction
     winner: Version
+    read: Snapshot
     before: Metadata
 
 
@@ -101,8 +105,8 @@ def resolve(transaction: Transaction, winner: Version) -> Resolution:
     moved_on = replace(transaction, snapshot=snapshot.advanced([winner]))
     if not winner.belongs_to(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
         return Rebase(moved_on)
-    race = _Race(moved_on, winner, snapshot.metadata)
-    for rule in (_protocol, _application, _without_input, _metadata, _unseen_rows, _deleted_rows, _lost_splits):
+    race = _Race(moved_on, winner, snapshot, snapshot.metadata)
+    for rule in (_protocol, _application, _without_input, _metadata, *_ON_ROWS):
         resolution = rule(race)
         if isinstance(resolution, Rebase):
             race = replace(race, mine=resolution.transaction)
@@ -186,6 +190,19 @@ def _unseen_rows(race: _Race) -> Resolution | None:
     return Conflict("it added rows that this one would have had to see", [add.path for add in added])
 
 
+def _lost_matches(race: _Race) -> Resolution | None:
+    """A MERGE INTO depends on rows that it does not change, too: what has a match is not inserted."""
+    if race.mine.operation is not Operation.MERGE_INTO:
+        return None
+    gone = [remove.path for remove in race.winner.removes if remove.data_change]
+    paths = [*(vector.path for vector in race.winner.deletion_vectors), *gone]
+    splits = race.read.splits
+    touched = splits.filter(pc.is_in(splits["path"], pa.array(paths, pa.string()))) if paths else None
+    if touched is None or not len(touched) or not race.mine.reads(touched):
+        return None
+    return Conflict("it deleted rows that this one may have matched", paths)
+
+
 def _deleted_rows(race: _Race) -> Resolution | None:
     theirs = {vector.path: vector for vector in race.winner.deletion_vectors}
     if not theirs:
@@ -222,7 +239,7 @@ def _lost_splits(race: _Race) -> Resolution | None:
     return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
 
 
-_ON_ROWS = (_unseen_rows, _deleted_rows, _lost_splits)
+_ON_ROWS = (_unseen_rows, _lost_matches, _deleted_rows, _lost_splits)
 
 
 @dataclass(frozen=True, slots=True)
