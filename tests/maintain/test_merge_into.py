@@ -342,6 +342,16 @@ class TestAllColumns:
         upsert(table, NEWS.append_column("extra", pa.array([1, 2, 3]))).execute()
         assert table.schema.names == SCHEMA.names
 
+    def test_columns_that_no_table_holds_are_ignored_too(self, table: IndexTable) -> None:
+        source = NEWS.append_column("tags", pa.array([[1], [2], []]))
+        assert upsert(table, source).execute().rows_updated == 1
+        with pytest.raises(SchemaError, match="'tags' has type list"):
+            table.merge(source, "t.id = s.id", merge_schema=True).when_matched_update_all().execute()
+
+    def test_one_column_may_be_excepted_by_its_name(self, table: IndexTable) -> None:
+        table.merge(NEWS, "t.id = s.id").when_matched_update_all(except_cols="name").execute()
+        assert (2, "bob", 21) in rows_of(table)
+
     def test_with_merge_schema_they_are_added(self, table: IndexTable) -> None:
         source = pa.table({"id": [2, 5], "extra": ["x", "y"], "more": [1, 2], "name": ["B", "E"]})
         merge = table.merge(source, "t.id = s.id", merge_schema=True)

@@ -159,4 +159,4 @@ def _raw(sql: str) -> exp.Expr:
 
 
 def _sql(node: exp.Expr) -> str:
-    return node.sql(dialect="duckdb")
+    return node.sql(dialect="duckdb", comments=False)

@@ -27,7 +27,7 @@ class MergeBuilder:
         self, predicate: str | None = None, except_cols: Sequence[str] | None = None
     ) -> "MergeBuilder":
         """Gives all columns the values of the source's columns with their names."""
-        return self._with(Clause(When.MATCHED, Action.UPDATE, None, predicate, tuple(except_cols or ())))
+        return self._with(Clause(When.MATCHED, Action.UPDATE, None, predicate, _names(except_cols)))
 
     def when_matched_delete(self, predicate: str | None = None) -> "MergeBuilder":
         """Deletes a row that a row of the source matches."""
@@ -41,7 +41,7 @@ class MergeBuilder:
         self, predicate: str | None = None, except_cols: Sequence[str] | None = None
     ) -> "MergeBuilder":
         """Inserts a row of the source that matches no row, by names of columns."""
-        return self._with(Clause(When.NOT_MATCHED, Action.INSERT, None, predicate, tuple(except_cols or ())))
+        return self._with(Clause(When.NOT_MATCHED, Action.INSERT, None, predicate, _names(except_cols)))
 
     def when_not_matched_by_source_update(
         self, updates: Mapping[str, str], predicate: str | None = None
@@ -59,3 +59,7 @@ class MergeBuilder:
 
     def _with(self, clause: Clause) -> "MergeBuilder":
         return replace(self, merge=replace(self.merge, clauses=(*self.merge.clauses, clause)))
+
+
+def _names(columns: Sequence[str] | None) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())

@@ -100,7 +100,7 @@ def merge_into(
     rows first that it may match; the source is kept in memory.
     """
     refuse_clauses(merge.clauses)
-    given = source_rows(merge.source, snapshot.metadata.arrow_schema())
+    given = source_rows(merge.source, snapshot.metadata.arrow_schema(), all_columns=merge.merge_schema)
     time = datetime.now(UTC)
     with _joined(merge, snapshot, config, given.schema.empty_table(), time):
         pass

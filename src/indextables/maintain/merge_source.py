@@ -28,8 +28,11 @@ class SourceRows:
         return pa.concat_tables([self.schema.empty_table(), *(_cast(table, self.schema) for table in tables)])
 
 
-def source_rows(source: MergeSource, target: pa.Schema) -> SourceRows:
-    """The rows of a source; Python values get the types of the target."""
+def source_rows(source: MergeSource, target: pa.Schema, *, all_columns: bool = False) -> SourceRows:
+    """The rows of a source; Python values get the types of the target.
+
+    A column of a type that no table holds is left out where the target does not have it, or an error with `all_columns`.
+    """
     if isinstance(source, Scan):
         return SourceRows(_storable(source.schema), source.to_batches())
     if not hasattr(source, "__arrow_c_stream__") and hasattr(source, "toArrow"):
@@ -37,7 +40,17 @@ def source_rows(source: MergeSource, target: pa.Schema) -> SourceRows:
     schema, batches = peeked(batches_of(source, target))
     if schema is None:
         raise SchemaError("the source has neither rows nor columns; give a table or batches with a schema", column=None)
-    return SourceRows(_storable(schema), batches)
+    own = {name.lower() for name in target.names}
+    kept = [field for field in schema if all_columns or field.name.lower() in own or _is_storable(field)]
+    return SourceRows(_storable(pa.schema(kept)), batches)
+
+
+def _is_storable(field: pa.Field) -> bool:
+    try:
+        _storable(pa.schema([field]))
+    except SchemaError:
+        return False
+    return True
 
 
 def _storable(schema: pa.Schema) -> pa.Schema:
