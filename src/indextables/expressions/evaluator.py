@@ -16,11 +16,12 @@ from indextables.expressions.expression import Expression, Scope, unusable
 from indextables.expressions.spark_semantics import cast_sql, duckdb_type, to_duckdb
 from indextables.predicate.cast import zone_name
 
-_CLOSED = {
+_SETTINGS = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
+    "preserve_insertion_order": True,
     "ieee_floating_point_ops": False,  # a division by zero is an error
 }
 
@@ -52,7 +53,9 @@ class Evaluator:
 
         self._errors: Any = duckdb.Error
         self._scope = scope
-        self._connection = duckdb.connect(":memory:", config={"threads": min(threads, os.cpu_count() or 1), **_CLOSED})
+        self._connection = duckdb.connect(
+            ":memory:", config={"threads": min(threads, os.cpu_count() or 1), **_SETTINGS}
+        )
         self._set_time_zone(time_zone)
         for relation in scope.relations:
             self._connection.register(relation.name, relation.schema.empty_table())
