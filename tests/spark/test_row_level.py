@@ -11,6 +11,7 @@ import pytest
 import indextables
 from indextables import IndexTable
 from indextables.errors import (
+    ConfigError,
     ConflictError,
     IndexTablesError,
     MergeCardinalityError,
@@ -164,7 +165,10 @@ def test_parameters_and_frames(spark: Any, make: Make) -> None:
     news = spark.createDataFrame([(0, 99)], "id bigint, n int")
     statement = "MERGE INTO t USING {news} AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n"
     assert spark.sql(statement, news=news).first()[0] == 1
-    assert rows(table) == sorted([row for row in with_n(_0=99, _2=5) if row[0] != 3], key=repr)
+    assert changed(spark, "EXECUTE IMMEDIATE 'DELETE FROM t WHERE id = 5'") == (1,)
+    with pytest.raises(ConfigError, match="EXECUTE IMMEDIATE with USING"):
+        spark.sql("EXECUTE IMMEDIATE 'DELETE FROM t WHERE id = ?' USING 1")
+    assert rows(table) == sorted([row for row in with_n(_0=99, _2=5) if row[0] not in {3, 5}], key=repr)
 
 
 MERGED = """
@@ -391,6 +395,14 @@ def test_a_statement_that_others_always_get_ahead_of(spark: Any, make: Make) -> 
     with pytest.raises(ConflictError, match="taken by APPEND"):
         spark.sql("DELETE FROM t WHERE overtaken(id)")
     assert set(ids(table)) >= {0, 1}
+
+
+def test_a_subquery_of_the_same_table_makes_all_of_it_matter(spark: Any, make: Make) -> None:
+    """The function appends a row that the condition of the statement excludes, and that its subquery counts."""
+    table = make(rows=ROWS[:2])
+    spark.udf.register("overtaken", overtaken(table, times=1), "boolean")
+    assert changed(spark, "UPDATE t SET n = (SELECT max(id) FROM t) WHERE day = 'mon' AND overtaken(id)") == (2,)
+    assert (rows(table, "n"), table.version) == ([(0,), (101,), (101,)], 3)
 
 
 def test_changes_of_other_rows_are_no_conflict(spark: Any, make: Make) -> None:
