@@ -64,6 +64,9 @@ def test_what_is_not_ours_is_the_same_text(text: str) -> None:
     ("text", "expected", "table"),
     [
         ("SELECT * FROM indextables.`/a b` l", "SELECT * FROM t0 l", TableAt("t0", "/a b")),
+        ("UPDATE indextables.`a` SET b = 1", "UPDATE t0 SET b = 1", TableAt("t0", "a")),
+        ("DELETE FROM indextables.`a`", "DELETE FROM t0", TableAt("t0", "a")),
+        ("MERGE INTO t USING indextables.`a` AS s", "MERGE INTO t USING t0 AS s", TableAt("t0", "a")),
         ("SELECT * FROM IndexTables.`logs`", "SELECT * FROM t0", TableAt("t0", "logs")),
         ("FROM a, indextables.`s3://b/c`", "FROM a, t0", TableAt("t0", "s3://b/c")),
         ("FROM indextables.`/a` VERSION AS OF 3 AS l", "FROM t0 AS l", TableAt("t0", "/a", version="3")),

@@ -21,9 +21,8 @@ from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, wo
 _SOURCE = "INDEXTABLES"
 _BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
 _BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
-_WORDS_BEFORE_A_TABLE = frozenset(  # may be columns too
-    {"DESC", "DESCRIBE", "EXTENDED", "PARTITIONS", "TBLPROPERTIES", "UPDATE", "USING"}
-)
+_WORDS_BEFORE_A_TABLE = frozenset({"UPDATE", "USING"})
+_WORDS_BEFORE_A_TABLE_OR_AFTER_A_COLUMN = frozenset({"DESC", "DESCRIBE", "EXTENDED", "PARTITIONS", "TBLPROPERTIES"})
 _VERSIONS, _TIMES = frozenset({"VERSION", "SYSTEM_VERSION"}), frozenset({"TIMESTAMP", "SYSTEM_TIME"})
 _NEVER_A_COLUMN = frozenset(
     """SELECT DISTINCT ALL FROM WHERE AND OR NOT ON HAVING WHEN THEN ELSE CASE BY AS IN IS LIKE BETWEEN USING QUALIFY
@@ -154,9 +153,10 @@ class _Rewriter:
     def is_path(self, place: int) -> bool:
         if place == 0 or self.kinds(place + 1) != TokenType.DOT or self.kinds(place + 2) != TokenType.IDENTIFIER:
             return False
-        before, path = self.kinds(place - 1), self.tokens[place + 2].text
-        maybe = before in _BEFORE_A_TABLE_OR_A_COLUMN or word(self.tokens[place - 1]) in _WORDS_BEFORE_A_TABLE
-        return before in _BEFORE_A_TABLE or (maybe and ("/" in path or ":" in path))
+        before, name, path = self.kinds(place - 1), word(self.tokens[place - 1]), self.tokens[place + 2].text
+        maybe = before in _BEFORE_A_TABLE_OR_A_COLUMN or name in _WORDS_BEFORE_A_TABLE_OR_AFTER_A_COLUMN
+        certain = before in _BEFORE_A_TABLE or name in _WORDS_BEFORE_A_TABLE
+        return certain or (maybe and ("/" in path or ":" in path))
 
     def path(self, place: int) -> _Edit:
         name, path, last = f"{self.prefix}{len(self.tables)}", self.tokens[place + 2].text, place + 2
