@@ -1,4 +1,4 @@
-"""`make demo`: writes log lines through Spark, then queries, replaces, merges and time-travels, in a temporary directory."""
+"""`make demo`: log lines through Spark, then queries, replaces, merges, deletes and time travel, in a temporary directory."""
 
 import os
 import random
@@ -43,8 +43,9 @@ def story(directory: str) -> Iterator[str]:
     logs = IndexTable.open(path)
     yield from _asking(logs)
     yield from _keeping(logs)
+    yield from _changing(logs)
     yield from _travelling(logs)
-    yield "Where to go next: README.md; docs/coalescing.md, docs/sql.md, docs/search.md; indextables --help."
+    yield "Where to go next: README.md; docs/changing-rows.md, docs/sql.md, docs/search.md; indextables --help."
 
 
 def _through_spark(path: str, plain: str) -> Iterator[str]:
@@ -214,6 +215,17 @@ def _keeping(logs: IndexTable) -> Iterator[str]:
     where = "ts < '2024-01-02'"
     plan = logs.scan(where=where).explain()
     yield f"  {logs.count(where):,} rows where {where}; {plan.opened} of {plan.total} splits concerned, of two layouts"
+
+
+def _changing(logs: IndexTable) -> Iterator[str]:
+    yield "Rows are deleted where they are, by a condition or a search. The index finds them, and no split is rewritten:"
+    yield _code("logs.delete(query='\"reset by peer\"', where=\"tenant = 'tenant-07'\")")
+    deleted, seconds = _time(lambda: logs.delete("tenant = 'tenant-07'", query='message:"reset by peer"'))
+    yield f"  {deleted.rows:,} rows of {deleted.vectors + deleted.splits_rewritten} splits, in {seconds * 1000:.0f} ms"
+    yield _code("logs.restore(version=...)   # undone, in a new version")
+    before = logs.count()
+    logs.restore(version=deleted.version - 1)
+    yield f"  {before:,} rows became {logs.count():,} again"
 
 
 def _travelling(logs: IndexTable) -> Iterator[str]:
