@@ -35,7 +35,7 @@ def source_rows(source: MergeSource, target: pa.Schema, *, all_columns: bool = F
     """
     if isinstance(source, Scan):
         return SourceRows(_storable(source.schema), source.to_batches())
-    if not hasattr(source, "__arrow_c_stream__") and hasattr(source, "toArrow"):
+    if hasattr(source, "toArrow"):  # Spark's stream of Arrow data fails on timestamps
         source = cast("Any", source).toArrow()
     schema, batches = peeked(batches_of(source, target))
     if schema is None:
