@@ -1,4 +1,4 @@
-"""`make demo`: log lines through Spark, then queries, replaces, merges, deletes and time travel, in a temporary directory."""
+"""`make demo`: log lines through Spark, then queries, replaces, merges, deletes and time travel in a temporary directory."""
 
 import os
 import random
