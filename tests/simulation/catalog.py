@@ -12,6 +12,7 @@ from tests.simulation.operations import (
     Checkpoint,
     CleanUp,
     Create,
+    Delete,
     Drop,
     Merge,
     OpenAt,
@@ -35,6 +36,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ReplaceRegion(),
     Batch("stream", 1),
     Drop(),
+    Delete(),
     Merge(),
     SetProperty(),
     AddColumn(),
@@ -45,6 +47,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Recreate(),
 )
 TWO_SPLITS = (Create(), Append(), Append())
+MERGED = (*TWO_SPLITS, Append(), Merge())
 OLD = {"setup": (*TWO_SPLITS, Overwrite(), Append()), "age": 40 * DAY}
 
 
@@ -73,6 +76,9 @@ def small() -> dict[str, Scenario]:
         together(Append(), Drop()),
         together(Merge(), Merge()),
         together(Merge(), ReplaceRegion()),
+        together(Delete(), Delete(), setup=MERGED),
+        together(Delete(), Merge(), setup=(*MERGED, Append())),
+        together(Delete(), Append(), setup=MERGED),
         together(SetProperty(), SetProperty("team")),
         together(batch, batch),
         together(SparkAppend(), SparkAppend(), name="created twice", setup=(), settings={"partitionBy": "region"}),
@@ -99,6 +105,7 @@ def large() -> Iterator[Scenario]:
     yield together(Append(), Overwrite(), Read())
     yield together(Merge(), Drop(), Append())
     yield together(Merge(), ReplaceRegion(), SetProperty())
+    yield together((Delete(), Delete()), Merge(), Delete(), setup=(*MERGED, Append()))
     yield together(batch, batch, Overwrite())
     yield together((Append(), Append()), (Overwrite(), Append()))
     yield together((batch, again), (batch, again))
@@ -141,7 +148,7 @@ def by_chance(seed: int) -> Scenario:
 
 def _operation(dice: random.Random) -> Operation:
     """One of them; appends and batches more often, another table in the same place rarely."""
-    kinds = [*OPERATIONS, Append("us"), ReplaceRegion("us"), Drop("us"), Read(1), SetProperty("team")]
+    kinds = [*OPERATIONS, Append("us"), ReplaceRegion("us"), Drop("us"), Delete("us"), Read(1), SetProperty("team")]
     weights = [0.3 if isinstance(kind, Recreate) else 2 if isinstance(kind, Append) else 1 for kind in kinds]
     kind = dice.choices(kinds, weights)[0]
     return replace(kind, version=dice.randint(1, 3)) if isinstance(kind, Batch) else kind

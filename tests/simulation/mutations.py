@@ -112,6 +112,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("every conflict is a rebase", (_replaced(commit, "resolve", _always_rebase),), ("Append | Overwrite",)),
     Mutation("rows that were not seen", (_replaced(conflict, "_unseen_rows", _OFF),), ("Append | ReplaceRegion",)),
     Mutation("splits that others removed", (_replaced(conflict, "_lost_splits", _OFF),), ("Merge | Merge",)),
+    Mutation("rows that others deleted", (_replaced(conflict, "_deleted_rows", _OFF),), ("Delete | Delete",)),
+    Mutation("vectors beside a merge", (_replaced(conflict, "_deleted_rows", _OFF),), ("Delete | Merge",)),
     Mutation(
         "removes are not carried over to merged splits",
         (_replaced(conflict, "_substitute", lambda removes, _: list(removes)),),

@@ -10,21 +10,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+import numpy as np
 import pyarrow as pa
 from msgspec import structs
 
 from indextables.errors import ConflictError, IndexTablesError, NotFoundError, VersionNotFoundError
 from indextables.layout import Layout
-from indextables.log import TransactionLog
+from indextables.log import Operation as LogOperation
+from indextables.log import Snapshot, Transaction, TransactionLog
+from indextables.log.splits import live_rows
 from indextables.maintain.alter import alter, with_column, with_properties
 from indextables.maintain.compact import Work, merge
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
 from indextables.maintain.compaction_request import merge_request
+from indextables.maintain.copy_rows import refs_to
 from indextables.maintain.drop_partitions import drop_partitions
 from indextables.maintain.replace_where import resolve_overwrite
+from indextables.maintain.row_deletion import plan_deletion, write_deletion
 from indextables.maintain.vacuum import purge
+from indextables.read.opener import SplitOpener
+from indextables.split.deletion_bitmap import RowNumbers
 from indextables.write.job_planning import create_table, plan_job, plan_on
 from indextables.write.overwrite import OverwriteResolver, full_overwrite_only
+from indextables.write.uncommitted_files import commit_or_discard
 from indextables.write.write_job import Mode, commit_job
 from tests.simulation.model import Table
 from tests.simulation.process import SCHEMA, Process
@@ -110,7 +118,7 @@ class ReplaceRegion:
 
     def run(self, process: Process) -> None:
         _, snapshot = process.open()
-        splits = zip(snapshot.splits["path"].to_pylist(), snapshot.splits["num_records"].to_pylist(), strict=True)
+        splits = zip(snapshot.splits["path"].to_pylist(), live_rows(snapshot.splits).to_pylist(), strict=True)
         count = sum(rows for path, rows in splits if path.startswith(f"region={self.region}/"))
         row = (f"{process.label}:{count}", self.region)
         _write(process, Mode.OVERWRITE, row, resolve_overwrite, replaceWhere=f"region = '{self.region}'")
@@ -163,6 +171,48 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Delete:
+    """Deletes the first row of a region, in the order of their ids: what it deletes depends on what is there."""
+
+    region: str = "eu"
+    certain: ClassVar[bool] = False
+    yields: ClassVar[bool] = False
+
+    def run(self, process: Process) -> None:
+        log, snapshot = process.open()
+        config = process.config(**{"deletionVectors.maxDeletedShare": "1"})
+
+        def transaction(current: Snapshot) -> Transaction:
+            opener = SplitOpener.of(log.store, config)
+            deletion = plan_deletion(current, self._first_row(process, current), config, opener)
+            removed = write_deletion(log, deletion, config, reads=lambda _: True)
+            return Transaction(
+                operation=LogOperation.DELETE,
+                snapshot=current,
+                removes=removed.removes,
+                vectors=removed.vectors,
+                unite=removed.unite,
+                reads=removed.reads,
+            )
+
+        process.known = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
+
+    def _first_row(self, process: Process, current: Snapshot) -> dict[str, RowNumbers | None]:
+        splits = refs_to(current.splits.sort_by("path"), current.metadata)
+        mine = [split for split in splits if split.path.startswith(f"region={self.region}/")]
+        rows = [(row, split) for split in mine for row in process.rows_of([split])]
+        if not rows:
+            return {}
+        first, split = min(rows, key=lambda found: (found[0], found[1].path))
+        numbers = [number for number, row in enumerate(process.all_rows_of(split)) if row == first]
+        return {split.path: np.array(numbers[:1])}
+
+    def expected(self, table: Table, label: str) -> Table:  # noqa: ARG002
+        first = min((row for row in table.rows if row[1] == self.region), default=None)
+        return table if first is None else replace(table, rows=dict(Counter(table.rows) - Counter([first])))
+
+
+@dataclass(frozen=True)
 class Merge:
     certain: ClassVar[bool] = False
     yields: ClassVar[bool] = True
@@ -172,7 +222,7 @@ class Merge:
 
         def in_small_files(_: Work, groups: Sequence[MergeGroup]) -> Iterator[WrittenGroup]:
             for group in groups:
-                adds = process.write(group.plan, *process.rows_of(group.paths)).adds
+                adds = process.write(group.plan, *process.rows_of(group.splits)).adds
                 yield WrittenGroup(
                     group, [structs.replace(add, data_change=False, num_merge_ops=group.merges) for add in adds]
                 )
@@ -231,7 +281,7 @@ class Read:
 
     def _read(self, process: Process, log: TransactionLog) -> None:
         snapshot = log.snapshot(self.version)
-        rows = process.rows_of(sorted(snapshot.splits["path"].to_pylist()))
+        rows = process.rows_of(refs_to(snapshot.splits.sort_by("path"), snapshot.metadata))
         process.read = snapshot.version, snapshot.txn_id, dict(Counter(rows))
 
     def expected(self, table: Table, label: str) -> Table:  # noqa: ARG002

@@ -10,10 +10,11 @@ from indextables.log import TransactionLog
 from indextables.log.actions import CommitInfo
 from indextables.log.log_files import DIRECTORY, UNLISTED
 from indextables.log.version_file import Version, parse_version
+from indextables.maintain.copy_rows import refs_to
 from tests.simulation.files import StoredFile
 from tests.simulation.model import Table
 from tests.simulation.operations import Batch, Merge, OpenAt, Operation, Recreate
-from tests.simulation.process import Report, decoded
+from tests.simulation.process import Report, live
 from tests.simulation.scenario import LOG_RETENTION, RETENTION, Scenario
 from tests.simulation.scheduler import direct_store
 from tests.simulation.state import DAY, State
@@ -202,9 +203,12 @@ def _view(log: TransactionLog, number: int, state: State) -> View | IndexTablesE
         snapshot = log.snapshot(number)
     except IndexTablesError as error:
         return error
-    paths = tuple(snapshot.splits["path"].to_pylist())
+    splits = refs_to(snapshot.splits, snapshot.metadata)
+    paths = tuple(split.path for split in splits)
     table = Table(
-        rows=dict(Counter(row for path in paths for row in decoded(state.splits[path].content))),
+        rows=dict(
+            Counter(row for split in splits for row in live(state.splits[split.path].content, split.deletion_vector))
+        ),
         properties=dict(snapshot.metadata.properties),
         columns=tuple(snapshot.metadata.arrow_schema().names),
         batches={app: txn.version for app, txn in snapshot.txns.items()},

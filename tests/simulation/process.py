@@ -8,8 +8,10 @@ import pyarrow as pa
 
 from indextables.config import Config
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.actions import Add
+from indextables.log.actions import Add, DeletionVector
 from indextables.log.ownership import split_name
+from indextables.read.opener import SplitRef
+from indextables.split.deletion_bitmap import decode_bitmap
 from indextables.write.write_job import TaskResult
 from indextables.write.write_plan import WritePlan
 from tests.simulation.model import Row
@@ -78,9 +80,14 @@ class Process:
         adds = [self._split(plan, region, [row for row in rows if row[1] == region]) for region in _regions(rows)]
         return TaskResult(adds=adds)
 
-    def rows_of(self, paths: Iterable[str]) -> list[Row]:
+    def rows_of(self, splits: Iterable[SplitRef]) -> list[Row]:
+        """The rows that are not deleted."""
         store = self.store
-        return [row for path in paths for row in decoded(store.read(path).to_pybytes())]
+        return [row for split in splits for row in live(store.read(split.path).to_pybytes(), split.deletion_vector)]
+
+    def all_rows_of(self, split: SplitRef) -> list[Row]:
+        """Its rows, deleted or not."""
+        return decoded(self.store.read(split.path).to_pybytes())
 
     def _split(self, plan: WritePlan, region: str, rows: list[Row]) -> Add:
         path = f"region={region}/{split_name(plan.table_id, task=0, job=plan.job)}"
@@ -103,6 +110,12 @@ class Process:
 
 def decoded(content: bytes) -> list[Row]:
     return [(name, region) for name, region in json.loads(content)]
+
+
+def live(content: bytes, vector: DeletionVector | None) -> list[Row]:
+    """The rows of a split that are not deleted; the bitmaps of so few rows are in the log."""
+    dead = set() if vector is None else set(decode_bitmap(vector.bitmap or b"").tolist())
+    return [row for number, row in enumerate(decoded(content)) if number not in dead]
 
 
 def _regions(rows: Iterable[Row]) -> list[str]:

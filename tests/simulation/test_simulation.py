@@ -50,4 +50,4 @@ def test_a_failure_is_shrunk_and_can_be_run_again() -> None:
 
 
 def test_the_catalog_has_every_pair_of_operations() -> None:
-    assert len(list(pairs())) == 105
+    assert len(list(pairs())) == 120

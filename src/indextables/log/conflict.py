@@ -106,11 +106,12 @@ def resolve(transaction: Transaction, winner: Version) -> Resolution:
     if not winner.belongs_to(snapshot.metadata.id):  # it was meant for a table that is gone, and changes nothing here
         return Rebase(moved_on)
     race = _Race(moved_on, winner, snapshot, snapshot.metadata)
-    for rule in (_protocol, _application, _without_input, _metadata, *_ON_ROWS):
+    on_rows = (_unseen_rows, _lost_matches, _deleted_rows, _lost_splits)
+    for rule in (_protocol, _application, _without_input, _metadata, *on_rows):
         resolution = rule(race)
         if isinstance(resolution, Rebase):
             race = replace(race, mine=resolution.transaction)
-        elif isinstance(resolution, Conflict) and rule in _ON_ROWS and race.mine.operation in ROW_LEVEL:
+        elif isinstance(resolution, Conflict) and rule in on_rows and race.mine.operation in ROW_LEVEL:
             return Replan(resolution.reason)
         elif resolution is not None:
             return resolution
@@ -237,9 +238,6 @@ def _lost_splits(race: _Race) -> Resolution | None:
     if only_rearranged and race.mine.operation not in _REARRANGES:
         return Rebase(replace(race.mine, removes=_substitute(race.mine.removes, touched)))
     return Conflict("it removed splits that this one removes or rewrites", sorted(removed & mine))
-
-
-_ON_ROWS = (_unseen_rows, _lost_matches, _deleted_rows, _lost_splits)
 
 
 @dataclass(frozen=True, slots=True)
