@@ -21,6 +21,7 @@ from indextables.spark.catalyst.java import (
     has,
     inlined,
     jvm_of,
+    kind,
     plan_of,
     replacing,
     seq,
@@ -46,6 +47,7 @@ from indextables.spark.source.read_options import condition_text
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 _UNREADABLE = (Py4JError, PySparkException, UnknownIdsError)
+_ROW_OVERHEAD = 64  # bytes of a row in memory, besides its values
 _NOT_PLANNED = "this plan is left to Spark, and the data source reads all columns; see df.explain()"
 _PLAIN = (
     pa.types.is_boolean,
@@ -229,7 +231,17 @@ class Query:
         scans = [build_scan(self.reader.tables[table], found) for table, found in push_down(plan).items()]
         own = sum(task.split.size for scan in scans for task in scan.tasks)
         others = [node for node in walk(plan) if isinstance(node, Opaque)]
-        return own + sum(int(str(self.reader.nodes[node.number].stats().sizeInBytes())) for node in others)
+        return own + sum(_size_of(self.reader.nodes[node.number]) for node in others)
+
+
+def _size_of(node: Java) -> int:
+    """The bytes of a node's rows, as Spark estimates them; those of a cached frame are compressed, but it knows how many."""
+    stats = node.stats()
+    size, rows = int(str(stats.sizeInBytes())), stats.rowCount()
+    if kind(node) != "InMemoryRelation" or rows.isEmpty():
+        return size
+    width = sum(int(attribute.dataType().defaultSize()) for attribute in sequence(node.output()))
+    return max(size, int(str(rows.get())) * (_ROW_OVERHEAD + width))
 
 
 def _relations(plan: Java) -> list[RelationNode]:

@@ -48,6 +48,7 @@ from indextables.write.job_planning import plan_on
 from indextables.write.write_job import Mode
 
 RunQuery: TypeAlias = Callable[[str], DataFrame]
+_MANY_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,10 @@ class RowChange:
         text = f"{statement.with_clause}SELECT * FROM {statement.source}"  # noqa: S608 - the user's own SQL
         frame = self.query(text)
         with self.kept(frame.withColumn(MARKER, F.lit(True))) as (rows, reads), self.view("source", rows) as view:
-            rows.count()  # so that its size is known: the keys of a small source prune the splits of the target
-            yield Named(view, statement.source_alias or view, frame.schema), reads
+            count = (
+                rows.count()
+            )  # then its size is known, and the keys of a small source prune the splits of the target
+            yield Named(view, statement.source_alias or view, frame.schema, is_large=count > _MANY_ROWS), reads
 
     def merge_query(self, statement: MergeInto, target: Named, source: Named) -> tuple[RowQuery, Config]:
         """The query of a MERGE, and the settings of its write: it may add columns of the source to the table."""

@@ -52,13 +52,15 @@ def row_column(clause: int) -> str:
 class Named:
     """A relation of the query: the `view` that it is, the `alias` that qualifies its columns, and its own columns.
 
-    `qualifiers` are names in lower case that may stand before a column in SET and INSERT.
+    `qualifiers` are names in lower case that may stand before a column in SET and INSERT. A source that `is_large` is not
+    broadcast: Spark compresses rows that it keeps, and takes them for fewer than they are.
     """
 
     view: str
     alias: str
     columns: StructType
     qualifiers: frozenset[tuple[str, ...]] = frozenset()
+    is_large: bool = False
 
     @property
     def quoted(self) -> str:
@@ -103,7 +105,8 @@ class RowQuery:
             if not isinstance(one.action, DeleteRow)
         ]
         joined = f"{self.target.relation} {join} JOIN {source.relation} ON ({merge.on})"
-        output = ", ".join([self.address(), f"{clause} AS {CLAUSE}", *rows])
+        hint = f"/*+ SHUFFLE_MERGE({source.quoted}) */ " if source.is_large else ""
+        output = hint + ", ".join([self.address(), f"{clause} AS {CLAUSE}", *rows])
         return f"{merge.with_clause}SELECT {output} FROM {joined} WHERE {clause} IS NOT NULL"  # noqa: S608 - the same
 
     def address(self) -> str:
