@@ -6,7 +6,7 @@ from indextables.config import Config
 from indextables.errors import InvalidPredicateError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.maintain.changed_rows import find_rows, may_match
-from indextables.maintain.row_deletion import RowDeletion, plan_deletion, write_deletion
+from indextables.maintain.row_deletion import RowDeletion, deletion_transaction, plan_deletion, write_deletion
 from indextables.plural import pluralize
 from indextables.predicate import Predicate, to_sql
 from indextables.read.opener import SplitOpener
@@ -76,18 +76,8 @@ def delete_rows(
     def transaction(current: Snapshot) -> Transaction:
         spec, deletion = plan(current)
         removed = write_deletion(log, deletion, config, reads=may_match(spec, current))
-        return Transaction(
-            operation=Operation.DELETE,
-            snapshot=current,
-            adds=removed.copies,
-            removes=removed.removes,
-            rewritten=removed.rewritten,
-            vectors=removed.vectors,
-            unite=removed.unite,
-            reads=removed.reads,
-            parameters=condition_parameters(where, query),
-            metrics=removed.metrics,
-        )
+        parameters = condition_parameters(where, query)
+        return deletion_transaction(Operation.DELETE, current, removed, parameters=parameters, metrics=removed.metrics)
 
     if dry_run:
         return snapshot, _result(plan(snapshot)[1], snapshot.version, dry_run=True)

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from indextables.config import Config
 from indextables.errors import ConflictError
-from indextables.log import Operation, Snapshot, Transaction, TransactionLog
+from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Add
 from indextables.log.transaction import MayMatch, everything
 from indextables.maintain.changed_rows import may_match
-from indextables.maintain.row_deletion import plan_deletion, write_deletion
+from indextables.maintain.row_deletion import deletion_transaction, plan_deletion, write_deletion
 from indextables.read.opener import SplitOpener
 from indextables.read.scan_spec import build_scan_spec
 from indextables.split.deletion_bitmap import decode_bitmap
@@ -62,17 +62,8 @@ class RowChanges(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     def commit_without_rows(self, log: TransactionLog, snapshot: Snapshot, config: Config) -> Snapshot:
         """Commits the deletion alone; a ConflictError where another writer changed what it depends on."""
         removed = self._removed(log, snapshot, config, ())
-        transaction = Transaction(
-            operation=self.operation,
-            snapshot=snapshot,
-            adds=removed.copies,
-            removes=removed.removes,
-            rewritten=removed.rewritten,
-            vectors=removed.vectors,
-            unite=removed.unite,
-            reads=removed.reads,
-            parameters=removed.parameters,
-            metrics=removed.metrics,
+        transaction = deletion_transaction(
+            self.operation, snapshot, removed, parameters=removed.parameters, metrics=removed.metrics
         )
         return commit_or_discard(log, transaction, replan=None).snapshot
 

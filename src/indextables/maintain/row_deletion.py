@@ -9,6 +9,7 @@ rows found ─▶ all rows of the split       ─▶ remove
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -16,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
-from indextables.log import Snapshot, TransactionLog
-from indextables.log.actions import Add, DeletionVector
+from indextables.log import Operation, Snapshot, Transaction, TransactionLog
+from indextables.log.actions import Add, DeletionVector, Metadata
 from indextables.log.clock import now
 from indextables.log.ownership import vectors_name
 from indextables.log.splits import removes_for
@@ -123,6 +124,32 @@ def write_deletion(log: TransactionLog, deletion: RowDeletion, config: Config, *
         unite=unite,
         reads=reads,
         metrics={**_added(copies), **deletion.metrics},
+    )
+
+
+def deletion_transaction(
+    operation: Operation,
+    snapshot: Snapshot,
+    removed: RemovedSplits,
+    *,
+    adds: Sequence[Add] = (),
+    metadata: Metadata | None = None,
+    parameters: Mapping[str, Any],
+    metrics: Mapping[str, int],
+) -> Transaction:
+    """The transaction of a deletion that was written, with new rows (`adds`) if there are any."""
+    return Transaction(
+        operation=operation,
+        snapshot=snapshot,
+        adds=[*adds, *removed.copies],
+        removes=removed.removes,
+        rewritten=removed.rewritten,
+        vectors=removed.vectors,
+        unite=removed.unite,
+        reads=removed.reads,
+        metadata=metadata,
+        parameters=parameters,
+        metrics=metrics,
     )
 
 

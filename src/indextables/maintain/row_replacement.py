@@ -17,7 +17,7 @@ from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Add, Metadata
 from indextables.log.transaction import MayMatch
 from indextables.maintain.row_addresses import RowAddresses
-from indextables.maintain.row_deletion import RowDeletion, plan_deletion, write_deletion
+from indextables.maintain.row_deletion import RowDeletion, deletion_transaction, plan_deletion, write_deletion
 from indextables.read.opener import SplitOpener
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.pipeline import write_rows
@@ -62,20 +62,16 @@ def replace_rows(
     except BaseException:
         discard(log, adds)
         raise
-    written = [*adds, *removed.copies]
-    added = {name: metric for name, metric in split_metrics(written).items() if name != "numAddedRows"}
-    transaction = Transaction(
-        operation=operation,
-        snapshot=current,
-        adds=written,
-        removes=removed.removes,
-        rewritten=removed.rewritten,
-        vectors=removed.vectors,
-        unite=removed.unite,
-        reads=removed.reads,
+    added = split_metrics([*adds, *removed.copies])
+    figures = {**{name: metric for name, metric in added.items() if name != "numAddedRows"}, **metrics(deletion)}
+    transaction = deletion_transaction(
+        operation,
+        current,
+        removed,
+        adds=adds,
         metadata=metadata,
         parameters=parameters,
-        metrics={**removed.metrics, **added, **metrics(deletion)},
+        metrics={**removed.metrics, **figures},
     )
     return RowReplacement(adds=adds, deletion=deletion, transaction=transaction)
 
