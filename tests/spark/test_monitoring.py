@@ -38,13 +38,17 @@ def _at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="indextables")
 
 
-def jobs(spark: Any) -> list[str | None]:
-    """The descriptions of all jobs so far, as Spark's UI has them."""
+def jobs(spark: Any, *, after: int = -1) -> dict[int, str | None]:
+    """The descriptions of the jobs after the one of a number, as Spark's UI has them: it forgets the oldest of many."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     listed = context.statusStore().jobsList(None)
     found = {int(job.jobId()): job.description() for job in (listed.apply(i) for i in range(listed.size()))}
-    return [found[number].get() if found[number].isDefined() else None for number in sorted(found)]
+    return {n: found[n].get() if found[n].isDefined() else None for n in sorted(found) if n > after}
+
+
+def last_job(spark: Any) -> int:
+    return max(jobs(spark), default=-1)
 
 
 class TestLines:
@@ -133,22 +137,22 @@ class TestDescriptions:
     """Of the jobs that are started on behalf of a write, a merge or a join."""
 
     def test_the_count_before_a_write_is_described_and_the_write_is_the_users(self, spark: Any, tmp_path: Path) -> None:
-        before, path = len(jobs(spark)), str(tmp_path / "t")
+        before, path = last_job(spark), str(tmp_path / "t")
         spark.sparkContext.setJobDescription("nightly load")
         try:
             spark.range(100).selectExpr("id", "id % 5 AS day").write.format("indextables").partitionBy("day").save(path)
             assert spark.sparkContext.getLocalProperty("spark.job.description") == "nightly load"
         finally:
             spark.sparkContext.setJobDescription(None)
-        shown = jobs(spark)[before:]
+        shown = list(jobs(spark, after=before).values())
         assert set(shown) == {f"indextables: count rows before the write to {path}", "nightly load"}
         assert shown[-1] == "nightly load"
 
     def test_no_description_is_left_behind(self, spark: Any, tmp_path: Path) -> None:
         copy = written(tmp_path / "t")
-        before = len(jobs(spark))
+        before = last_job(spark)
         copy.merge_splits(spark=spark)
-        assert set(jobs(spark)[before:]) == {f"indextables: merge splits of {copy.path}"}
+        assert set(jobs(spark, after=before).values()) == {f"indextables: merge splits of {copy.path}"}
         assert spark.sparkContext.getLocalProperty("spark.job.description") is None
 
     def test_a_failure_restores_it_too(self, spark: Any, tmp_path: Path) -> None:
@@ -161,12 +165,12 @@ class TestDescriptions:
         path = str(tmp_path / "t")
         rows = spark.range(0, 100, 1, 1).selectExpr("id", "TIMESTAMP '2024-01-01' + make_interval(0, 0, 0, id) AS ts")
         rows.write.format("indextables").option("partitionBy", "month(ts)").save(path)
-        before = len(jobs(spark))
+        before = last_job(spark)
         new = spark.sql("SELECT CAST(1 AS BIGINT) AS id, TIMESTAMP '2024-01-05' AS ts")
         condition = "ts >= '2024-01-03' AND ts < '2024-01-07'"
         writer = new.write.format("indextables").mode("overwrite").option("replaceWhere", condition)
         writer.option("replaceWhere.driverRows", "0").save(path)
-        assert f"indextables: copy the rows that a replaceWhere of {path} keeps" in jobs(spark)[before:]
+        assert f"indextables: copy the rows that a replaceWhere of {path} keeps" in jobs(spark, after=before).values()
         [line] = facts(caplog, "Rows copied")
         assert (line["table"], line["splits"], line["rows"]) == (path, 1, 27)
 
@@ -174,9 +178,9 @@ class TestDescriptions:
         path = str(tmp_path / "levels")
         spark.createDataFrame([("INFO", 1), ("none", 2)], "level STRING, n INT").write.parquet(path)
         few = spark.read.parquet(path).filter("n = 1")
-        before = len(jobs(spark))
+        before = last_job(spark)
         assert len(frame.join(few, "level").collect()) == 15
-        shown = jobs(spark)[before:]
+        shown = list(jobs(spark, after=before).values())
         assert shown[0] == "indextables: evaluate the small side of a join, to filter the other side"
         assert shown[-1] is None
 
