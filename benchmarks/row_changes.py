@@ -19,6 +19,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from indextables import IndexTable
+from indextables.predicate import Column, In
 
 FILES = 100
 REPETITIONS = 5
@@ -118,7 +119,7 @@ def _with_deleted_rows(ours: Path, rows: int) -> dict[str, object]:
     copy = shutil.copytree(ours, ours.parent / "deleted")
     table = _open(copy)
     gone = _DICE.choice(rows, rows // 100, replace=False)
-    table.delete(f"id IN ({', '.join(map(str, gone))})")
+    table.delete(In(Column("id"), tuple(pa.array(gone))))
     before, after = _open(ours), _open(copy)
     reads: dict[str, Callable[[IndexTable], object]] = {
         "scan": lambda table: table.scan().to_arrow(),
