@@ -265,7 +265,7 @@ class SplitScan:
 
     def mask(self, rows: pa.Table, numbers: Numbers) -> Mask:
         """Whether each row, which have these numbers, satisfies the residual and is not deleted."""
-        live = self.reader.live[numbers] if self.reader.num_deleted else None
+        live = self.reader.live_at(numbers) if self.reader.num_deleted else None
         if live is not None and self.scan_spec.residual == _TRUE:
             return live
         satisfied = evaluate(self.scan_spec.residual, rows, index_hits=self._hits(numbers))

@@ -223,9 +223,15 @@ class SplitReader:
             live[rows] = False
         return live
 
+    def live_at(self, rows: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether each of some rows, whose numbers ascend, is not deleted; neighbours are not looked up one by one."""
+        if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+            return self.live[rows[0] : rows[-1] + 1]
+        return self.live[rows]
+
     def live_among(self, rows: Numbers) -> Numbers:
         """Those of some rows that are not deleted."""
-        return rows[self.live[rows]] if self.num_deleted else rows
+        return rows[self.live_at(rows)] if self.num_deleted else rows
 
     @property
     def schema(self) -> pa.Schema:
