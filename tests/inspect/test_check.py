@@ -769,3 +769,13 @@ def test_every_finding_has_a_repair_and_is_documented(kind: Problem) -> None:
     assert found.repair()
     page = Path(__file__).parents[2] / "docs/upkeep.md"
     assert f"| `{kind}` | {found.severity} |" in page.read_text()
+
+
+def test_a_layout_that_came_later_is_no_difference(tmp_path: Path) -> None:
+    """A checkpoint of a handle that has read the table before, beside the log, folded at once."""
+    table = IndexTable.create(tmp_path / "t", {"n": pa.int64()})
+    table.append(pa.table({"n": [1, 2]}))
+    assert table.count() == 2
+    table.evolve_layout("bucket(2, n)")
+    table.checkpoint()
+    assert table.check(all_versions=True).findings == ()
