@@ -8,10 +8,9 @@ import pyarrow.compute as pc
 from indextables.log import Snapshot
 from indextables.log.snapshot import TOMBSTONES, Rows
 from indextables.log.transaction import MayMatch
-from indextables.predicate import Verdict
+from indextables.read import scan_plan
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
-from indextables.read.scan_plan import plan_scan
 from indextables.read.scan_spec import ScanSpec
 from indextables.read.split_scan import matching_numbers
 from indextables.split.deletion_bitmap import RowNumbers
@@ -21,7 +20,7 @@ def find_rows(
     snapshot: Snapshot, spec: ScanSpec, opener: SplitOpener, *, parallelism: int
 ) -> dict[str, RowNumbers | None]:
     """The numbers of the matching rows in each split that may have some; None for all, where the log says so."""
-    plan = plan_scan(snapshot, spec)
+    plan = scan_plan.plan_scan(snapshot, spec)
     scan = Scan.of(plan, opener, limit=None, parallelism=parallelism)
     whole = [task.split.path for task in plan.tasks if task.all_rows_match]
     unsure = [task for task in plan.tasks if not task.all_rows_match]
@@ -35,7 +34,6 @@ def may_match(spec: ScanSpec, snapshot: Snapshot) -> MayMatch:
     def may(splits: pa.Table) -> bool:
         rows = Rows(splits, TOMBSTONES.empty_table(), snapshot.metadata.current_doc_mapping_id)
         only = replace(snapshot, base=rows, pending={}, pending_vectors={})
-        verdicts = plan_scan(only, spec).split_verdicts.verdicts
-        return bool(pc.any(pc.not_equal(verdicts, int(Verdict.NEVER))).as_py())
+        return bool(pc.any(scan_plan.may_match(spec, only)).as_py())
 
     return may
