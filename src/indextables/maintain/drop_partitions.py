@@ -12,7 +12,7 @@ from indextables.maintain.replace_where import plan_rewrite_where
 from indextables.maintain.split_rewrite import SplitRewrite
 from indextables.predicate import Predicate, to_sql
 from indextables.read.opener import SplitOpener
-from indextables.write.commit_metrics import split_metrics
+from indextables.write.commit_metrics import copy_metrics
 from indextables.write.pipeline import write_rows
 from indextables.write.uncommitted_files import commit_or_discard
 
@@ -70,7 +70,6 @@ def _transaction(log: TransactionLog, rewrite: SplitRewrite, config: Config, *, 
     if len(rewrite.rewritten):
         plan = rewrite.copy_plan(plan_copy(rewrite.snapshot, config))
         copies = write_rows(plan, rewrite.rows(SplitOpener.of(log.store, config)), log.store)
-    added = {name: metric for name, metric in split_metrics(copies).items() if name != "numAddedRows"}
     return Transaction(
         operation=Operation.DROP,
         snapshot=rewrite.snapshot,
@@ -79,7 +78,7 @@ def _transaction(log: TransactionLog, rewrite: SplitRewrite, config: Config, *, 
         rewritten=rewrite.rewritten_paths,
         reads=rewrite.reads,
         parameters={"predicate": text},
-        metrics={**added, **rewrite.metrics},
+        metrics={**copy_metrics(copies), **rewrite.metrics},
     )
 
 

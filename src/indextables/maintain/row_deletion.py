@@ -28,7 +28,7 @@ from indextables.read.deletion_vectors import deleted_rows
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.split.deletion_bitmap import RowNumbers, encode_bitmap
 from indextables.storage import Store
-from indextables.write.commit_metrics import split_metrics
+from indextables.write.commit_metrics import copy_metrics
 from indextables.write.overwrite import RemovedSplits
 from indextables.write.pipeline import write_rows
 from indextables.write.write_plan import coalesced_like
@@ -102,11 +102,10 @@ def write_deletion(log: TransactionLog, deletion: RowDeletion, config: Config, *
     copies = _copies(log, deletion, rewritten, config)
     vectors = write_vectors(deletion.vectors, store, table_id=snapshot.metadata.id)
     gone = pa.concat_tables([deletion.removed, rewritten])
-    rows_of_split = dict(
-        zip(snapshot.splits["path"].to_pylist(), snapshot.splits["num_records"].to_pylist(), strict=True)
-    )
 
     def unite(theirs: Mapping[str, DeletionVector]) -> Sequence[DeletionVector] | None:
+        shared = snapshot.splits.filter(pc.is_in(snapshot.splits["path"], pa.array(theirs, pa.string())))
+        rows_of_split = dict(zip(shared["path"].to_pylist(), shared["num_records"].to_pylist(), strict=True))
         united = []
         for path, vector in theirs.items():
             mine, others = deletion.deleted[path], deleted_rows(vector, store)
@@ -123,7 +122,7 @@ def write_deletion(log: TransactionLog, deletion: RowDeletion, config: Config, *
         vectors=vectors,
         unite=unite,
         reads=reads,
-        metrics={**_added(copies), **deletion.metrics},
+        metrics={**copy_metrics(copies), **deletion.metrics},
     )
 
 
@@ -185,10 +184,6 @@ def _copies(log: TransactionLog, deletion: RowDeletion, rewritten: pa.Table, con
     plan = coalesced_like(rewritten, plan_copy(deletion.snapshot, config))
     schema = deletion.snapshot.metadata.arrow_schema()
     return write_rows(plan, rows_of(SplitOpener.of(log.store, config), deletion.rewritten, schema), log.store)
-
-
-def _added(copies: Sequence[Add]) -> dict[str, int]:
-    return {name: metric for name, metric in split_metrics(copies).items() if name != "numAddedRows"}
 
 
 def _inline(path: str, rows: RowNumbers) -> DeletionVector:

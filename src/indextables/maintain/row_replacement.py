@@ -19,7 +19,7 @@ from indextables.log.transaction import MayMatch
 from indextables.maintain.row_addresses import RowAddresses
 from indextables.maintain.row_deletion import RowDeletion, deletion_transaction, plan_deletion, write_deletion
 from indextables.read.opener import SplitOpener
-from indextables.write.commit_metrics import split_metrics
+from indextables.write.commit_metrics import copy_metrics
 from indextables.write.pipeline import write_rows
 from indextables.write.sizing import sized
 from indextables.write.uncommitted_files import discard
@@ -62,8 +62,6 @@ def replace_rows(
     except BaseException:
         discard(log, adds)
         raise
-    added = split_metrics([*adds, *removed.copies])
-    figures = {**{name: metric for name, metric in added.items() if name != "numAddedRows"}, **metrics(deletion)}
     transaction = deletion_transaction(
         operation,
         current,
@@ -71,7 +69,7 @@ def replace_rows(
         adds=adds,
         metadata=metadata,
         parameters=parameters,
-        metrics={**removed.metrics, **figures},
+        metrics={**removed.metrics, **copy_metrics([*adds, *removed.copies]), **metrics(deletion)},
     )
     return RowReplacement(adds=adds, deletion=deletion, transaction=transaction)
 

@@ -21,3 +21,8 @@ def partition_count(adds: Sequence[Add]) -> int:
 def _partitions(add: Add) -> list[tuple[str | None, ...]]:
     common, shared = tuple(add.partition_values.values()), add.logical_partitions
     return [common] if shared is None else [(*common, *values) for values in shared.tuples]
+
+
+def copy_metrics(adds: Sequence[Add]) -> dict[str, int]:
+    """The metrics of new splits whose rows, or some of them, were in the table before: no number of added rows."""
+    return {name: metric for name, metric in split_metrics(adds).items() if name != "numAddedRows"}
