@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from indextables.storage import Traffic
     from indextables.write.input_data import Data
     from indextables.write.write_job import Mode
+    from indextables.write.write_progress import WriteProgress
 
 
 class IndexTable:
@@ -152,13 +153,28 @@ class IndexTable:
     def __repr__(self) -> str:
         return f"IndexTable({self.path!r}, version={self.version})"
 
-    def append(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
-        """Adds rows; gives the new version, or the old one where there was nothing to add."""
+    def append(
+        self,
+        data: Data,
+        *,
+        options: Mapping[str, str] | None = None,
+        progress: Callable[[WriteProgress], object] | None = None,
+    ) -> int:
+        """Adds rows; gives the new version, or the old one where there was nothing to add.
+
+        `progress` is called for each batch that was read and each split that was written.
+        """
         from indextables.write.write_job import Mode
 
-        return self._write(data, self._writable(), options, Mode.APPEND)
+        return self._write(data, self._writable(), options, Mode.APPEND, progress)
 
-    def overwrite(self, data: Data, *, options: Mapping[str, str] | None = None) -> int:
+    def overwrite(
+        self,
+        data: Data,
+        *,
+        options: Mapping[str, str] | None = None,
+        progress: Callable[[WriteProgress], object] | None = None,
+    ) -> int:
         """Replaces all rows, or with `replaceWhere` or `partitionOverwriteMode` some; gives the new version.
 
         With `overwriteSchema`, the columns become those of the data, and the layout that of `partitionBy`.
@@ -172,7 +188,7 @@ class IndexTable:
         """
         from indextables.write.write_job import Mode
 
-        return self._write(data, self._verified(), options, Mode.OVERWRITE)
+        return self._write(data, self._verified(), options, Mode.OVERWRITE, progress)
 
     def replace_where(
         self,
@@ -180,6 +196,7 @@ class IndexTable:
         predicate: str | Predicate | None = None,
         *,
         options: Mapping[str, str] | None = None,
+        progress: Callable[[WriteProgress], object] | None = None,
     ) -> int:
         """Replaces the rows that satisfy a condition on partition columns by others that satisfy it too.
 
@@ -202,7 +219,8 @@ class IndexTable:
         refuse_contradictory_options({**(options or {}), "replaceWhere": "given"}, overwrites=True)
         config = self._config(options)
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
-        return self._after_write(replace_where(self._log.configured(config), self._verified(), pairs, config), config)
+        log = self._log.configured(config)
+        return self._after_write(replace_where(log, self._verified(), pairs, config, progress=progress), config)
 
     def drop_partitions(
         self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC", case_sensitive: bool = False
@@ -938,21 +956,31 @@ class IndexTable:
         self._log.verify_table(self._writable())
         return self._snapshot
 
-    def _write(self, data: Data, snapshot: Snapshot, options: Mapping[str, str] | None, mode: Mode) -> int:
+    def _write(
+        self,
+        data: Data,
+        snapshot: Snapshot,
+        options: Mapping[str, str] | None,
+        mode: Mode,
+        progress: Callable[[WriteProgress], object] | None,
+    ) -> int:
         """Plans a job on the snapshot, and runs it here."""
         from indextables.maintain.replace_where import resolve_overwrite
         from indextables.write.input_data import batches_of, peeked
         from indextables.write.job_planning import plan_on
         from indextables.write.overwrite import refuse_contradictory_options
         from indextables.write.write_job import Mode, write_and_commit
+        from indextables.write.write_progress import ProgressCounter
 
         refuse_contradictory_options(options or {}, overwrites=mode is Mode.OVERWRITE)
         config = self._config(options)
         log = self._log.configured(config)
         replaces_schema = mode is Mode.OVERWRITE and config.write.overwrite_schema
-        schema, batches = peeked(batches_of(data, None if replaces_schema else self.schema))
-        job = plan_on(log, snapshot, schema, config, mode=mode, overwrite=resolve_overwrite)
-        return self._after_write(write_and_commit(job, batches, log=log, snapshot=snapshot), config)
+        rows = peeked(batches_of(data, None if replaces_schema else self.schema))
+        job = plan_on(log, snapshot, rows.schema, config, mode=mode, overwrite=resolve_overwrite)
+        counter = ProgressCounter(progress, rows.num_rows)
+        after = write_and_commit(job, rows.batches, log=log, snapshot=snapshot, counter=counter)
+        return self._after_write(after, config)
 
     def _merge_into(self, merge: Merge, options: Mapping[str, str] | None) -> MergeIntoResult:
         from indextables.maintain.merge_into import merge_into

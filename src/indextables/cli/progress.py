@@ -5,27 +5,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from indextables.inspect.table_check import CheckProgress
 from indextables.maintain.compact import MergeProgress
+from indextables.plural import pluralize
+from indextables.write.write_progress import WriteProgress
 
 
 @contextmanager
-def rows_read(rows: pa.RecordBatchReader) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The batches; the rows that have been read are counted."""
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
+def rows_imported() -> Iterator[Callable[[WriteProgress], None]]:
+    """A callback for the progress of a write: the rows that were read, and the splits that are finished."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows{task.description}"), TimeElapsedColumn())
     with Progress(*columns, **_place()) as progress:
-        task = progress.add_task("rows", total=None)
+        task = progress.add_task("", total=None)
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in rows:
-                progress.advance(task, batch.num_rows)
-                yield batch
+        def show(so_far: WriteProgress) -> None:
+            splits = f", {pluralize(so_far.splits, 'split')} written" if so_far.splits else ""
+            progress.update(task, completed=so_far.rows_read, description=splits)
 
-        yield batches()
+        yield show
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from indextables.write.commit_metrics import split_metrics
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import refuse_contradictory_options
 from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
+from indextables.write.write_progress import OnProgress, ProgressCounter
 
 _NO_TEXT = (
     "note: no column of the new table is indexed as text, so searches compare exact values; "
@@ -94,7 +95,7 @@ def import_(
 ) -> None:
     """Writes files of rows to a table, which is made if it is not there."""
     from indextables.cli.import_files import rows_in
-    from indextables.cli.progress import rows_read
+    from indextables.cli.progress import rows_imported
     from indextables.maintain.replace_where import resolve_overwrite
 
     refuse_file(path)
@@ -139,8 +140,8 @@ def import_(
             {"table": path, "would": would, "files": len(files), "rows": read, "columns": found}, as_json=as_json
         )
     else:
-        with rows_read(rows) as batches:
-            version, added = _written(job, pa.RecordBatchReader.from_batches(rows.schema, batches))
+        with rows_imported() as progress:
+            version, added = _written(job, rows, progress)
         imported = {"files": len(files), "rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
         show_metrics({"table": path, "version": version, **imported}, as_json=as_json)
     if without_words:
@@ -152,12 +153,14 @@ def _has_only_exact_strings(job: WriteJob) -> bool:
     return STRING in kinds and TEXT not in kinds
 
 
-def _written(job: WriteJob, rows: pa.RecordBatchReader) -> tuple[int, dict[str, int]]:
+def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) -> tuple[int, dict[str, int]]:
     """The version of the table after a write, and the metrics of what it added; a failure leaves no files."""
     from indextables.maintain.compact_on_write import merge_after_write
 
     log = open_log(job)
-    result = TaskResult(adds=[]) if job.already_committed else write_task(job, rows, task=0, store=log.store)
+    result = TaskResult(adds=[])
+    if not job.already_committed:
+        result = write_task(job, rows, task=0, store=log.store, counter=ProgressCounter(progress))
     after = commit_job(job, [result], log=log)
     return merge_after_write(log, after, job.plan.config).version, split_metrics(result.adds)
 

@@ -37,12 +37,12 @@ def source_rows(source: MergeSource, target: pa.Schema, *, all_columns: bool = F
         return SourceRows(_storable(source.schema), source.to_batches())
     if hasattr(source, "toArrow"):  # Spark's stream of Arrow data fails on timestamps
         source = cast("Any", source).toArrow()
-    schema, batches = peeked(batches_of(source, target))
-    if schema is None:
+    rows = peeked(batches_of(source, target))
+    if rows.schema is None:
         raise SchemaError("the source has neither rows nor columns; give a table or batches with a schema", column=None)
     own = {name.lower() for name in target.names}
-    kept = [field for field in schema if all_columns or field.name.lower() in own or _is_storable(field)]
-    return SourceRows(_storable(pa.schema(kept)), batches)
+    kept = [field for field in rows.schema if all_columns or field.name.lower() in own or _is_storable(field)]
+    return SourceRows(_storable(pa.schema(kept)), rows.batches)
 
 
 def _is_storable(field: pa.Field) -> bool:

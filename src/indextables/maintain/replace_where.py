@@ -24,12 +24,13 @@ from indextables.predicate import Predicate, Verdict, disjunction
 from indextables.read.opener import SplitOpener
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.conform_schema import conformed, conformer
-from indextables.write.input_data import Batches, peeked
+from indextables.write.input_data import InputRows, peeked, total_rows
 from indextables.write.job_planning import plan_on
 from indextables.write.overwrite import FullOverwrite, Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
 from indextables.write.write_job import Mode, write_and_commit
 from indextables.write.write_plan import WritePlan
+from indextables.write.write_progress import OnProgress, ProgressCounter
 
 _EXAMPLES = 3
 
@@ -117,23 +118,29 @@ def resolve_overwrite(
 
 
 def replace_where(
-    log: TransactionLog, snapshot: Snapshot, pairs: Sequence[tuple[Batches, str | Predicate]], config: Config
+    log: TransactionLog,
+    snapshot: Snapshot,
+    pairs: Sequence[tuple[InputRows, str | Predicate]],
+    config: Config,
+    *,
+    progress: OnProgress | None = None,
 ) -> Snapshot:
     """Several parts of the table replaced in one commit, each by rows of its own."""
     metadata, schema = snapshot.metadata, snapshot.metadata.arrow_schema()
     layout = metadata.layouts[metadata.current_spec_id]
     conditions = tuple(read_condition(where, metadata, table=log.table) for _, where in pairs)
     refuse_overlaps(conditions)
-    data = [peeked(batches) for batches, _ in pairs]
-    for incoming, _ in data:
-        if incoming is not None:
-            conformer(incoming, schema, layout=layout)
+    data = [peeked(rows) for rows, _ in pairs]
+    for rows in data:
+        if rows.schema is not None:
+            conformer(rows.schema, schema, layout=layout)
     parts = (
-        _inside(condition, conformed(batches, schema)) for condition, (_, batches) in zip(conditions, data, strict=True)
+        _inside(condition, conformed(rows.batches, schema)) for condition, rows in zip(conditions, data, strict=True)
     )
     overwrite = ReplaceWhereOverwrite(conditions)
     job = plan_on(log, snapshot, schema, config, mode=Mode.OVERWRITE, overwrite=lambda *_, **__: overwrite)
-    return write_and_commit(job, chain.from_iterable(parts), log=log, snapshot=snapshot)
+    counter = ProgressCounter(progress, total_rows(data))
+    return write_and_commit(job, chain.from_iterable(parts), log=log, snapshot=snapshot, counter=counter)
 
 
 def plan_rewrite_where(log: TransactionLog, snapshot: Snapshot, predicate: Predicate, config: Config) -> SplitRewrite:

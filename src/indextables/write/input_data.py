@@ -1,6 +1,7 @@
 """The data of a write, in whatever form a user has it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -14,33 +15,40 @@ from indextables.schema import type_name
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Columns: TypeAlias = Mapping[str, Any]
 Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch] | Rows | Columns
-Batches: TypeAlias = tuple[pa.Schema | None, Iterable[pa.RecordBatch]]
-"""The schema of the data, where it is known before the first batch, and the data."""
 _BATCH = 131_072
 _CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class InputRows:
+    """The data of a write as batches. Its schema and the number of its rows are None where they are not known yet."""
+
+    schema: pa.Schema | None
+    batches: Iterable[pa.RecordBatch]
+    num_rows: int | None = None
+
+
 def batches_of(  # noqa: PLR0911 - one for each form
     data: Data, table: pa.Schema | None = None
-) -> Batches:
-    """The schema of the data where it is known, and its batches. Python values get the types of the table.
+) -> InputRows:
+    """The data as batches. Python values get the types of the table.
 
-    >>> schema, batches = batches_of([{"id": 1}, {"ID": 2, "name": "b"}], pa.schema({"id": pa.int32()}))
+    >>> batches_of([{"id": 1}, {"ID": 2, "name": "b"}], pa.schema({"id": pa.int32()}))
     Traceback (most recent call last):
     indextables.errors.SchemaError: the data has columns 'id' and 'ID', which differ in case only; ...
     >>> batches_of({"id": [1, 2.5]}, pa.schema({"id": pa.int32()}))
     Traceback (most recent call last):
     indextables.errors.SchemaError: column 'id' is integer, and the data has 2.5 (float), which does not fit; ...
-    >>> batches_of({"id": [1, 2]}, pa.schema({"id": pa.int32()}))[0].types
+    >>> batches_of({"id": [1, 2]}, pa.schema({"id": pa.int32()})).schema.types
     [DataType(int32)]
     """
     match data:
         case pa.Table():
-            return data.schema, data.to_batches(max_chunksize=_BATCH)
+            return InputRows(data.schema, data.to_batches(max_chunksize=_BATCH), data.num_rows)
         case pa.RecordBatchReader():
-            return data.schema, data
+            return InputRows(data.schema, data)
         case pa.RecordBatch():
-            return data.schema, [data]
+            return InputRows(data.schema, [data], data.num_rows)
         case Mapping():
             return batches_of(_table(data, table))
         case [Mapping(), *_]:
@@ -48,19 +56,24 @@ def batches_of(  # noqa: PLR0911 - one for each form
         case _ if hasattr(data, "__arrow_c_stream__"):
             return batches_of(pa.RecordBatchReader.from_stream(data))
         case Iterable() if not isinstance(data, str | bytes):
-            return None, _checked(data)
+            return InputRows(None, _checked(data))
         case _:
             raise _unsupported(data)
 
 
-def peeked(data: Batches) -> Batches:
+def peeked(data: InputRows) -> InputRows:
     """The same data, with the schema of its first batch where it was not known; None where there is no batch."""
-    schema, batches = data
-    if schema is not None:
+    if data.schema is not None:
         return data
-    rest: Iterator[pa.RecordBatch] = iter(batches)
+    rest: Iterator[pa.RecordBatch] = iter(data.batches)
     first = next(rest, None)
-    return (None, ()) if first is None else (first.schema, chain([first], rest))
+    return InputRows(None, (), 0) if first is None else InputRows(first.schema, chain([first], rest))
+
+
+def total_rows(data: Iterable[InputRows]) -> int | None:
+    """The number of all rows, where each part knows its own."""
+    numbers = [rows.num_rows for rows in data]
+    return None if None in numbers else sum(number or 0 for number in numbers)
 
 
 def _checked(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:

@@ -23,6 +23,7 @@ from indextables.write.conform_schema import conformed
 from indextables.write.partition_buffer import PartitionBuffer
 from indextables.write.split_contents import Contents, full_split, last_splits
 from indextables.write.write_plan import WritePlan
+from indextables.write.write_progress import ProgressCounter
 
 _UNGROUPED_SHARE = 4  # of the buffer's memory, for rows that are not grouped yet
 _LARGE_SPLITS = 2  # that are built at a time: the index of one is finished while the rows of the other are written
@@ -30,25 +31,33 @@ _SMALL_SPLITS = 3  # likewise; tantivy's commit of few rows is mostly a wait
 _SMALL = 4096  # rows
 
 
-def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch], store: Store, *, task: int = 0) -> list[Add]:
+def write_rows(
+    plan: WritePlan,
+    batches: Iterable[pa.RecordBatch],
+    store: Store,
+    *,
+    task: int = 0,
+    counter: ProgressCounter | None = None,
+) -> list[Add]:
     """Writes the splits of one task and gives the actions that would add them; a failure leaves none of them behind.
 
     Rows are buffered by partition until a split is full (`targetRecordsPerSplit`, or 1 GiB) or the data ends; then
     `Contents` becomes a split. Two splits are built at a time, or three small ones.
     """
     keys: list[str] = []
+    counter = counter or ProgressCounter()
     try:
         with _scratch(plan) as scratch, _split_writer(plan, store, scratch) as writer:
             running: deque[Future[Add]] = deque()
             adds: list[Add] = []
             with ThreadPoolExecutor(_SMALL_SPLITS) as pool:
-                for contents in _contents(plan, batches, scratch):
+                for contents in _contents(plan, counter.counted(batches), scratch):
                     while len(running) >= (_SMALL_SPLITS if contents.num_rows <= _SMALL else _LARGE_SPLITS):
-                        adds.append(running.popleft().result())
+                        adds.append(counter.finished(running.popleft().result()))
                     name = split_name(plan.table_id, task=task, job=plan.job)
                     keys.append(f"{contents.directory}/{name}" if contents.directory else name)
                     running.append(pool.submit(writer.write, contents, keys[-1], scratch / name))
-                adds.extend(future.result() for future in running)
+                adds.extend(counter.finished(future.result()) for future in running)
     except BaseException:
         store.discard(keys)
         raise

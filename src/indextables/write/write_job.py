@@ -32,6 +32,7 @@ from indextables.write.overwrite import Overwrite, RemovedSplits
 from indextables.write.pipeline import write_rows
 from indextables.write.uncommitted_files import commit_or_discard, discard, sweep, sweep_after_commit
 from indextables.write.write_plan import WritePlan, plan_write
+from indextables.write.write_progress import ProgressCounter
 
 PROTOCOL = Protocol(min_reader_version=READER_VERSION, min_writer_version=WRITER_VERSION)
 
@@ -96,12 +97,18 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_task(
-    job: WriteJob, batches: Iterable[pa.RecordBatch], *, task: int, attempt: int = 0, store: Store | None = None
+    job: WriteJob,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    task: int,
+    attempt: int = 0,
+    store: Store | None = None,
+    counter: ProgressCounter | None = None,
 ) -> TaskResult:
     """Writes the rows of one task; a failure leaves no file of it."""
     started = time.monotonic_ns()
     rows = batches if job.overwrite is None else job.overwrite.checked(batches, job.plan.schema)
-    adds = write_rows(job.plan, rows, store or open_log(job).store, task=task)
+    adds = write_rows(job.plan, rows, store or open_log(job).store, task=task, counter=counter)
     return TaskResult(adds=adds, attempt=attempt, epoch_millis=(time.monotonic_ns() - started) // 1_000_000)
 
 
@@ -127,12 +134,18 @@ def commit_job(
 
 
 def write_and_commit(
-    job: WriteJob, batches: Iterable[pa.RecordBatch], *, log: TransactionLog, snapshot: Snapshot | None
+    job: WriteJob,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    log: TransactionLog,
+    snapshot: Snapshot | None,
+    counter: ProgressCounter | None = None,
 ) -> Snapshot:
     """The whole job in this process, with one task; a failure leaves no files."""
     if job.already_committed and snapshot is not None:
         return snapshot
-    return commit_job(job, [write_task(job, batches, task=0, store=log.store)], log=log, snapshot=snapshot)
+    result = write_task(job, batches, task=0, store=log.store, counter=counter)
+    return commit_job(job, [result], log=log, snapshot=snapshot)
 
 
 def abort_job(job: WriteJob) -> list[str]:
