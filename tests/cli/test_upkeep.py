@@ -66,7 +66,19 @@ def test_small_splits_are_merged_and_rows_stay(path: str) -> None:
 
 def test_some_partitions_are_merged(path: str) -> None:
     assert found("merge", path, "--where", "day = 'mon'")["splits_before"] == 3
-    assert "0 splits" in run("merge", path, "--where", "day = 'mon'").stdout
+    assert run("merge", path, "--where", "day = 'mon'").stdout.startswith("nothing to merge (version ")
+
+
+def test_a_merge_of_tiny_partitions_says_what_else_can_be_done(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    IndexTable.create(path, {"day": pa.string(), "n": pa.int64()}, partition_by="day").append(
+        [{"day": f"d{n % 60}", "n": n} for n in range(180)]
+    )
+    lines = run("merge", path).stdout.splitlines()
+    assert lines[0] == "nothing to merge (version 1)"
+    assert lines[1].startswith("warning  partitions  60 of 60 partitions are tiny")
+    assert f"indextables merge {path} --coalesce" in lines[2]
+    assert "60 splits with 180 rows became 1" in run("merge", path, "--coalesce").stdout
 
 
 def test_a_merge_sorts_and_moves_to_the_current_layout(path: str) -> None:

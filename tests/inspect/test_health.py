@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.inspect.findings import Area, Severity
+from indextables.inspect.findings import Area, Severity, format_bytes
 from indextables.inspect.health import Health
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add
@@ -64,6 +64,11 @@ def test_an_empty_table_is_healthy() -> None:
         ({"mon": [600 * MB] * 2}, (Area.SPLITS, Severity.ADVICE), "larger than 512.0 MB"),
         ({"mon": [500 * MB] * 300}, (Area.PARTITIONS, Severity.ADVICE), "146.5 GB"),
         ({f"d{n}": [100 * MB] for n in range(20)}, (Area.PARTITIONS, Severity.ADVICE), "half of 20 partitions"),
+        (
+            {f"d{n}": [3 * 1024] if n < 300 else [GB] * 2 for n in range(1000)},
+            (Area.PARTITIONS, Severity.ADVICE),
+            "300 of 1,000 partitions are tiny: half of these have at most 3.0 KB",
+        ),
         ({f"d{n}": [GB // 3] * (3 if n else 90) for n in range(9)}, (Area.PARTITIONS, Severity.ADVICE), "30 times"),
     ],
 )
@@ -87,8 +92,9 @@ class TestSmallTables:
         table = written({"day": [f"d{n % 300:03}" for n in range(900)], "n": range(900)}, "day")
         health = table.health()
         assert areas(health) == [(Area.PARTITIONS, Severity.WARNING)]
-        assert "half of 300 partitions have at most" in str(health)
-        assert "table.merge_splits(coalesce=True), or a coarser layout, for example bucket(16, day)" in str(health)
+        assert "300 of 300 partitions are tiny: half of these have at most" in str(health)
+        fix = "table.merge_splits(coalesce=True), with the property coalesce.enabled for later writes, or a coarser layout"
+        assert f"{fix}, for example bucket(16, day)" in str(health)
         table.merge_splits(coalesce=True)
         assert (table.health().healthy, table.health().partitions, len(table.splits())) == (True, 300, 1)
 
@@ -205,7 +211,7 @@ def test_what_was_purged_is_not_counted_any_more(live: int) -> None:
     log.store.delete(first["path"].to_pylist())
     after, report = table.health(), table.report().health
     assert (after.tombstones, after.tombstone_bytes) == (1, second["size"][0].as_py())
-    assert (report.tombstones, report.tombstone_bytes) == (after.tombstones, after.tombstone_bytes)
+    assert report == after
 
 
 def test_a_purge_mends_what_it_is_said_to_mend(tmp_path: Path) -> None:
@@ -216,10 +222,22 @@ def test_a_purge_mends_what_it_is_said_to_mend(tmp_path: Path) -> None:
     while not (found := table.health().findings):  # the next millisecond
         pass
     assert [str(finding.fix) for finding in found] == ["table.purge()"]
+    assert (table.health().purgeable, table.health().purgeable_bytes) == (1, table.health().tombstone_bytes)
     assert table.purge().past == 1
     health = table.health()
-    assert (health.healthy, health.tombstones, health.tombstone_bytes) == (True, 0, 0)
-    assert IndexTable.open(table.path).report().health.tombstone_bytes == 0
+    assert (health.healthy, health.tombstones, health.tombstone_bytes, health.purgeable_bytes) == (True, 0, 0, 0)
+    assert IndexTable.open(table.path).report().health == health
+
+
+def test_what_is_within_its_retention_cannot_be_purged_yet() -> None:
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA)
+    for n in range(2):
+        table.overwrite(pa.table({"day": ["mon"], "n": [n]}))
+    health = table.health()
+    assert (health.healthy, health.tombstones, health.purgeable, health.purgeable_bytes) == (True, 1, 0, 0)
+    assert f"removed     1 splits with {format_bytes(health.tombstone_bytes)}, of which 0 B can be purged" in str(
+        health
+    )
 
 
 def test_without_removed_splits_no_file_is_looked_for() -> None:

@@ -193,7 +193,7 @@ def test_a_small_table_in_many_partitions() -> None:
     found = table.advise(["day = 'd3'"])
     assert (found.layout, found.cluster_by) == (Layout(), ("day",))
     assert {str(one.layout): one.refused for one in found.candidates}["day"] == "partitions too small to fill a split"
-    assert "current layout: half of 60 partitions have at most" in str(found)
+    assert "current layout: 60 of 60 partitions are tiny: half of these have at most" in str(found)
     assert "to keep the layout: table.merge_splits(coalesce=True)" in str(found)
 
 

@@ -204,8 +204,16 @@ def merge(
             progress=progress,
         )
     show_report(result, as_json=as_json)
+    if not result.splits_before and not as_json:
+        _show_findings(table, path)
     if result.conflicts or result.damaged:
         raise typer.Exit(UNFINISHED)
+
+
+def _show_findings(table: IndexTable, path: str) -> None:
+    """What else could be done where there was nothing to merge, such as partitions that could share splits."""
+    for finding in table.health().findings:
+        typer.echo(finding.render(commands_on(path)))
 
 
 def reindex(

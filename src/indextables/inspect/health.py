@@ -43,7 +43,10 @@ _LONG_LOG = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Metrics of a table, and findings; it prints as a report, with the Python calls that fix them."""
+    """Metrics of a table, and findings; it prints as a report, with the Python calls that fix them.
+
+    `tombstones` are removed splits whose files are still there; of these, `purgeable` are past their retention.
+    """
 
     table: str
     version: int
@@ -59,6 +62,8 @@ class Health:
     log_bytes: int
     tombstones: int
     tombstone_bytes: int
+    purgeable: int
+    purgeable_bytes: int
     deleted_rows: int
     splits_with_deleted_rows: int
     findings: tuple[Finding, ...]
@@ -83,9 +88,12 @@ class Health:
             f"  splits      {self.splits:,} with {self.rows:,} rows and {format_bytes(self.bytes)}; {sizes}",
             f"  partitions  {self.partitions:,}; {parts}",
             f"  log         {self.log_files:,} files with {format_bytes(self.log_bytes)}",
-            f"  removed     {self.tombstones:,} splits with {format_bytes(self.tombstone_bytes)}",
+            f"  removed     {self.tombstones:,} splits with {format_bytes(self.tombstone_bytes)}{self._purgeable()}",
         ]
         return "\n".join([*lines, "", *([finding.render(format_step) for finding in self.findings] or ["no findings"])])
+
+    def _purgeable(self) -> str:
+        return f", of which {format_bytes(self.purgeable_bytes)} can be purged" if self.tombstones else ""
 
 
 def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
@@ -93,6 +101,7 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
     log.verify_table(snapshot)
     splits, files, past = snapshot.splits, list_log(log.store), removed_splits(log.store, snapshot)
     sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
+    expired = past.filter(pc.field("deletion_timestamp") < _cutoff(config))
     metrics = Health(
         table=log.table,
         version=snapshot.version,
@@ -108,11 +117,13 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
         tombstones=len(past),
         tombstone_bytes=_sum(past["size"]),
+        purgeable=len(expired),
+        purgeable_bytes=_sum(expired["size"]),
         deleted_rows=_sum(num_deleted(splits)),
         splits_with_deleted_rows=len(splits) - splits["deletion_vector"].null_count,
         findings=(),
     )
-    inputs = _HealthInput(metrics, snapshot, config, files, past)
+    inputs = _HealthInput(metrics, snapshot, config, files)
     found = tuple(finding for check in _CHECKS for finding in check(inputs))
     return replace(metrics, findings=found)
 
@@ -137,7 +148,6 @@ class _HealthInput:
     snapshot: Snapshot
     config: Config
     files: LogFiles
-    past: pa.Table
 
 
 def _small_splits(inputs: _HealthInput) -> Iterator[Finding]:
@@ -229,11 +239,15 @@ def _long_log(inputs: _HealthInput) -> Iterator[Finding]:
 
 
 def _past(inputs: _HealthInput) -> Iterator[Finding]:
-    cutoff = epoch_millis(datetime.now(UTC) - max(inputs.config.maintenance.purge_min_retention, timedelta(0)))
-    expired = inputs.past.filter(pc.field("deletion_timestamp") < cutoff)
-    if len(expired):
-        message = f"{len(expired):,} removed splits with {format_bytes(_sum(expired['size']))} are past their retention"
+    if inputs.metrics.purgeable:
+        splits, size = inputs.metrics.purgeable, format_bytes(inputs.metrics.purgeable_bytes)
+        message = f"{splits:,} removed splits with {size} are past their retention"
         yield Finding(Area.FILES, Severity.ADVICE, message, Step("purge"))
+
+
+def _cutoff(config: Config) -> int:
+    """A split that was removed before this time, in milliseconds, can be purged."""
+    return epoch_millis(datetime.now(UTC) - max(config.maintenance.purge_min_retention, timedelta(0)))
 
 
 _FINER = "a finer layout, for example with bucket(16, id); advise recommends one for your queries"

@@ -38,6 +38,7 @@ from indextables.maintain.compaction_request import MergeRequest, limits_of
 _BUCKETS = 16
 _COARSER_UNITS = {"hour": Calendar("day"), "day": Calendar("month"), "month": Calendar("year")}
 _ADVISE = "advise recommends a layout for your queries"
+_COALESCE = "coalesce.enabled"
 _OTHER = "or another layout; " + _ADVISE
 
 
@@ -92,27 +93,30 @@ def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
 
 
 def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:
-    partitions = list_partitions(snapshot)
-    small, good = median(partitions["size"]), PARTITION_SIZES[0]
-    if len(partitions) > MAX_PARTITIONS:
-        median_size = format_bytes(small)
-        message = (
-            f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {median_size}"
-        )
-        yield Finding(Area.PARTITIONS, Severity.WARNING, message, *_fix_for_small_partitions(snapshot, config))
-        return
-    own = partitions.filter(
-        (pc.field("shared_splits") == 0) & (pc.field("spec_id") == snapshot.metadata.current_spec_id)
-    )
-    small, size = median(own["size"]), int(pc.sum(own["size"]).as_py() or 0)
-    tiny = len(own) >= MANY_PARTITIONS and small < SPLIT_SIZES[0]
-    if tiny or (len(own) > 1 and small < good < size):
-        median_size = format_bytes(small)
-        message = (
-            f"half of {len(own):,} partitions have at most {median_size}, where {format_bytes(good)} and more is good"
-        )
-        severity = Severity.WARNING if tiny else Severity.ADVICE
+    found = _too_small(list_partitions(snapshot), snapshot.metadata.current_spec_id)
+    if found is not None:
+        severity, message = found
         yield Finding(Area.PARTITIONS, severity, message, *_fix_for_small_partitions(snapshot, config))
+
+
+def _too_small(partitions: pa.Table, spec_id: int) -> tuple[Severity, str] | None:
+    """What is wrong with the number and the sizes of partitions; many tiny ones are, whatever the size of the table."""
+    if len(partitions) > MAX_PARTITIONS:
+        half = format_bytes(median(partitions["size"]))
+        message = f"{len(partitions):,} partitions are more than {MAX_PARTITIONS:,}; half of them have at most {half}"
+        return Severity.WARNING, message
+    own = partitions.filter((pc.field("shared_splits") == 0) & (pc.field("spec_id") == spec_id))["size"]
+    tiny, good = own.filter(pc.less(own, SPLIT_SIZES[0])), PARTITION_SIZES[0]
+    if len(tiny) >= MANY_PARTITIONS:
+        half = format_bytes(median(tiny))
+        message = f"{len(tiny):,} of {len(own):,} partitions are tiny: half of these have at most {half}"
+        severity = Severity.WARNING if 2 * len(tiny) >= len(own) else Severity.ADVICE
+        return severity, f"{message}, where {format_bytes(good)} and more is good"
+    if len(own) > 1 and median(own) < good < pc.sum(own).as_py():
+        half = format_bytes(median(own))
+        message = f"half of {len(own):,} partitions have at most {half}, where {format_bytes(good)} and more is good"
+        return Severity.ADVICE, message
+    return None
 
 
 def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step, str]:
@@ -125,7 +129,8 @@ def _fix_for_small_partitions(snapshot: Snapshot, config: Config) -> tuple[Step,
     plan = plan_only(snapshot, request, config)
     alone = plan_only(snapshot, replace(request, coalesce=False), config)
     if plan.splits_before - plan.splits_after > alone.splits_before - alone.splits_after:
-        return Step("merge_splits", options={"coalesce": True}), f"or {example}"
+        later = "" if config.write.coalesce else f"with the property {_COALESCE} for later writes, "
+        return Step("merge_splits", options={"coalesce": True}), f"{later}or {example}"
     return EVOLVE, example
 
 

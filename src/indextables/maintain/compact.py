@@ -75,6 +75,7 @@ class MergeResult:
             f"  left as it was, because it cannot be read: {path}" for path in self.damaged
         ]
         head = f"{self.splits_before:,} splits with {self.rows:,} rows {verb} {self.splits_after:,}{after}"
+        head = head if self.splits_before else "nothing to merge"
         head += f", without {pluralize(self.deleted_rows, 'deleted row')}" if self.deleted_rows else ""
         return "\n".join([f"{head} (version {self.version})", *trouble])
 
