@@ -1,0 +1,292 @@
+// The search page: the view is a value in the address; every change goes through `change`, and is drawn from there.
+
+import { get } from "./api.js";
+import { $, drawIcons, h } from "./dom.js";
+import { showFacets, showPills } from "./facets.js";
+import { bytes, counted, milliseconds, number, rangeLabel, setTimeType, switchZone, zone, zoneName } from "./format.js";
+import { Histogram } from "./histogram.js";
+import { Hits, nothingFound } from "./hits.js";
+import { columnsPanel, iso, panel, sharePanel, showKeys, showPast, themeButton, timePanel, versionPanel } from "./panels.js";
+import { QueryBox, showProblem } from "./query-box.js";
+import { defaultColumns, EMPTY, fromAddress, same, toParams } from "./state.js";
+
+const BUCKETS = 80;
+
+let view = fromAddress(location.search);
+let tables = [];
+let table = null; // what the server says about the table at the version that is shown
+let shown = null; // the last hits
+let turn = 0; // counts views, so that late answers are dropped
+
+// ---------------------------------------------------------------------------------------------- the view and the address
+
+function change(next, { replace = false } = {}) {
+  const changed = Object.freeze({ ...next });
+  if (same(changed, view) && !replace) return draw();
+  view = changed;
+  history[replace ? "replaceState" : "pushState"](null, "", `?${toParams(view)}`);
+  return draw();
+}
+
+addEventListener("popstate", () => {
+  const next = fromAddress(location.search);
+  view = next.table ? next : { ...next, table: view.table };
+  draw();
+});
+
+function submit() {
+  change({ ...view, q: query.text.trim(), where: condition.text.trim() });
+}
+
+// ---------------------------------------------------------------------------------------------- drawing a view
+
+async function draw() {
+  const current = ++turn;
+  drawControls();
+  busy(true);
+  try {
+    const [about, hits] = await Promise.all([aboutTable(), get("api/hits", hitsParams())]);
+    if (current !== turn || !about || !hits) return;
+    table = about;
+    setTimeType(table.columns.find(({ name }) => name === table.timeColumn)?.type ?? "timestamp");
+    drawTable();
+    drawHits(hits);
+    showProblem(null);
+    busy(false);
+    await Promise.all([drawCount(hits, current), drawHistogram(current), drawFacets(current)]);
+  } catch (error) {
+    if (current === turn) failed(error);
+  }
+}
+
+/** The columns that are shown are asked for once the table is known; before that, all of them. */
+function hitsParams(more = {}) {
+  const known = table !== null && table.id === view.table && view.columns === null;
+  return toParams(known ? { ...view, columns: defaultColumns(table) } : view, more);
+}
+
+/** Versions do not change: what was said about one still holds, except which one is the latest. */
+function aboutTable() {
+  return get("api/table", toParams({ ...EMPTY, table: view.table, version: view.version }));
+}
+
+function drawControls() {
+  query.text = view.q;
+  query.mark(null);
+  condition.text = view.where;
+  condition.mark(null);
+  $("condition").hidden = !view.where;
+  $("clear").hidden = !view.q;
+  $("table").value = view.table;
+  showPills(view, change, () => $("time-panel").showPopover({ source: $("time") }));
+  $("time-label").textContent = view.from || view.to ? rangeLabel(view.from && Date.parse(view.from), view.to && Date.parse(view.to)) : "All time";
+}
+
+function drawTable() {
+  const latest = table.version === table.latest;
+  $("version-label").textContent = latest ? `v${number(table.version)}, latest` : `v${number(table.version)} of ${number(table.latest)}`;
+  $("version").classList.toggle("warned", !latest);
+  $("time").hidden = table.timeColumn === null;
+  drawZone();
+  for (const option of $("sort").options) if (option.value.endsWith("time")) option.disabled = table.timeColumn === null;
+  $("sort").value = view.sort ?? (table.timeColumn === null ? "score" : "time");
+  showPast(table, view, change);
+  document.title = [view.q, table.name, "indextables"].filter(Boolean).join(" – ");
+}
+
+function drawHits(answer) {
+  shown = answer;
+  const columns = view.columns === null ? defaultColumns(table).filter((name) => answer.columns.includes(name)) : answer.columns;
+  if (answer.rows.length) hits.show({ ...answer, columns }, table, view);
+  else $("hits").replaceChildren(nothingFound(answer, view, change, describeNothing(answer)));
+  drawFooter(answer);
+}
+
+function describeNothing(answer) {
+  if (!table.rows) return { title: "The table has no rows yet", lines: [table.path] };
+  return { title: "No hits", lines: [answer.advice ?? ""].flat().filter(Boolean) };
+}
+
+async function drawCount(answer, current) {
+  const place = $("count");
+  if (answer.total === null) place.textContent = answer.rows.length ? `${number(answer.rows.length)} of …` : "";
+  const total = answer.total ?? (await get("api/count", toParams(view)))?.total;
+  if (current !== turn || total === undefined) return;
+  place.replaceChildren(h("b", {}, number(total)), total === 1 ? " hit" : " hits",
+    table.rows ? h("span", { class: "dim" }, ` of ${counted(table.rows, "row")}`) : "");
+}
+
+async function drawHistogram(current) {
+  if (table.timeColumn === null) return histogram.show(null);
+  const answer = await get("api/histogram", toParams(view, { buckets: BUCKETS }));
+  if (current === turn && answer) histogram.show(answer, Boolean(view.from || view.to));
+}
+
+async function drawFacets(current) {
+  const answer = await get("api/facets", toParams(view));
+  if (current === turn && answer) showFacets(answer, view, change);
+}
+
+function drawFooter({ version, footer }) {
+  const facts = [
+    `version ${number(version)}`, `${counted(footer.splits, "split")}: ${number(footer.pruned)} pruned, ${number(footer.opened)} opened`,
+    `${bytes(footer.bytes)} read`, milliseconds(footer.ms),
+  ];
+  $("footer").replaceChildren(...facts.map((fact) => h("span", {}, fact)), h("span", { class: "grow" }),
+    h("span", { class: "path", title: table.path }, h("bdi", {}, table.path)), h("span", {}, bytes(table.bytes)));
+}
+
+/** What went wrong, beside the box that it is in. What was found before stays, dimmed. */
+function failed(error) {
+  busy(false);
+  $("hits").classList.add("stale");
+  showProblem(error);
+  const box = error.parameter === "where" ? condition : query;
+  if (error.position) box.mark(error.position);
+  if (!shown) $("hits").replaceChildren();
+}
+
+let busyTimer = 0;
+
+/** Says that an answer is on its way; the page shows it only if that takes a while, so that nothing flickers. */
+function busy(on) {
+  clearTimeout(busyTimer);
+  $("hits").setAttribute("aria-busy", String(on));
+  $("progress").hidden = true;
+  $("hits").classList.remove("stale");
+  if (!on) return;
+  busyTimer = setTimeout(() => {
+    $("progress").hidden = false;
+    $("hits").classList.add("stale");
+  }, 150);
+}
+
+async function more(offset) {
+  const current = turn;
+  try {
+    const answer = await get("api/hits", hitsParams({ offset }), "api/hits more");
+    if (answer && current === turn) hits.append(answer);
+  } catch (error) {
+    showProblem(error);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- parts
+
+const ofRow = (id, rest) => toParams({ ...EMPTY, table: view.table, version: shown.version }, { split: id.split, row: id.row, ...rest });
+
+const hits = new Hits($("hits"), {
+  row: (id) => get("api/row", ofRow(id), `row ${id.split} ${id.row}`),
+  context: (id, n) => get("api/context", ofRow(id, { n }), `context ${id.split} ${id.row}`),
+  change, more,
+});
+
+const histogram = new Histogram($("chart"), {
+  zoom: (from, to) => change({ ...view, from: iso(from), to: iso(to) }),
+  zoomOut: () => {
+    const { from, to } = histogram.data ?? { from: Date.parse(view.from), to: Date.parse(view.to) };
+    const half = Math.max((to - from) / 2, 1);
+    change({ ...view, from: iso(Math.floor(from - half)), to: iso(Math.ceil(to + half)) });
+  },
+  reset: () => change({ ...view, from: null, to: null }),
+});
+
+let checkTimer = 0;
+
+/** Marks a mistake once the writer pauses. */
+function checkSoon() {
+  showProblem(null);
+  $("clear").hidden = !query.text;
+  clearTimeout(checkTimer);
+  checkTimer = setTimeout(check, 600);
+}
+
+async function check() {
+  const text = query.text;
+  try {
+    await get("api/check", toParams({ ...EMPTY, table: view.table, version: view.version, q: text }));
+  } catch (error) {
+    if (query.text !== text || !error.position) return;
+    query.mark(error.position);
+    showProblem(error);
+  }
+}
+
+const query = new QueryBox({
+  area: $("q"), mirror: $("mirror"), list: $("completion"), submit, changed: checkSoon,
+  complete: (text, cursor) => get("api/complete", toParams({ ...EMPTY, table: view.table, version: view.version }, { text, cursor })),
+});
+
+const condition = new QueryBox({ area: $("where"), mirror: $("where-mirror"), list: null, submit, changed: () => showProblem(null), complete: null });
+
+function editCondition() {
+  $("condition").hidden = false;
+  $("where").focus();
+}
+
+function listen() {
+  $("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  $("clear").addEventListener("click", () => {
+    change({ ...view, q: "" });
+    $("q").focus();
+  });
+  $("table").addEventListener("change", (event) => change({ ...EMPTY, table: event.target.value, q: view.q }));
+  $("sort").addEventListener("change", (event) => change({ ...view, sort: event.target.value === "time" ? null : event.target.value }));
+  $("add-where").addEventListener("click", editCondition);
+  $("where-remove").addEventListener("click", () => change({ ...view, where: "" }));
+  $("help").addEventListener("click", showKeys);
+  $("filters").addEventListener("click", () => {
+    const open = document.body.classList.toggle("with-facets");
+    $("filters").setAttribute("aria-expanded", String(open));
+  });
+  $("zone").addEventListener("click", () => {
+    switchZone();
+    drawZone();
+    draw();
+  });
+  document.addEventListener("keydown", pressed);
+  panel("version", () => versionPanel(table, view, change));
+  panel("time", (close) => timePanel(table, view, change, close));
+  panel("columns", () => columnsPanel(table, view.columns ?? defaultColumns(table), view, change));
+  panel("share", (close) => sharePanel(view, close));
+}
+
+function drawZone() {
+  $("zone").textContent = zone() === "utc" ? "UTC" : "Local time";
+  $("zone").hidden = zoneName() === "no time zone";
+  $("zone").title = `Times are shown in ${zoneName()}; click to switch`;
+  $("zone").setAttribute("aria-pressed", String(zone() === "local"));
+}
+
+function pressed(event) {
+  const writing = event.target.closest?.("input, textarea, select, dialog, [popover]");
+  if (writing || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const actions = new Map([
+    ["/", () => { $("q").focus(); $("q").select(); }],
+    ["j", () => hits.step(1)], ["k", () => hits.step(-1)], ["?", showKeys], ["t", () => $("theme").click()],
+  ]);
+  const action = actions.get(event.key);
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+async function start() {
+  drawIcons();
+  themeButton();
+  drawZone();
+  listen();
+  try {
+    tables = await get("api/tables", "");
+  } catch (error) {
+    return failed(error);
+  }
+  $("table").replaceChildren(...tables.map(({ id, name, path }) => h("option", { value: id, title: path }, name)));
+  const known = tables.some(({ id }) => id === view.table);
+  change({ ...view, table: known || view.table ? view.table : tables[0]?.id ?? null }, { replace: true });
+}
+
+start();
