@@ -32,6 +32,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("inspect",),
     ("report",),
     ("table",),
+    ("serve",),
     ("spark",),
     ("functions",),
     ("lazy",),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from indextables.cli import inspect_verbs, maintain_verbs, write_verbs
+from indextables.cli import inspect_verbs, maintain_verbs, serve_verb, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
 from indextables.release import __version__
@@ -64,6 +64,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [
         inspect_verbs.info,
         inspect_verbs.search,
+        serve_verb.serve,
         inspect_verbs.tail,
         inspect_verbs.count,
         inspect_verbs.explain,

@@ -99,6 +99,11 @@ class SplitReader:
         self.num_deleted = num_deleted
         self._deleted = deleted
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The key of this file in caches: splits are immutable."""
+        return self._file.identity
+
     @cached_property
     def footer(self) -> Footer:
         footer = self._cache.footer(self._file.identity, self._read_footer)
@@ -363,7 +368,7 @@ class SplitReader:
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""
         if rows is None or _MANY * len(rows) > self.num_rows:
-            whole = self._cache.column(self._values_identity(column), lambda: self._whole_column(column))
+            whole = self._cache.column(self._values_identity(column), lambda: self.whole_column(column))
             return whole if rows is None else whole.take(pa.array(rows))
         return self.take(rows, [column])[column]
 
@@ -400,7 +405,8 @@ class SplitReader:
     def _verified(self, candidates: Numbers, leaf: Leaf, column: str) -> Numbers:
         return candidates[matches(leaf, self.take(candidates, [column])[column])] if len(candidates) else candidates
 
-    def _whole_column(self, column: str) -> pa.ChunkedArray:
+    def whole_column(self, column: str) -> pa.ChunkedArray:
+        """All values of a column, read again each time; texts that repeat come as dictionary arrays."""
         encoded = [column] if self.footer.has_dictionary(column) else []
         parts = [self._load(groups, [column], encoded)[column] for groups in self._windows([column], self._all_groups)]
         return pa.chunked_array([flat(part.unify_dictionaries()) for part in parts])

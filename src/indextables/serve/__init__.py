@@ -1,0 +1,1 @@
+"""`indextables serve`: a local web page to search tables."""

@@ -1,0 +1,135 @@
+"""The rows that a state of the page shows, of one version of a table: found split by split, and kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.predicate import Verdict, to_sql
+from indextables.read.metadata_counts import count_from_metadata
+from indextables.read.missing_split import missing_split_errors
+from indextables.read.scan import Scan
+from indextables.read.scan_plan import SplitTask
+from indextables.read.split_scan import is_search_only, matching_numbers
+from indextables.search.row_matching import Numbers
+from indextables.serve.computed_cache import ComputedCache
+from indextables.serve.time_column import TimeColumn
+from indextables.split import SplitReader
+
+_MATCH_BYTES = 256 * 1024 * 1024
+_kept = ComputedCache(_MATCH_BYTES, getsizeof=lambda found: 64 + found.nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a query cost: the splits of the table, those that were pruned, and those that were opened, with their bytes."""
+
+    splits: int
+    pruned: int
+    opened: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Some rows of a table, by their numbers in each split. `check` is called before each split: it may end the query."""
+
+    scan: Scan
+    time: TimeColumn | None
+    check: Callable[[], None] = field(default=lambda: None)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.scan.scan_spec.schema
+
+    @property
+    def version(self) -> int:
+        return self.scan.snapshot.version
+
+    @cached_property
+    def tasks(self) -> list[SplitTask]:
+        """The splits that may hold a row, in the order of the table."""
+        return self.scan.plan.tasks
+
+    @cached_property
+    def condition(self) -> str:
+        """The predicate as text: equal for equal rows of a version."""
+        return to_sql(self.scan.scan_spec.predicate)
+
+    def rows_in(self, task: SplitTask) -> Numbers | None:
+        """The numbers of the matching rows of a split, ascending; None if all of its rows match."""
+        self.check()
+        if task.all_rows_match and not task.split.num_deleted:
+            return None
+        with missing_split_errors(task.split, self.scan.opener.store, self.version):
+            return _kept.get(self._key(task), lambda: self._find(task))
+
+    def is_known(self, task: SplitTask) -> bool:
+        """Whether the matching rows of a split are known without opening it."""
+        return (task.all_rows_match and not task.split.num_deleted) or self._key(task) in _kept
+
+    def count_in(self, task: SplitTask) -> int:
+        rows = self.rows_in(task)
+        return self.open(task).num_rows if rows is None else len(rows)
+
+    def open(self, task: SplitTask) -> SplitReader:
+        return self.scan.open(task)
+
+    def known_count(self) -> int | None:
+        """The number of rows, if the log or earlier queries give it."""
+        from_log = count_from_metadata(self.scan.plan)
+        if not all(self.is_known(task) for task in from_log.unknown):
+            return None
+        return from_log.rows + sum(self.count_in(task) for task in from_log.unknown)
+
+    def count(self) -> int:
+        """The number of rows; words are counted by the indexes, other conditions are evaluated once for all queries."""
+        if is_search_only(self.scan.scan_spec):
+            return self.scan.count()
+        from_log = count_from_metadata(self.scan.plan)
+        return from_log.rows + sum(self.scan.over(from_log.unknown, self.count_in))
+
+    def footer(self, opened: Sequence[SplitTask], rows: int) -> Footer:
+        verdicts = self.scan.plan.split_verdicts
+        return Footer(
+            splits=len(verdicts.splits),
+            pruned=verdicts.count(Verdict.NEVER),
+            opened=len(opened),
+            bytes=sum(task.split.size for task in opened),
+            rows=rows,
+        )
+
+    def time_bound(self, end: str) -> list[int | None]:
+        """The least (`min`) or greatest (`max`) time of each split that may hold a row; None where it is not known."""
+        if self.time is None:
+            return [None] * len(self.tasks)
+        verdicts = self.scan.plan.split_verdicts
+        splits = verdicts.splits.filter(pc.not_equal(verdicts.verdicts, int(Verdict.NEVER)))
+        if end not in splits.schema.names or splits.schema.field(end).type.get_field_index(self.time.name) < 0:
+            return [None] * len(self.tasks)
+        bounds = pc.struct_field(splits[end], [self.time.name]).combine_chunks()
+        return list(self.time.numbers(bounds).to_pylist())
+
+    def may_have_null_times(self) -> list[bool]:
+        """Whether each split that may hold a row may hold one without a time."""
+        verdicts = self.scan.plan.split_verdicts
+        splits = verdicts.splits.filter(pc.not_equal(verdicts.verdicts, int(Verdict.NEVER)))
+        name = "" if self.time is None else self.time.name
+        if "null_count" not in splits.schema.names or splits.schema.field("null_count").type.get_field_index(name) < 0:
+            return [True] * len(self.tasks)
+        nulls = pc.struct_field(splits["null_count"], [name])
+        return list(pc.fill_null(pc.not_equal(nulls, 0), fill_value=True).to_pylist())
+
+    def _find(self, task: SplitTask) -> Numbers:
+        return matching_numbers(self.open(task), self.scan.scan_spec, all_rows_match=task.all_rows_match)
+
+    def _key(self, task: SplitTask) -> tuple[object, ...]:
+        return self.scan.table, self.version, self.condition, task.split.path
+
+
+def all_numbers(rows: Numbers | None, reader: SplitReader) -> Numbers:
+    return np.arange(reader.num_rows) if rows is None else rows

@@ -1,0 +1,147 @@
+"""Histograms over time and facets of a view: counts of its rows, split by split, on all cores."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.errors import ConfigError
+from indextables.read.scan_plan import SplitTask
+from indextables.schema import type_name
+from indextables.serve.computed_cache import ComputedCache
+from indextables.serve.split_columns import NULL_TIME, codes_of, column_identity, times_of
+from indextables.serve.time_buckets import Buckets, choose_buckets
+from indextables.serve.view import View
+
+TOP_VALUES = 10
+_WHOLE_SPLITS = 10_000
+_whole_counts = ComputedCache(_WHOLE_SPLITS)
+Counts = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimeHistogram:
+    """`counts` are the rows of each bucket; `levels` are the same for each value of the level column."""
+
+    buckets: Buckets
+    counts: Counts
+    levels: dict[Any, Counts]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facet:
+    """The most frequent values of a column with their counts; `other` are the rows with other values."""
+
+    column: str
+    values: list[tuple[pa.Scalar, int]]
+    other: int
+    missing: int
+
+
+def time_range(view: View) -> tuple[int, int] | None:
+    """The least and the greatest time of the splits that may hold a row; None where there is none."""
+    if view.time is None:
+        return None
+    least, greatest = view.time_bound("min"), view.time_bound("max")
+    known = [(low, high) for low, high in zip(least, greatest, strict=True) if low is not None and high is not None]
+    unknown = [task for task, low, high in zip(view.tasks, least, greatest, strict=True) if low is None or high is None]
+    known += [ends for ends in view.scan.over(unknown, lambda task: _ends_of(view, task)) if ends is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
+def time_histogram(
+    view: View, *, start: int | None, end: int | None, wanted: int, level: str | None
+) -> TimeHistogram | None:
+    """The rows of a view by time, from `start` to before `end` where these are given; None without any time."""
+    ends = time_range(view)
+    if ends is None:
+        return None
+    first = ends[0] if start is None else start
+    last = ends[1] if end is None else end - 1
+    if view.time is None or first > last:
+        return None
+    buckets = choose_buckets(first, last, wanted=wanted, counts_days=view.time.counts_days)
+    parts = list(view.scan.over(view.tasks, lambda task: _histogram_of(view, task, buckets, level)))
+    levels: dict[Any, Counts] = {}
+    for _, by_level in parts:
+        for value, counts in by_level.items():
+            levels[value] = levels[value] + counts if value in levels else counts
+    total = np.sum([counts for counts, _ in parts], axis=0) if parts else np.zeros(len(buckets), np.int64)
+    return TimeHistogram(buckets, total, levels)
+
+
+def facet(view: View, column: str) -> Facet:
+    """The most frequent values of a column among the rows of a view."""
+    counts = value_counts(view, column)
+    values, missing = counts.filter(counts["value"].is_valid()), counts.filter(counts["value"].is_null())
+    top = values.slice(0, TOP_VALUES)
+    pairs = [(value, int(count.as_py())) for value, count in zip(top["value"], top["count"], strict=True)]
+    other = sum(values["count"].to_pylist()[TOP_VALUES:])
+    return Facet(column, pairs, other, sum(missing["count"].to_pylist()))
+
+
+def value_counts(view: View, column: str) -> pa.Table:
+    """All values of a column among the rows of a view, with their counts, the most frequent first."""
+    field = view.schema.field(column)
+    if not is_countable(field.type):
+        raise ConfigError(
+            f"the values of {column!r} cannot be counted: it has type {type_name(field.type)}",
+            key="column",
+            value=column,
+        )
+    schema = pa.schema({"value": field.type, "count": pa.int64()})
+    parts = list(view.scan.over(view.tasks, lambda task: _counts_of(view, task, field)))
+    together = pa.concat_tables([schema.empty_table(), *parts]).group_by("value").aggregate([("count", "sum")])
+    together = together.rename_columns(["value", "count"])
+    return together.sort_by([("count", "descending"), ("value", "ascending")])
+
+
+def is_countable(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be a facet."""
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind)
+    )
+
+
+def _ends_of(view: View, task: SplitTask) -> tuple[int, int] | None:
+    if view.time is None:
+        return None
+    times = times_of(view.open(task), view.time, view.rows_in(task))
+    times = times[times != NULL_TIME]
+    return (int(times.min()), int(times.max())) if len(times) else None
+
+
+def _histogram_of(view: View, task: SplitTask, buckets: Buckets, level: str | None) -> tuple[Counts, dict[Any, Counts]]:
+    if view.time is None:
+        raise AssertionError("a view without time has no histogram")
+    rows, reader = view.rows_in(task), view.open(task)
+    times = times_of(reader, view.time, rows)
+    inside = (times >= buckets.edges[0]) & (times < buckets.edges[-1])
+    inside &= times != NULL_TIME
+    is_whole = bool(inside.all())
+    numbers = buckets.number_of(times if is_whole else times[inside])
+    if level is None:
+        return np.bincount(numbers, minlength=len(buckets)), {}
+    codes, values = codes_of(reader, view.schema.field(level), rows)
+    codes = codes if is_whole else codes[inside]
+    kinds = len(values) + 1
+    table = np.bincount(numbers * kinds + codes, minlength=len(buckets) * kinds).reshape(len(buckets), kinds)
+    by_level = dict(zip([*values.to_pylist(), None], table.T, strict=True))
+    return table.sum(axis=1), {value: counts for value, counts in by_level.items() if counts.any()}
+
+
+def _counts_of(view: View, task: SplitTask, field: pa.Field) -> pa.Table:
+    """The values and counts of one split; those of a split of which all rows match are kept."""
+    rows, reader = view.rows_in(task), view.open(task)
+    if rows is not None:
+        return _counted(*codes_of(reader, field, rows), field)
+    key = *column_identity(reader, field.name), str(field.type)
+    return _whole_counts.get(key, lambda: _counted(*codes_of(reader, field, None), field))
+
+
+def _counted(codes: Counts, values: pa.Array, field: pa.Field) -> pa.Table:
+    counts = np.bincount(codes, minlength=len(values) + 1)
+    present = np.flatnonzero(counts)
+    with_null = pa.concat_arrays([values.cast(field.type), pa.nulls(1, field.type)])
+    return pa.table({"value": with_null.take(pa.array(present)), "count": pa.array(counts[present], pa.int64())})

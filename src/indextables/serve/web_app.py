@@ -1,0 +1,201 @@
+"""The web application: routes, and errors as JSON."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from indextables.errors import (
+    ConfigError,
+    IndexTablesError,
+    PredicateError,
+    SchemaError,
+    SearchQueryError,
+    StorageError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
+from indextables.redaction import redacted
+from indextables.serve.api_answers import Api, shown_columns
+from indextables.serve.downloads import csv_pieces, json_pieces
+from indextables.serve.json_values import utf16_offset
+from indextables.serve.query_threads import Cancellation, QueryEndedError, QueryThreads, TooManyQueriesError
+from indextables.serve.request_access import Access, AccessMiddleware
+from indextables.serve.served_tables import ServedTables
+from indextables.serve.view_rows import page_of, rows_at
+from indextables.serve.view_state import MAX_DOWNLOAD, Parameters, parse_state
+
+logger = logging.getLogger(__name__)
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+}
+_STATUS: list[tuple[type[Exception], int]] = [
+    (TooManyQueriesError, 503),
+    (QueryEndedError, 504),
+    (TableNotFoundError, 404),
+    (VersionNotFoundError, 404),
+    (SearchQueryError, 400),
+    (PredicateError, 400),
+    (ConfigError, 400),
+    (SchemaError, 400),
+    (StorageError, 502),
+    (IndexTablesError, 400),
+]
+
+
+def web_app(tables: ServedTables, access: Access, threads: QueryThreads) -> Starlette:
+    """The application that serves some tables."""
+    api, page = Api(tables), _page_files()
+
+    def answers(method: Callable[[Parameters, Cancellation], Any]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            result = await threads.run(lambda query: method(request.query_params, query), _gone(request))
+            return _json(result)
+
+        return endpoint
+
+    async def index(_request: Request) -> Response:
+        return _page_file(page, "index.html")
+
+    async def page_file(request: Request) -> Response:
+        return _page_file(page, request.path_params["name"])
+
+    def download(kind: str) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            rows = await threads.run(lambda query: _rows(api, request.query_params, query), _gone(request))
+            pieces = (json_pieces if kind == "json" else csv_pieces)(rows)
+            kinds = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+            disposition = {"content-disposition": f'attachment; filename="view.{kind}"'}
+            return StreamingResponse(pieces, media_type=kinds[kind], headers=disposition)
+
+        return endpoint
+
+    routes = [
+        Route("/", index),
+        Route("/page/{name}", page_file),
+        Route("/api/tables", answers(api.list_tables)),
+        Route("/api/table", answers(api.table)),
+        Route("/api/hits", answers(api.hits)),
+        Route("/api/count", answers(api.count)),
+        Route("/api/histogram", answers(api.histogram)),
+        Route("/api/facets", answers(api.facets)),
+        Route("/api/complete", answers(api.complete)),
+        Route("/api/check", answers(api.check)),
+        Route("/api/row", answers(api.row)),
+        Route("/api/context", answers(api.context)),
+        Route("/api/snippets", answers(api.snippets)),
+        Route("/view.json", download("json")),
+        Route("/view.csv", download("csv")),
+    ]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(AccessMiddleware, access=access)],
+        exception_handlers={IndexTablesError: _error, HTTPException: _http_error, OSError: _error, Exception: _failure},
+    )
+
+
+def _rows(api: Api, given: Parameters, query: Cancellation) -> Any:
+    shown, state = api.shown(given), parse_state(given, max_size=MAX_DOWNLOAD)
+    view = shown.view(state, check=query.check)
+    page = page_of(view, state.sort, offset=state.offset, size=state.size)
+    return rows_at(view, page.ids, shown_columns(state, shown.schema))
+
+
+def _gone(request: Request) -> Callable[[], Any]:
+    """Waits until the client has closed the connection."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    return gone
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+async def _error(_request: Request, error: Exception) -> Response:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    text, hint = str(error), None
+    if isinstance(error, SearchQueryError | PredicateError):
+        text = error.reason
+    return _json(
+        {
+            "error": {
+                "message": redacted(text),
+                "position": _span(error),
+                "parameter": _parameter(error),
+                "hint": hint,
+            }
+        },
+        status,
+    )
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _json({"error": {"message": "there is nothing at this address", "position": None, "hint": None}}, status)
+
+
+async def _failure(_request: Request, error: Exception) -> Response:
+    logger.error("a request failed: %s", redacted(repr(error)))
+    message = "the server could not answer; its log says why"
+    return _json({"error": {"message": message, "position": None, "hint": None}}, 500)
+
+
+def _span(error: Exception) -> tuple[int, int] | None:
+    """The place of a mistake in the search or the condition, as JavaScript counts."""
+    match error:
+        case SearchQueryError(query=text, position=int(start)):
+            end = getattr(error, "end", None)
+        case PredicateError(predicate=text, position=int(start)):
+            end = None
+        case _:
+            return None
+    return utf16_offset(text, start), utf16_offset(text, min(len(text), start + 1) if end is None else end)
+
+
+def _parameter(error: Exception) -> str | None:
+    match error:
+        case SearchQueryError():
+            return "q"
+        case PredicateError():
+            return "where"
+        case ConfigError(key=key):
+            return key
+        case _:
+            return None
+
+
+def _page_files() -> dict[str, bytes]:
+    """The files of the page, by name; a name that is not among them has no file."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        folder = files("indextables.serve").joinpath("page")
+        known = [file for file in folder.iterdir() if file.is_file() and _suffix(file.name) in _TYPES]
+        return {file.name: file.read_bytes() for file in known}
+    return {}
+
+
+def _suffix(name: str) -> str:
+    return "." + name.rpartition(".")[2]
+
+
+def _page_file(page: dict[str, bytes], name: str) -> Response:
+    if name not in page:
+        raise HTTPException(404)
+    return Response(page[name], media_type=_TYPES[_suffix(name)], headers={"cache-control": "no-cache"})
