@@ -19,6 +19,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("kernels",),
     ("civil",),
     ("values", "config"),
+    ("display",),
     ("predicate",),
     ("expressions",),
     ("layout", "statements"),

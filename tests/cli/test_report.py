@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
+from indextables.report import html
 from tests.cli.shell import found, run
 
 SCRIPT = "<script>document.title = 'taken over'</script>"
@@ -105,6 +107,22 @@ def test_partitions_of_several_layouts_are_told(table: IndexTable) -> None:
     table.append(rows("late", 3))
     labels = [partition.label for partition in table.report().partitions]
     assert sorted(labels) == sorted(["null" if name is None else name for name in NAMES] + ["the whole table"])
+
+
+def test_axes_have_values_and_partitions_have_readable_labels(tmp_path: Path) -> None:
+    hours = [datetime(2024, 5, day, hour, tzinfo=UTC) for day in (1, 2) for hour in (9, 10, 11)]
+    made = IndexTable.create(
+        tmp_path / "t", {"at": pa.timestamp("us", "UTC"), "n": pa.int64()}, partition_by="hour(at), n"
+    )
+    made.append([{"at": hour, "n": n} for hour in hours for n in (7, 8) for _ in range(100 * (hour.hour - 8))])
+    partitions = made.report().partitions
+    assert partitions[0].label == "hour(at) = 2024-05-01 11:00, n = 7"
+    assert partitions[0].values == {"at_hour": "2024-05-01-11", "n": "7"}
+    chart = re.search('<svg class="chart".*?</svg>', html(made.report()), re.DOTALL)
+    assert chart is not None
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", chart[0])
+    days = [f"2024-05-0{day} {hour}:00" for day in (1, 2) for hour in ("09", "10", "11")]
+    assert texts == ["rows", "0", "100", "200", "300", *days, "hour(at), n"]
 
 
 def test_no_split_is_opened(table: IndexTable) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,61 +12,13 @@ from indextables.inspect.health import Health, health
 from indextables.inspect.listing import list_partitions
 from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
+from indextables.report.partition_labels import natural_order, readable_values
+from indextables.report.report_facts import ColumnFact, PartitionFact, SizeFact, VersionFact
 from indextables.schema import type_name
 from indextables.search import FieldRule
 
 MAX_PARTITIONS = 40
 MAX_VERSIONS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFact:
-    name: str
-    type: str
-    indexed: str
-    """`text` (with its tokenizer), `string`, the name of another type, or `none`."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionFact:
-    """`complete` if the log lists the partitions that share its splits; `rows` is None if unknown."""
-
-    values: Mapping[str, str | None]
-    rows: int | None
-    splits: int
-    bytes: int
-    complete: bool
-
-    @property
-    def label(self) -> str:
-        """Its values as text.
-
-        >>> PartitionFact({"day": "mon"}, 3, 1, 99, complete=True).label
-        'mon'
-        >>> PartitionFact({"day": "mon", "hour": None}, 3, 1, 99, complete=False).label
-        'day=mon, hour=null and others'
-        """
-        texts = {name: "null" if value is None else value for name, value in self.values.items()}
-        values = texts.values() if len(texts) == 1 else (f"{name}={text}" for name, text in texts.items())
-        label = ", ".join(values) or "the whole table"
-        return label if self.complete else f"{label} and others"
-
-
-@dataclass(frozen=True, slots=True)
-class SizeFact:
-    """A histogram bucket: `splits` splits have from `least` to less than twice `least` bytes."""
-
-    least: int
-    splits: int
-
-
-@dataclass(frozen=True, slots=True)
-class VersionFact:
-    version: int
-    timestamp: datetime
-    operation: str
-    parameters: Mapping[str, str]
-    metrics: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +34,17 @@ class Report:
     split_sizes: tuple[SizeFact, ...]
     history: tuple[VersionFact, ...]
     health: Health
+
+    def _repr_html_(self) -> str:
+        from indextables.report import report_sections as sections  # noqa: PLC0415 - only notebooks need it
+
+        folded = {
+            "Columns": sections.column_section(self.columns),
+            "Rows by partition": sections.partition_section(self.partitions, self.health) if self.layout else "",
+            "Splits by size": sections.split_section(self.split_sizes, self.health),
+            "History": sections.history_section(self.history),
+        }
+        return sections.folded_output(self.health, self.layout, folded)
 
 
 def report(log: TransactionLog, snapshot: Snapshot, config: Config, rules: Mapping[str, FieldRule]) -> Report:
@@ -116,17 +79,14 @@ def split_sizes(sizes: pa.ChunkedArray) -> tuple[SizeFact, ...]:
 def _largest(partitions: pa.Table, layouts: Mapping[int, Layout]) -> tuple[PartitionFact, ...]:
     """The partitions with the most rows; each has the values of its own layout."""
     order = pc.sort_indices(partitions, sort_keys=[("num_records", "descending"), ("size", "descending")])
-    facts = [
-        PartitionFact(
-            {name: row["partition"][name] for name in layouts[row["spec_id"]].names},
-            row["num_records"],
-            row["num_splits"],
-            row["size"],
-            row["complete"],
-        )
-        for row in partitions.take(order.slice(0, MAX_PARTITIONS)).to_pylist()
-    ]
-    return tuple(sorted(facts, key=lambda fact: (-(fact.rows or 0), fact.label)))
+    facts = [_fact(row, layouts[row["spec_id"]]) for row in partitions.take(order[:MAX_PARTITIONS]).to_pylist()]
+    return tuple(sorted(facts, key=lambda fact: (-(fact.rows or 0), natural_order([fact.label]))))
+
+
+def _fact(row: Mapping[str, Any], layout: Layout) -> PartitionFact:
+    values = {name: row["partition"][name] for name in layout.names}
+    labels = readable_values(layout.fields, values)
+    return PartitionFact(values, labels, row["num_records"], row["num_splits"], row["size"], row["complete"])
 
 
 def _newest(history: pa.Table, version: int) -> tuple[VersionFact, ...]:
