@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from indextables.read.opener import SplitOpener
     from indextables.read.prewarm import PrewarmResult
     from indextables.read.scan import Scan
+    from indextables.read.sort_order import OrderBy
     from indextables.report import Report
     from indextables.search import FieldRule
     from indextables.split import CacheUse
@@ -421,15 +422,40 @@ class IndexTable:
         query: str | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
+        order_by: OrderBy | None = None,
+        offset: int = 0,
     ) -> Scan:
-        """A lazy scan of the rows that satisfy a condition (SQL, or built in Python) and a search."""
-        from indextables.read.scan import Scan
+        """A lazy scan of the rows that satisfy a condition (SQL, or built in Python) and a search.
+
+        `order_by` is text such as `"level, ts desc nulls last"`, or a list of such terms; nulls are sorted as in Spark SQL.
+        With a limit, only the splits are read that can have one of the first rows. `offset` skips rows of the order.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/ordered", {"ts": pa.int64(), "message": pa.string()})
+        >>> table.append(pa.table({"ts": [3, 1, 2], "message": ["c", "a", "b"]}))
+        1
+        >>> table.scan(order_by="ts desc", limit=2).to_arrow()["message"].to_pylist()
+        ['c', 'b']
+        """
+        from indextables.read.ordered_scan import OrderedScan
+        from indextables.read.scan import Scan, refuse_offset_without_order
         from indextables.read.scan_spec import build_scan_spec
+        from indextables.read.sort_order import parse_order_by
 
         scan_spec = build_scan_spec(self._snapshot, self._rules, where=where, query=query, columns=columns)
-        parallelism = self._config(None).read.parallelism
-        return Scan(
-            self._snapshot, scan_spec, self._opener, limit=limit, parallelism=parallelism, options=self._options
+        parallelism, options = self._config(None).read.parallelism, self._options
+        if order_by is None:
+            refuse_offset_without_order(offset)
+            return Scan(self._snapshot, scan_spec, self._opener, limit=limit, parallelism=parallelism, options=options)
+        return OrderedScan(
+            self._snapshot,
+            scan_spec,
+            self._opener,
+            order=parse_order_by(order_by, scan_spec.schema),
+            offset=offset,
+            limit=limit,
+            parallelism=parallelism,
+            options=options,
         )
 
     def incremental_scan(
@@ -486,11 +512,28 @@ class IndexTable:
         where: str | Predicate | None = None,
         columns: Sequence[str] | None = None,
         limit: int = 10,
+        order_by: OrderBy | None = None,
+        offset: int = 0,
     ) -> pa.Table:
-        """The rows that match best, best first, with their `_score`."""
-        from indextables.read.top_hits import search_top
+        """The rows that match best, best first, with their `_score`; or the first ones in another order, see `scan`.
 
-        return search_top(self.scan(where=where, query=query, columns=columns), limit)
+        `offset` skips rows: the second page of ten hits has `offset=10`.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/newest", {"ts": pa.int64(), "message": pa.string()},
+        ...                           fields={"message": "text"})
+        >>> table.append(pa.table({"ts": [1, 2, 3], "message": ["disk full", "all well", "disk ok"]}))
+        1
+        >>> table.search("disk", order_by="ts desc", columns=["message"]).column("message").to_pylist()
+        ['disk ok', 'disk full']
+        """
+        from indextables.read.sort_order import parse_order_by
+        from indextables.read.top_hits import search_sorted, search_top
+
+        scan = self.scan(where=where, query=query, columns=columns)
+        if order_by is None:
+            return search_top(scan, limit, offset=offset)
+        return search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
         """Unpacks the indexes of the splits that may match a condition into the local cache."""

@@ -23,6 +23,7 @@ from indextables.read.opener import SplitOpener
 from indextables.read.pruning_summary import log_pruning
 from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.sort_order import Order
 from indextables.read.split_scan import aggregate_rows, count_matching, matching_rows
 from indextables.schema import column_named
 from indextables.search import Aggregation, bind, merge
@@ -36,8 +37,12 @@ _MAX_SLOW = 1  # a lookup reads the rows of one split, and finds nothing in the 
 class Scan:
     """The rows of a table that satisfy a predicate; nothing is read before one of its methods is called.
 
-    `options` are those that the table was opened with; Spark's executors open it again with them.
+    `options` are those that the table was opened with; Spark's executors open it again with them. `opened_splits` are the
+    paths of the splits that have been opened so far: where a limit is reached early, not all that the plan has.
     """
+
+    order: Order = ()
+    offset: int = 0
 
     def __init__(
         self,
@@ -58,6 +63,7 @@ class Scan:
         self._limit = limit
         self._parallelism = parallelism
         self._is_logged = True
+        self.opened_splits = set[str]()
 
     @classmethod
     def of(cls, plan: ScanPlan, opener: SplitOpener, *, limit: int | None, parallelism: int) -> "Scan":
@@ -109,7 +115,7 @@ class Scan:
         """The number of rows; a split is opened only if the log cannot give its count."""
         from_log = count_from_metadata(self.plan)
         counts = self.over(self.logged(from_log.unknown), lambda task: count_matching(self.open(task), self.scan_spec))
-        total = from_log.rows + sum(counts)
+        total = max(0, from_log.rows + sum(counts) - self.offset)
         return total if self._limit is None else min(total, self._limit)
 
     def group_by(self, *columns: str) -> "GroupedScan":
@@ -122,9 +128,14 @@ class Scan:
         return GroupedScan(self._unlimited(), keys)
 
     def _unlimited(self) -> "Scan":
-        """This scan, unless it has a limit: an aggregate over an undefined subset of rows means nothing."""
-        if self._limit is not None:
-            raise ConfigError("a scan with a limit can only be read or counted", key="limit", value=str(self._limit))
+        """This scan, unless it has a limit or an offset: an aggregate over a part of the rows is read first."""
+        if self._limit is not None or self.offset:
+            part, value = ("limit", self._limit) if self._limit is not None else ("offset", self.offset)
+            raise ConfigError(
+                f"a scan with {'a limit' if part == 'limit' else 'an offset'} can only be read or counted",
+                key=part,
+                value=str(value),
+            )
         return self
 
     def _column(self, name: str) -> str:
@@ -162,7 +173,9 @@ class Scan:
     def with_columns(self, columns: tuple[str, ...]) -> "Scan":
         """A scan of the same rows with other output columns."""
         scan_spec = replace(self.scan_spec, columns=columns)
-        return type(self)(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
+        scan = type(self)(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
+        scan.opened_splits = self.opened_splits
+        return scan
 
     def explain(self) -> Explanation:
         """The plan: which splits would be opened and why, and the requests to the store so far. It opens none."""
@@ -175,6 +188,7 @@ class Scan:
         return tasks
 
     def open(self, task: SplitTask) -> SplitReader:
+        self.opened_splits.add(task.split.path)
         return self.opener.open(task.split)
 
     def rows_of(self, tasks: Sequence[SplitTask]) -> Iterator[Iterable[pa.RecordBatch]]:
@@ -240,11 +254,22 @@ def _while_quick(work: Callable[[SplitTask], T], tasks: Iterator[SplitTask]) -> 
             return
 
 
-def refuse_limit(limit: int) -> None:
-    """Raises a ConfigError for a limit that is not a number of rows."""
+def refuse_limit(limit: int, *, key: str = "limit") -> None:
+    """Raises a ConfigError for a limit, or an offset, that is not a number of rows."""
     if not isinstance(limit, int) or limit < 0:
         raise ConfigError(
-            f"the limit is {limit!r}; it is a whole number and cannot be below zero", key="limit", value=str(limit)
+            f"the {key} is {limit!r}; it is a whole number and cannot be below zero", key=key, value=str(limit)
+        )
+
+
+def refuse_offset_without_order(offset: int) -> None:
+    """Raises a ConfigError for an offset into rows that come in no order."""
+    if offset:
+        raise ConfigError(
+            f"the offset is {offset!r}, and the rows of a scan are in no order without order_by; add one, as in "
+            "order_by='ts desc'",
+            key="offset",
+            value=str(offset),
         )
 
 

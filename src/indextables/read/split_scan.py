@@ -108,7 +108,7 @@ def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[Number
     return numbers[live][:limit], scores[live][:limit]
 
 
-def fetch_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.ChunkedArray) -> FetchedRows:
+def fetch_numbered(reader: SplitReader, scan_spec: ScanSpec, numbers: pa.ChunkedArray | Numbers) -> FetchedRows:
     """The pages with the output columns of some rows, whose numbers ascend."""
     return reader.fetch(np.asarray(numbers), SplitScan(reader, scan_spec).stored)
 
@@ -179,6 +179,13 @@ class SplitScan:
             yield from (numbers[self.mask(rows, numbers)] for rows, numbers in self._parts(None))
         elif len(found):
             yield found[self.mask(self.rows_at(found), found)]
+
+    def numbered_rows(self) -> Iterator[tuple[pa.Table, Numbers]]:
+        """The required columns of the matching rows, and the numbers of these rows, in parts."""
+        found = self.numbers()
+        for rows, numbers in self._parts(None) if found is None else [(self.rows_at(found), found)]:
+            kept = self.mask(rows, numbers)
+            yield (rows, numbers) if kept.all() else (rows.filter(pa.array(kept)), numbers[kept])
 
     def output(self, rows: pa.Table) -> pa.Table:
         address = ADDRESS if self.scan_spec.row_address else ()

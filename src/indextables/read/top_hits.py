@@ -11,7 +11,9 @@ from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
+from indextables.read.sort_order import Order
 from indextables.read.split_scan import SCORE, best_rows, conform, fetch_numbered, is_search_only, ranked
+from indextables.read.top_n import as_written, top_n
 from indextables.search.lexer import syntax_error
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 
@@ -20,29 +22,51 @@ _NO_ROWS, _NO_SCORES = np.array([], np.int64), np.array([], np.float32)
 _HITS = pa.schema({"task": pa.int64(), "row": pa.int64(), SCORE: pa.float32()})
 
 
-def search_top(scan: Scan, limit: int) -> pa.Table:
-    """At most `limit` rows, best first, with their BM25 score, computed in each split from its own statistics."""
-    scan_spec = scan.scan_spec
-    refuse_limit(limit)
-    if not any(isinstance(term, IndexQuery) for term in terms_of(scan_spec.predicate)):
-        raise syntax_error("", "there is none; *:* means every row")
-    if SCORE in scan_spec.columns:
-        raise SchemaError(f"the column {SCORE!r} has the name of the score column; select other columns", column=SCORE)
-    schema = scan_spec.output_schema.append(pa.field(SCORE, pa.float32()))
+def search_top(scan: Scan, limit: int, *, offset: int = 0) -> pa.Table:
+    """At most `limit` rows, best first, with their BM25 score, computed in each split from its own statistics.
+
+    Rows of the same score are in the order in which they were written.
+    """
+    schema = _scored_schema(scan, limit, offset)
+    last, scan_spec = offset + limit, scan.scan_spec
     if limit < 1:
         return schema.empty_table()
-    tasks = scan.logged(scan.plan.tasks)
+    tasks = scan.logged(as_written(scan.plan))
     if is_search_only(scan_spec):
-        best = _rank_then_read(scan, tasks, limit)
+        best = _rank_then_read(scan, tasks, last)
         found = [] if best is None else [best]
     else:
-        found = list(scan.over(tasks, lambda task: best_rows(scan.open(task), scan_spec, limit)))
+        found = list(scan.over(tasks, lambda task: best_rows(scan.open(task), scan_spec, last)))
     rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in found)])
+    _log_no_match(scan, rows)
+    return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(offset, limit))
+
+
+def search_sorted(scan: Scan, order: Order, limit: int, *, offset: int = 0) -> pa.Table:
+    """At most `limit` rows in an order of columns, with their BM25 score."""
+    schema = _scored_schema(scan, limit, offset)
+    if limit < 1:
+        return schema.empty_table()
+    rows = top_n(scan, order, limit, offset=offset, scored=True)
+    _log_no_match(scan, rows)
+    return rows
+
+
+def _scored_schema(scan: Scan, limit: int, offset: int) -> pa.Schema:
+    """The columns of the result; an error for what is not a search."""
+    refuse_limit(limit)
+    refuse_limit(offset, key="offset")
+    if not any(isinstance(term, IndexQuery) for term in terms_of(scan.scan_spec.predicate)):
+        raise syntax_error("", "there is none; *:* means every row")
+    if SCORE in scan.scan_spec.columns:
+        raise SchemaError(f"the column {SCORE!r} has the name of the score column; select other columns", column=SCORE)
+    return scan.scan_spec.output_schema.append(pa.field(SCORE, pa.float32()))
+
+
+def _log_no_match(scan: Scan, rows: pa.Table) -> None:
     if not len(rows):
-        logger.info(
-            "no row of %s matches; search columns: %s", scan.table, columns_and_values(scan_spec.search_columns)
-        )
-    return rows.take(pc.sort_indices(rows, sort_keys=[(SCORE, "descending")]).slice(0, limit))
+        columns = columns_and_values(scan.scan_spec.search_columns)
+        logger.info("no row of %s matches; search columns: %s", scan.table, columns)
 
 
 def _rank_then_read(scan: Scan, tasks: Sequence[SplitTask], limit: int) -> pa.Table | None:

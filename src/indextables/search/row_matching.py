@@ -40,8 +40,14 @@ class SearchedRows(Protocol):
 
     def word_count(self, query: Query) -> int: ...
 
+    def word_mask(self, query: Query, rows: Numbers) -> Mask:
+        """Whether each of some rows (ascending) satisfies a query on words."""
+
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
         """The best rows of a query on words, and their scores; equal scores in the order of the rows."""
+
+    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
+        """Whether each of some rows (ascending) satisfies a query on words, and its score if it does."""
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows (ascending) or in all."""
@@ -75,10 +81,33 @@ def rank_rows(query: Query, split: SearchedRows, limit: int) -> tuple[Numbers, S
     conjunction = _Conjunction.of(query, split)
     if conjunction is not None:
         return conjunction.best(split, limit)
-    mask, scores = _scores(query, split)
+    mask, scores = _scores(query, split, None)
     rows = np.flatnonzero(mask)
     best = np.argsort(-scores[rows], kind="stable")[:limit]
     return rows[best], scores[rows[best]]
+
+
+def match_rows(query: Query, split: SearchedRows, rows: Numbers) -> Mask:
+    """Whether each of some rows (ascending) satisfies a query."""
+    return _mask(query, split, rows)
+
+
+def score_rows(query: Query, split: SearchedRows, rows: Numbers) -> Scores:
+    """The scores of some rows (ascending), which satisfy the query."""
+    return _scores(query, split, rows)[1]
+
+
+def listed_rows(query: Query, split: SearchedRows) -> int:
+    """How many rows tantivy lists for a query: each takes its time, and exact values take little."""
+    if has_only_words(query, split):
+        return split.word_count(query)
+    match query:
+        case And(terms) | Or(terms):
+            return sum(listed_rows(term, split) for term in _grouped(terms, split, type(query)))
+        case Not(term) | Prefer(term) | Boost(term):
+            return listed_rows(term, split)
+        case _:
+            return 0
 
 
 def has_only_words(query: Query, split: SearchedRows) -> bool:
@@ -99,7 +128,7 @@ def _looked_up(leaf: Any, split: SearchedRows) -> Numbers | None:
 def _mask(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
     """Whether each of some rows (ascending), or of all, satisfies the query."""
     if has_only_words(query, split):
-        return _among(split.word_rows(query), split, rows)
+        return _among(split.word_rows(query), split, None) if rows is None else split.word_mask(query, rows)
     match query:
         case And(terms):
             return _all_of(_grouped(terms, split, And), split, rows)
@@ -180,31 +209,33 @@ class _Conjunction:
             candidates *= _MORE
 
 
-def _scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:  # noqa: PLR0911 - one for each kind
-    """Whether each row satisfies the query, and its score if it does."""
+def _scores(  # noqa: PLR0911 - one for each kind
+    query: Query, split: SearchedRows, rows: Numbers | None
+) -> tuple[Mask, Scores]:
+    """Whether each of some rows (ascending), or of all, satisfies the query, and its score if it does."""
     if has_only_words(query, split):
-        return _word_scores(query, split)
+        return _word_scores(query, split) if rows is None else split.word_scores(query, rows)
     match query:
         case And(terms):
-            wanted = [_scores(term, split) for term in terms if not isinstance(term, Not)]
-            banned = [_mask(term.term, split, None) for term in terms if isinstance(term, Not)]
-            wanted = wanted or [_constant(split, 1)]
+            wanted = [_scores(term, split, rows) for term in terms if not isinstance(term, Not)]
+            banned = [_mask(term.term, split, rows) for term in terms if isinstance(term, Not)]
+            wanted = wanted or [_constant(split, rows, 1)]
             mask = np.logical_and.reduce([mask for mask, _ in wanted] + [~mask for mask in banned])
             return mask, _summed(wanted)
         case Or(terms):
-            parts = [_scores(term, split) for term in terms]
+            parts = [_scores(term, split, rows) for term in terms]
             return np.logical_or.reduce([mask for mask, _ in parts]), _summed(parts)
         case Not(term):
-            return ~_mask(term, split, None), _constant(split, 1)[1]
+            return ~_mask(term, split, rows), _constant(split, rows, 1)[1]
         case Prefer(term, should):
-            mask, scores = _scores(term, split)
-            return mask, _summed([(mask, scores), *(_scores(wish, split) for wish in should)])
+            mask, scores = _scores(term, split, rows)
+            return mask, _summed([(mask, scores), *(_scores(wish, split, rows) for wish in should)])
         case Boost(term, factor):
-            mask, scores = _scores(term, split)
+            mask, scores = _scores(term, split, rows)
             with np.errstate(over="ignore"):  # of boosts of boosts; infinity is a score as well
                 return mask, scores * np.float32(factor)
         case _:
-            return _leaf_mask(query, split, None), _constant(split, _leaf_score(query, split))[1]
+            return _leaf_mask(query, split, rows), _constant(split, rows, _leaf_score(query, split))[1]
 
 
 def _summed(parts: Sequence[tuple[Mask, Scores]]) -> Scores:
@@ -214,8 +245,9 @@ def _summed(parts: Sequence[tuple[Mask, Scores]]) -> Scores:
     return total
 
 
-def _constant(split: SearchedRows, score: float | np.float32) -> tuple[Mask, Scores]:
-    return np.full(split.num_rows, fill_value=True), np.full(split.num_rows, score, np.float32)
+def _constant(split: SearchedRows, rows: Numbers | None, score: float | np.float32) -> tuple[Mask, Scores]:
+    count = split.num_rows if rows is None else len(rows)
+    return np.full(count, fill_value=True), np.full(count, score, np.float32)
 
 
 def _word_scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:

@@ -14,7 +14,7 @@ import tantivy
 from indextables.errors import SchemaError
 from indextables.kernels import flat
 from indextables.search import FieldRule, Query
-from indextables.search.exact_values import matches
+from indextables.search.exact_values import Mask, matches
 from indextables.search.queries import And, Leaf, MatchAll, MatchNone, fields, leaves
 from indextables.search.row_matching import (
     Numbers,
@@ -23,7 +23,10 @@ from indextables.search.row_matching import (
     count_rows,
     find_rows,
     has_only_words,
+    listed_rows,
+    match_rows,
     rank_rows,
+    score_rows,
 )
 from indextables.search.text_fields import Shape, TextColumns, has_same_words, shape, text_columns
 from indextables.split.block_bounds import Blocks, block_bounds
@@ -290,6 +293,18 @@ class SplitReader:
     def count(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> int:
         return count_rows(query, self._indexed_by(rules, query))
 
+    def listed_rows(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> int:
+        """How many rows of the word index a search lists, one by one."""
+        return listed_rows(query, self._indexed_by(rules, query))
+
+    def matches(self, query: Query, rows: Numbers, rules: Mapping[str, FieldRule] | None = None) -> Mask:
+        """Whether a query finds each of some rows, whose numbers ascend."""
+        return match_rows(query, self._indexed_by(rules, query), rows)
+
+    def scores(self, query: Query, rows: Numbers, rules: Mapping[str, FieldRule] | None = None) -> Scores:
+        """The scores of some rows that a query finds, whose numbers ascend."""
+        return score_rows(query, self._indexed_by(rules, query), rows)
+
     def _indexed_by(self, rules: Mapping[str, FieldRule] | None, query: Query) -> SearchedRows:
         words = self._words_for(query, rules)
         return self if words is self._own_words else ReindexedRows(self, words)
@@ -362,8 +377,14 @@ class SplitReader:
     def word_count(self, query: Query) -> int:
         return self._own_words.count(query)
 
+    def word_mask(self, query: Query, rows: Numbers) -> Mask:
+        return self._own_words.mask(query, rows)
+
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
         return self._own_words.ranking(query, limit)
+
+    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
+        return self._own_words.scores(query, rows)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""

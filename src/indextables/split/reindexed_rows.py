@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from indextables.search import FieldRule, Query
+from indextables.search.exact_values import Mask
 from indextables.search.field_rules import TEXT
 from indextables.search.queries import Leaf
 from indextables.search.row_matching import Numbers, Scores, SearchedRows
@@ -44,8 +45,14 @@ class ReindexedRows:
     def word_count(self, query: Query) -> int:
         return self.words.count(query)
 
+    def word_mask(self, query: Query, rows: Numbers) -> Mask:
+        return self.words.mask(query, rows)
+
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
         return self.words.ranking(query, limit)
+
+    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
+        return self.words.scores(query, rows)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         return self.split.values(column, rows)

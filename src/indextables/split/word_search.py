@@ -1,5 +1,6 @@
 """Searches in one word index: the rows of a query, their number, and the best of them."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -9,12 +10,15 @@ import tantivy
 
 from indextables.errors import DamagedSplitError
 from indextables.search import Query, compile_query
-from indextables.search.queries import Not
+from indextables.search.exact_values import Mask
+from indextables.search.queries import Exists, Leaf, MatchAll, MatchNone, Not, Phrase, Term, leaves
 from indextables.search.row_matching import Numbers, Scores
 from indextables.search.text_fields import TextColumns, tantivy_schema
 from indextables.split.word_index import read_safely
 
 _FEW_HITS = 128  # are returned along with their number
+_LOOKUP = 64  # a row is looked up in the time in which so many hits are listed
+_NO_MATCH = ("does not match'", "does not exist'")  # ends of tantivy's messages
 _LITTLE_MEMORY = 15_000_000  # bytes; tantivy takes no less
 
 
@@ -69,6 +73,48 @@ class WordSearch:
         rows = np.fromiter((address.doc for _, address in found), np.int64, len(found))
         return rows, np.fromiter((score for score, _ in found), np.float32, len(found))
 
+    def mask(self, query: Query, rows: Numbers) -> Mask:
+        """Whether each of some rows (ascending) satisfies a query; few rows are looked up, one by one."""
+        if self._is_looked_up(query, rows):
+            return np.fromiter((one is not None for one in self._explained(query, rows)), np.bool_, len(rows))
+        mask = np.zeros(self.num_rows, np.bool_)
+        mask[self.rows(query)] = True
+        return mask[rows]
+
+    def scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
+        """Whether each of some rows (ascending) satisfies a query, and its score if it does."""
+        if self._is_looked_up(query, rows):
+            found = [None if one is None else _score(one) for one in self._explained(query, rows)]
+            return np.array([one is not None for one in found], np.bool_), np.array(
+                [one or 0 for one in found], np.float32
+            )
+        best, values = self.ranking(query, self.num_rows)
+        mask, scores = np.zeros(self.num_rows, np.bool_), np.zeros(self.num_rows, np.float32)
+        mask[best], scores[best] = True, values
+        return mask[rows], scores[rows]
+
+    def _is_looked_up(self, query: Query, rows: Numbers) -> bool:
+        """Whether some rows are looked up faster than all hits are listed; a pattern would find all words for each."""
+        if not self.columns or _LOOKUP * len(rows) > self.num_rows or not all(map(_is_seekable, leaves(query))):
+            return False
+        return _LOOKUP * len(rows) <= self.count(query)
+
+    def _explained(self, query: Query, rows: Numbers) -> list[tantivy.Explanation | None]:
+        """How tantivy scores each of some rows; None for one that does not satisfy the query."""
+        compiled = compile_query(query, self.columns)
+
+        def explained(row: int) -> tantivy.Explanation | None:
+            try:
+                return compiled.explain(searcher, tantivy.DocAddress(0, row))
+            except ValueError as error:
+                if not str(error).endswith(_NO_MATCH):
+                    raise
+                return None
+
+        with read_safely(self.name):
+            searcher = self.open().searcher()
+            return [explained(row) for row in rows.tolist()]
+
     def _rows(self, query: Query, hits: int) -> Numbers:
         if not hits:
             return np.array([], np.int64)
@@ -87,6 +133,14 @@ class WordSearch:
             compiled = compile_query(query, self.columns)
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
             return self.open().searcher().search(request, limit=limit, count=count)
+
+
+def _is_seekable(leaf: Leaf) -> bool:
+    return isinstance(leaf, MatchAll | MatchNone | Exists | Term | Phrase)
+
+
+def _score(explanation: tantivy.Explanation) -> float:
+    return float(json.loads(explanation.to_json())["value"])
 
 
 def _score_of_all(query: Query) -> float | None:

@@ -1,10 +1,11 @@
 """Frames over tables: `spark.read` that knows the session, and scans as frames."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
@@ -14,6 +15,7 @@ from indextables.log import Snapshot
 from indextables.predicate import to_sql
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA, ScanSpec
+from indextables.read.sort_order import SortTerm, columns_of
 from indextables.spark.api.recorded_read import RecordedRead
 from indextables.spark.api.registration import ensure_registered
 from indextables.spark.api.session_kind import connect, is_remote
@@ -27,6 +29,7 @@ from indextables.spark.source.options import (
     settings_in,
     settings_of,
 )
+from indextables.spark.source.quoting import quote_name
 from indextables.spark.source.read_options import ReadOptions, condition_text
 from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
@@ -125,9 +128,26 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
         "where": _text_of(scan.scan_spec),
         "timeZone": "UTC",
     }
-    columns = spark_schema(scan.scan_spec.output_schema)
+    names = tuple(dict.fromkeys((*scan.scan_spec.columns, *columns_of(scan.order))))
+    columns = spark_schema(replace(scan.scan_spec, columns=names).output_schema)
     frame = connect().scan_remote(spark, options, columns) if is_remote(spark) else load(spark, options, columns)
+    if scan.order:
+        return _in_order(frame, scan)
     return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def _in_order(frame: DataFrame, scan: Scan) -> DataFrame:
+    """The rows of a scan with an order; Spark sorts them."""
+    ordered = frame.orderBy([_sort_column(frame[quote_name([term.column])], term) for term in scan.order])
+    ordered = ordered.offset(scan.offset) if scan.offset else ordered
+    ordered = ordered if scan.limit is None else ordered.limit(scan.limit)
+    return ordered.select([quote_name([name]) for name in scan.scan_spec.columns])
+
+
+def _sort_column(column: Column, term: SortTerm) -> Column:
+    if term.descending:
+        return column.desc_nulls_first() if term.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if term.nulls_first else column.asc_nulls_last()
 
 
 def _text_of(scan_spec: ScanSpec) -> str:

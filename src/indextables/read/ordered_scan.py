@@ -1,0 +1,59 @@
+"""A scan whose rows come in an order of columns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from indextables.log.snapshot import Snapshot
+from indextables.read.opener import SplitOpener
+from indextables.read.scan import Scan, refuse_limit
+from indextables.read.scan_spec import ScanSpec
+from indextables.read.sort_order import Order, columns_of, sorted_positions
+from indextables.read.top_n import top_n, visit_order
+
+
+class OrderedScan(Scan):
+    """The rows of a scan in an order, without the first `offset` of them.
+
+    With a limit, only the splits are read that can have one of these rows; without one, all rows are sorted in memory.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        scan_spec: ScanSpec,
+        opener: SplitOpener,
+        *,
+        order: Order,
+        offset: int = 0,
+        limit: int | None = None,
+        parallelism: int = 8,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        refuse_limit(offset, key="offset")
+        super().__init__(snapshot, scan_spec, opener, limit=limit, parallelism=parallelism, options=options)
+        self.order = order
+        self.offset = offset
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows in their order."""
+        if self.limit is None:
+            rows = self._sorted().slice(self.offset)
+        else:
+            rows = top_n(self, self.order, self.limit, offset=self.offset)
+        return iter(rows.to_batches())
+
+    def _sorted(self) -> pa.Table:
+        names = tuple(dict.fromkeys((*self.scan_spec.columns, *columns_of(self.order))))
+        scan = self.with_columns(names)
+        parts = scan.rows_of(self.logged(visit_order(self.plan, self.order)))
+        rows = pa.Table.from_batches((batch for batches in parts for batch in batches), scan.schema)
+        return rows.select(self.scan_spec.columns).take(sorted_positions(rows, self.order))
+
+    def with_columns(self, columns: tuple[str, ...]) -> Scan:
+        """A scan of all rows with other output columns, in no order."""
+        spec = replace(self.scan_spec, columns=columns)
+        scan = Scan(self.snapshot, spec, self.opener, parallelism=self._parallelism, options=self.options)
+        scan.opened_splits = self.opened_splits
+        return scan
