@@ -22,6 +22,7 @@ from indextables.config import Config, canonical, duration_argument
 from indextables.engine import engine
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, TransactionLog
+from indextables.log.missing_table import missing_table_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -122,7 +123,9 @@ class IndexTable:
         _refuse_both(version, timestamp)
         options = _with_session(options, spark, path)
         log = TransactionLog.open(path, Config.resolve(options))
-        snapshot = log.snapshot(version, timestamp=_parse_timestamp(timestamp))
+        at = _parse_timestamp(timestamp)
+        with missing_table_errors(log.store):
+            snapshot = log.snapshot(version, timestamp=at)
         return cls(log, snapshot, options=options, pinned=version is not None or timestamp is not None)
 
     @property

@@ -26,13 +26,18 @@ def refuse_nested(store: Store) -> None:
     Each directory above the root is checked for a log, one request each. Of the files below it, the first `MAX_FILES`
     are looked at.
     """
-    for location in _above(store.location):
-        if _is_table(store.at(location)):
-            raise _error(store, "inside", location)
+    above = enclosing_table(store)
+    if above is not None:
+        raise _error(store, "inside", above)
     for key in sorted(nested_tables(entry.key for entry in islice(store.list(), MAX_FILES))):
         location = _below(store.location, key)
         if _is_table(store.at(location)):
             raise _error(store, "around", location)
+
+
+def enclosing_table(store: Store) -> Location | None:
+    """The nearest table that a root lies in; None where it lies in none."""
+    return next((location for location in _above(store.location) if _is_table(store.at(location))), None)
 
 
 def _is_table(store: Store) -> bool:

@@ -154,7 +154,8 @@ def _refuse_columns(text: str, written: Predicate, metadata: Metadata, *, case_s
         if _among(column, all_columns, case_sensitive=case_sensitive):
             reason = f"{column!r} is not a partition column"
             raise InvalidPredicateError(
-                f"{text!r} cannot be used: {reason}; the table is partitioned by {known}",
+                f"{text!r} cannot be used: {reason}; the table is partitioned by {known}. "
+                "Conditions on other columns are for DELETE, UPDATE and MERGE INTO",
                 predicate=text,
                 reason=reason,
                 columns=partitions,

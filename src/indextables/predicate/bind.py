@@ -9,16 +9,17 @@ Traceback (most recent call last):
 indextables.errors.InvalidPredicateError: there is no column 'yaer'; did you mean 'year'? The table has year, name
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import assert_never
 
 import pyarrow as pa
 
 from indextables.errors import CastInvalidInputError, InvalidPredicateError, TypeMismatchError
 from indextables.predicate import nodes
-from indextables.predicate.cast import cast_array, cast_scalar, start_of_day
+from indextables.predicate.cast import cast_array, cast_scalar, names_zone, start_of_day
 from indextables.predicate.like import simplify_like
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
 from indextables.predicate.negation_normal_form import push_negations
@@ -47,6 +48,7 @@ from indextables.predicate.successors import successor
 from indextables.predicate.type_coercion import ValuePosition, common_type, locate
 from indextables.schema import available_columns_hint, normalize, type_name
 
+logger = logging.getLogger(__name__)
 _BOTH_ENDS = 2
 _MANY_EQUALITIES = 16
 
@@ -199,6 +201,8 @@ class _Binder:
         return ValuePosition(pa.scalar(-(2**63), pa.int64()).cast(subject.type), first, following, exact=None)
 
     def convert(self, value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+        if kind == TIMESTAMP_NTZ and pa.types.is_string(value.type):
+            _warn_of_zone(value.as_py())
         return cast_scalar(value, kind, time_zone=self.time_zone)
 
     def wall_clock(self, column: str, op: Op, instant: pa.Scalar) -> Predicate:
@@ -236,6 +240,15 @@ class _Binder:
             column=field.name,
             expected_type=expected,
             actual_type=type_name(value.type),
+        )
+
+
+@lru_cache(maxsize=256)
+def _warn_of_zone(text: str) -> None:
+    """Warns once that a time zone is ignored."""
+    if names_zone(text):
+        logger.warning(
+            "the time zone in %r is ignored, as in Spark: the column is a timestamp without a time zone", text
         )
 
 

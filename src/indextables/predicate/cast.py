@@ -80,6 +80,16 @@ def cast_scalar(value: pa.Scalar, kind: pa.DataType, *, time_zone: str = "UTC") 
     return cast_array(pa.array([value]), kind, time_zone=time_zone)[0]
 
 
+def names_zone(text: str) -> bool:
+    """Whether a text spells a time with a time zone, which a cast to a timestamp without one ignores, as in Spark.
+
+    >>> names_zone("2024-01-31T12:00:00+02:00"), names_zone("2024-01-31T12:00:00")
+    (True, False)
+    """
+    found = re.match(_TIMESTAMP, text.strip())
+    return found is not None and found["zone"] is not None
+
+
 def start_of_day(midnight: pa.Scalar, time_zone: str) -> pa.Scalar | None:
     """The instant at which a day begins in a time zone; None where it begins twice.
 

@@ -125,6 +125,10 @@ def _complaint(description: str, near: str) -> str:
     """Sqlglot's words without the names of its classes."""
     if description.startswith("Required keyword"):
         return f"something is missing after {near!r}"
+    if near == ":":
+        return (
+            "':' is not expected here; a search such as level:ERROR is not SQL: give it as the query, or use INDEXQUERY"
+        )
     if "Unexpected token" in description:
         return f"{near!r} is not expected here"
     return f"{description.rstrip('.')} near {near!r}"

@@ -29,6 +29,7 @@ from indextables.values import decode
 MAX_FUZZY_DISTANCE = 2
 LONGEST_PATTERN = 1_000  # characters
 _PROBE = tantivy.SchemaBuilder().add_text_field("probe").build()
+_OFFSET = re.compile(r"\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})$")
 _PIECE = re.compile(r"(?P<escape>\\.)|(?P<wild>[*?])|(?P<plain>[^\\*?]+)", re.DOTALL)
 
 
@@ -123,9 +124,12 @@ class Field:
 
     def _value(self, text: str) -> pa.Scalar:
         value = decode(pa.array([text]), self.type)[0]
-        if not value.is_valid:
-            raise LeafError(f"{text!r} is not a value of type {type_name(self.type)}")
-        return value
+        if value.is_valid:
+            return value
+        local = _OFFSET.sub("", text)
+        has_offset = self.type == pa.timestamp("us") and local != text
+        hint = f"; the column has no time zone, so write {local} without an offset" if has_offset else ""
+        raise LeafError(f"{text!r} is not a value of type {type_name(self.type)}{hint}")
 
     def _part(self, text: str) -> str:
         return analysis.normalized(_fitting(text), self.rule.tokenizer)

@@ -27,7 +27,7 @@ Where it is not as in Lucene:
   every clause is required, prohibited or optional as in Lucene.
 - A slash inside a word belongs to it (`a/b`), and so do the colons of a timestamp and the minus of `status:-5`.
 - A word that is longer than its tokenizer indexes is an error, not a clause that is silently left out.
-- What Lucene reads in a way that is hardly meant is an error: `a&&b`, `! a`, `key="value"`, `a!=b`, `'a'`, `a^2b`.
+- What Lucene reads in a way that is hardly meant is an error: `a&&b`, `! a`, `key="value"`, `a!=b`, `'a'`, `a = b`, `a^2b`.
 
 As in Lucene, a clause without any word (`message:"--"`) is left out, and a query of nothing else finds nothing.
 """
@@ -165,9 +165,9 @@ class _Reader:
         found = next((field for field in self.fields.values() if field.name.lower() == name.lower()), None)
         if found is None:
             meant = nearest(name, self.searchable)
-            hint = f"did you mean {meant!r}? " if meant else ""
+            hint = f"did you mean {meant!r}?" if meant else "to search for a text with a colon in it, put it in quotes."
             listed = ", ".join(self.searchable) or "none"
-            raise self.error(f"there is no field {name!r}; {hint}Fields are {listed}", item, name)
+            raise self.error(f"there is no field {name!r}; {hint} Fields are {listed}", item, name)
         if found.name not in self.searchable:
             raise self.error(f"the column {found.name!r} is not indexed, so it cannot be searched", item, found.name)
         return found

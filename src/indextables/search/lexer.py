@@ -132,6 +132,9 @@ def _word(text: str, written: str, position: int) -> Token:
     if joined := _JOINED.fullmatch(written):
         sign, place = joined["sign"], position + joined.start("sign")
         raise syntax_error(text, f"put spaces around {sign}, or quotes around the text that it is part of", place)
+    if written in {"=", "=="}:
+        reason = "a search is written field:value, and a condition in SQL is given as where; \\= is the character"
+        raise syntax_error(text, reason, position)
     if written.startswith("'"):
         raise syntax_error(text, "a text is put in double quotes, not in single ones; \\' is the character", position)
     if written.startswith(("<", ">")):

@@ -32,7 +32,7 @@ KINDS: dict[type[Exception], tuple[type[StorageError], str]] = {
     foreign.BaseError: (StorageError, "could not be processed"),
     FileExistsError: (AlreadyExistsError, "already exists"),
     FileNotFoundError: (NotFoundError, "does not exist"),
-    NotADirectoryError: (NotFoundError, "cannot be: there is a file where a directory should be"),
+    NotADirectoryError: (NotFoundError, "does not exist: there is a file where a directory should be"),
     PermissionError: (AccessDeniedError, "may not be accessed; check its permissions"),
     OSError: (StorageError, "could not be processed"),
     ValueError: (StorageError, "is not a key that the store accepts"),

@@ -123,6 +123,9 @@ def _split_path(rest: str) -> tuple[str, str]:
 
 def _absolute(path: str) -> str:
     """The path from the root, without `..`, or a StorageError for one that no store could name."""
+    if path.startswith("~"):
+        home = os.path.expanduser(path)  # noqa: PTH111 - as a text
+        raise StorageError(f"{path!r} begins with ~, which only a shell expands; write {home}, or ./{path}", path=path)
     if not path or _CONTROL.search(path):
         shown = redacted(path)
         raise StorageError(f"{shown!r} is not a path; it is empty or has control characters", path=shown)

@@ -22,6 +22,7 @@ import pyarrow as pa
 from indextables.config import READ_OPTIONS, Config, boolean
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
+from indextables.log.missing_table import missing_table_errors
 from indextables.log.table_identity import refuse_other_table
 from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
@@ -95,7 +96,9 @@ class ReadOptions:
         return self.snapshot_in(self.log())
 
     def snapshot_in(self, log: TransactionLog) -> Snapshot:
-        return self.verified(log.snapshot(self.version, timestamp=self.timestamp))
+        with missing_table_errors(log.store):
+            snapshot = log.snapshot(self.version, timestamp=self.timestamp)
+        return self.verified(snapshot)
 
     def verified(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, if it is of the table that was meant: another one may have been made at the same place."""

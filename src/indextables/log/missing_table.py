@@ -1,0 +1,86 @@
+"""What is at a path that has no table: an error that says so, and what to do instead."""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from indextables.errors import IndexTablesError, NotFoundError, TableNotFoundError
+from indextables.log.nested_tables import enclosing_table
+from indextables.log.ownership import nested_tables
+from indextables.nearest import nearest
+from indextables.storage import Location, Store
+
+_MOST_FILES, _MOST_NAMED = 1_000, 3
+_IMPORT = "`indextables import TABLE {}` or IndexTable.write(...) makes a table of its rows"
+_FOREIGN = {
+    "_delta_log": "it is a Delta table; read it with Spark or delta-rs, and write its rows to a table",
+    ".hoodie": "it is a Hudi table; read it with Spark, and write its rows to a table",
+}
+_ICEBERG = "it is an Iceberg table; read it with Spark or PyIceberg, and write its rows to a table"
+
+
+@contextmanager
+def missing_table_errors(store: Store) -> Iterator[None]:
+    """Within it, a TableNotFoundError says what is at the path in place of a table."""
+    try:
+        yield
+    except TableNotFoundError as error:
+        found = _description(store) if type(error) is TableNotFoundError else None
+        if found is None:
+            raise
+        raise TableNotFoundError(f"there is no table at {store.location}: {found}", table=error.table) from None
+    except NotFoundError:
+        if not _is_file(store.location):
+            raise
+        raise TableNotFoundError(_of_file(store.location), table=str(store.location)) from None
+
+
+def _is_file(location: Location) -> bool:
+    return location.scheme == "file" and Path(location.path).is_file()
+
+
+def _of_file(location: Location) -> str:
+    return f"{location} is a file, and a table is a directory; {_IMPORT.format(location)}"
+
+
+def _description(store: Store) -> str | None:
+    """What is at the root of a store without a table; None where that is not known."""
+    try:
+        keys = [entry.key for entry in islice(store.list(), _MOST_FILES)]
+        return _contents(store, keys) if keys else _surroundings(store)
+    except (IndexTablesError, OSError):  # the error that there is already is the one that counts
+        return None
+
+
+def _contents(store: Store, keys: Sequence[str]) -> str | None:
+    above = enclosing_table(store)
+    if above is not None:
+        return f"it is a directory of the table at {above}; open that one"
+    below = sorted(nested_tables(keys))
+    if below:
+        named = ", ".join(posixpath.join(str(store.location), key) for key in below[:_MOST_NAMED])
+        return f"it is a directory with {'a table' if len(below) == 1 else 'tables'} in it; open {named}"
+    names = {key.partition("/")[0] for key in keys}
+    foreign = next((text for name, text in _FOREIGN.items() if name in names), None)
+    if foreign or any(key.startswith("metadata/") and key.endswith(".metadata.json") for key in keys):
+        return foreign or _ICEBERG
+    if any(key.endswith(".parquet") for key in keys):
+        return f"it is a directory of Parquet files; {_IMPORT.format(f'{store.location}/*.parquet')}"
+    return None
+
+
+def _surroundings(store: Store) -> str:
+    """Nothing is there: perhaps the path is misspelt, or leads into a table."""
+    above = enclosing_table(store)
+    if above is not None:
+        return f"nothing is there, and {above} is a table; open that one"
+    parent, name = posixpath.split(store.location.path)
+    beside = islice(store.at(replace(store.location, path=parent)).list(), _MOST_FILES)
+    tables = {key.partition("/")[0] for key in nested_tables(entry.key for entry in beside)}
+    meant = nearest(name, tables)
+    if meant is None:
+        return "nothing is there; check the path, or write a table there first"
+    return f"nothing is there; did you mean {posixpath.join(posixpath.dirname(str(store.location)), meant)}?"
