@@ -526,7 +526,10 @@ class TestWriting:
     @pytest.mark.parametrize(
         ("data", "complaint"),
         [
-            (pa.table({"status": pa.array([1], pa.int64())}), "'status' is integer, and the data has long"),
+            (
+                pa.table({"day": ["mon", "mon"], "status": [1, 1 << 40]}),
+                r"'status' is integer, and the data has 1099511627776 \(long\) in row 1",
+            ),
             (pa.table({"status": ["x"]}), "'status' is integer, and the data has string"),
             (pa.table({"extra": [1]}), "no column 'extra'"),
             (pa.table({"message": [["nested"]]}), "'message' has type list"),

@@ -12,13 +12,14 @@ True
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from indextables.errors import SchemaError
 from indextables.nearest import nearest
 
+SchemaInput: TypeAlias = pa.Schema | Mapping[str, str | pa.DataType]
 _ARROW_BY_NAME = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -34,6 +35,10 @@ _ARROW_BY_NAME = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _SQL_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "real": "float"}
+_OTHER_NAMES = {"str": "string", "text": "string", "varchar": "string", "bool": "boolean", "datetime": "timestamp"} | {
+    "int64": "long", "int32": "integer", "int16": "short", "int8": "byte", "float64": "double", "float32": "float"
+}  # fmt: skip
+"""What types are called elsewhere."""
 _SQL_NAME_BY_NAME = {name: sql for sql, name in _SQL_NAMES.items() if sql != "real"}
 _NAME_BY_ARROW = {arrow: name for name, arrow in _ARROW_BY_NAME.items()}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
@@ -93,20 +98,51 @@ def parse_type(text: str) -> pa.DataType:
         return type_named(_SQL_NAMES.get(name, name))
     except (KeyError, ValueError, OverflowError):
         known = ", ".join([*_ARROW_BY_NAME, "decimal(p,s)"])
-        raise SchemaError(f"{text!r} is not a type of a column; use one of {known}", column=None) from None
+        meant = _OTHER_NAMES.get(name) or nearest(name, [*_ARROW_BY_NAME, *_SQL_NAMES])
+        hint = f"did you mean {meant!r}? Use" if meant else "use"
+        raise SchemaError(f"{text!r} is not a type of a column; {hint} one of {known}", column=None) from None
 
 
-def schema_from_input(given: pa.Schema | Mapping[str, pa.DataType]) -> pa.Schema:
-    """A schema, or columns and their types, as a schema."""
+def schema_from_input(given: SchemaInput) -> pa.Schema:
+    """A schema, or columns and their types, which may be names of SQL types, as a schema.
+
+    >>> schema_from_input({"id": "bigint", "at": pa.timestamp("us"), "price": "decimal(10,2)"}).types
+    [DataType(int64), TimestampType(timestamp[us]), Decimal128Type(decimal128(10, 2))]
+    """
     if isinstance(given, pa.Schema):
         return given  # Arrow would copy it by C, where a name ends at its first zero byte
+    if isinstance(given, Mapping):
+        return _schema_from_mapping(given)
     try:
         return pa.schema(given)
     except (TypeError, AttributeError, ValueError):
         raise SchemaError(
-            f"a schema is a pyarrow.Schema, or a dict of columns and their types in Arrow, not {given!r:.60}",
+            f"a schema is a pyarrow.Schema, or a dict of columns and their types such as {_EXAMPLE}, not {given!r:.60}",
             column=None,
         ) from None
+
+
+_EXAMPLE = '{"id": "bigint", "message": "string"}'
+
+
+def _schema_from_mapping(given: Mapping[str, str | pa.DataType]) -> pa.Schema:
+    for name, kind in given.items():
+        if not isinstance(name, str) or not isinstance(kind, str | pa.DataType):
+            raise SchemaError(
+                f"column {name!r} has type {kind!r:.60} in the schema; give the name of a type, as in {_EXAMPLE}, or a "
+                "pyarrow.DataType",
+                column=None,
+            )
+    return pa.schema([(name, _type_of(name, kind)) for name, kind in given.items()])
+
+
+def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:
+    if isinstance(kind, pa.DataType):
+        return kind
+    try:
+        return parse_type(kind)
+    except SchemaError as error:
+        raise SchemaError(f"column {column!r}: {error}", column=column) from None
 
 
 def normalize(schema: pa.Schema) -> pa.Schema:
@@ -193,6 +229,12 @@ def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", "UTC" if arrow.tz else None)
     if pa.types.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_PRECISION and arrow.scale >= 0:
         return pa.decimal128(arrow.precision, arrow.scale)
+    if pa.types.is_null(arrow):
+        raise SchemaError(
+            f"column {column!r} has only nulls, so its type is not known; cast it to the type that it is to have, or leave "
+            "it out",
+            column=column,
+        )
     raise SchemaError(
         f"column {column!r} has type {arrow}, which a table cannot hold; "
         f"cast it to one of {', '.join(_ARROW_BY_NAME)} or decimal(p,s), or leave it out",

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from indextables.read.scan import Scan
     from indextables.read.sort_order import OrderBy
     from indextables.report import Report
-    from indextables.search import FieldRule
+    from indextables.schema import SchemaInput
+    from indextables.search import FieldRule, FieldsInput
     from indextables.split import CacheUse
     from indextables.storage import Traffic
     from indextables.write.input_data import Data
@@ -79,32 +80,99 @@ class IndexTable:
     def create(
         cls,
         path: str | Path,
-        schema: pa.Schema | Mapping[str, pa.DataType],
+        schema: SchemaInput,
         *,
         partition_by: str | Sequence[str] | None = None,
-        fields: Mapping[str, str | FieldRule] | None = None,
+        fields: FieldsInput | None = None,
         properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
         spark: Any = None,
     ) -> Self:
         """A new, empty table with the columns of a schema, which may be a mapping of names to types.
 
-        `partition_by` is text such as `"region, day(ts)"` or a list of such terms; `fields` is how columns are indexed:
-        `text`, `string` or `none`. `spark` is a session whose settings and credentials are used besides the options.
+        Types are those of Arrow, or names of SQL. `partition_by` is text such as `"region, day(ts)"` or a list of such
+        terms; `fields` is how columns are indexed: `text`, `string` or `none`; a list names columns that are text. `spark`
+        is a session whose settings and credentials are used besides the options.
+
+        >>> IndexTable.create("memory://docs/created", {"ts": "timestamp", "message": "string"}, fields=["message"])
+        IndexTable('memory://docs/created', version=0)
         """
         from indextables.maintain.alter import parsed_layout
         from indextables.schema import schema_from_input
+        from indextables.search import fields_from_input
         from indextables.write.job_planning import create_table
 
         options = _with_session(options, spark, path)
         config = Config.resolve(options, properties=properties)
         log = TransactionLog.open(path, config)
-        rules = {**config.write.typemap, **(fields or {})}
+        rules = {**config.write.typemap, **fields_from_input(fields)}
         layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
         snapshot = create_table(
             log, schema_from_input(schema), layout=layout, fields=rules, properties=properties or {}
         )
         return cls(log, snapshot, options=options)
+
+    @classmethod
+    def write(
+        cls,
+        path: str | Path,
+        data: Data,
+        *,
+        mode: str = "errorifexists",
+        partition_by: str | Sequence[str] | None = None,
+        text: str | Sequence[str] | None = None,
+        fields: FieldsInput | None = None,
+        properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+        spark: Any = None,
+        progress: Callable[[WriteProgress], object] | None = None,
+    ) -> Self:
+        """Writes data to a table, which is made if it is not there, in one commit; gives the table.
+
+        `data` is a DataFrame of pandas (without its index) or Polars, a relation of DuckDB, Arrow data, a list of dicts or
+        a dict of columns. `mode` is what happens to a table that is there: `errorifexists`, `append`, `overwrite` or
+        `ignore`, as in Spark. `text` names the columns that are searched by their words; see `create` for the other
+        arguments. They describe a new table; an existing one must agree with those that are given.
+
+        >>> lines = [{"day": "mon", "message": "disk full"}, {"day": "tue", "message": "all is well"}]
+        >>> table = IndexTable.write("memory://docs/written", lines, partition_by="day", text="message")
+        >>> table.count(query="disk")
+        1
+        >>> IndexTable.write("memory://docs/written", {"day": ["wed"], "message": ["disk failed"]}, mode="append")
+        IndexTable('memory://docs/written', version=1)
+        """
+        from indextables.maintain.alter import parsed_layout
+        from indextables.maintain.replace_where import resolve_overwrite
+        from indextables.search import fields_from_input
+        from indextables.write.job_planning import current_snapshot
+        from indextables.write.new_table import write_new_table
+        from indextables.write.write_arguments import parse_mode, refuse_other_properties, write_settings
+        from indextables.write.write_job import Mode, refuse_existing
+
+        how = parse_mode(mode)
+        options = _with_session(options, spark, path)
+        layout = None if partition_by is None else parsed_layout(partition_by)
+        settings = write_settings(options, layout=layout, fields=fields_from_input(fields, text))
+        log = TransactionLog.open(path, Config.resolve(settings, properties=properties))
+        snapshot = current_snapshot(log)
+        if snapshot is None:
+            after = write_new_table(
+                log,
+                data,
+                mode=how,
+                settings=settings,
+                properties=properties or {},
+                overwrite=resolve_overwrite,
+                progress=progress,
+            )
+            return cls(log, after, options=options)
+        table = cls(log, snapshot, options=options)
+        if how is Mode.ERROR:
+            raise refuse_existing(table.path)
+        if how is not Mode.IGNORE:
+            refuse_other_properties(properties or {}, snapshot.metadata, table=table.path)
+            table._write(data, snapshot, settings, how, progress)
+        return table
 
     @classmethod
     def open(
@@ -589,7 +657,7 @@ class IndexTable:
             lambda metadata: with_column(metadata, name, arrow, field), {"addColumn": name, "type": str(kind)}
         )
 
-    def add_columns(self, columns: pa.Schema | Mapping[str, pa.DataType]) -> int:
+    def add_columns(self, columns: SchemaInput) -> int:
         """Adds columns in one commit, null in all rows that are there. Gives the new version."""
         from indextables.maintain.alter import with_columns
         from indextables.schema import schema_from_input
@@ -607,11 +675,14 @@ class IndexTable:
             lambda metadata: with_wider_column(metadata, name, arrow), {"widenColumn": name, "type": str(kind)}
         )
 
-    def widen_columns(self, columns: Mapping[str, pa.DataType]) -> int:
+    def widen_columns(self, columns: SchemaInput) -> int:
         """Gives columns wider types in one commit. Gives the new version."""
         from indextables.maintain.alter import with_wider_columns
+        from indextables.schema import schema_from_input
 
-        return self._alter(lambda metadata: with_wider_columns(metadata, columns), {"widenColumns": ", ".join(columns)})
+        wider = schema_from_input(columns)
+        types = dict(zip(wider.names, wider.types, strict=True))
+        return self._alter(lambda metadata: with_wider_columns(metadata, types), {"widenColumns": ", ".join(types)})
 
     def rename_column(self, old: str, new: str) -> int:
         """Renames a column; no split is written again. Gives the new version.
@@ -651,7 +722,7 @@ class IndexTable:
             dry_run=dry_run,
         )
 
-    def set_indexing(self, fields: Mapping[str, str | FieldRule]) -> int:
+    def set_indexing(self, fields: FieldsInput) -> int:
         """Changes how columns are indexed: `text`, `string` or `none`, as in `create`. Gives the new version.
 
         It applies to every search from now on. New splits are indexed so at once; splits that are there keep their index
@@ -669,9 +740,11 @@ class IndexTable:
         1
         """
         from indextables.maintain.alter import with_indexing
+        from indextables.search import fields_from_input
 
-        named = ", ".join(f"{column}={rule}" for column, rule in fields.items())
-        return self._alter(lambda metadata: with_indexing(metadata, fields), {"setIndexing": named})
+        rules = fields_from_input(fields)
+        named = ", ".join(f"{column}={rule}" for column, rule in rules.items())
+        return self._alter(lambda metadata: with_indexing(metadata, rules), {"setIndexing": named})
 
     def reindex(
         self,
@@ -1023,7 +1096,7 @@ class IndexTable:
         log = self._log.configured(config)
         replaces_schema = mode is Mode.OVERWRITE and config.write.overwrite_schema
         rows = peeked(batches_of(data, None if replaces_schema else self.schema))
-        job = plan_on(log, snapshot, rows.schema, config, mode=mode, overwrite=resolve_overwrite)
+        job = plan_on(log, snapshot, rows.schema, config, mode=mode, overwrite=resolve_overwrite, by_value=True)
         counter = ProgressCounter(progress, rows.num_rows)
         after = write_and_commit(job, rows.batches, log=log, snapshot=snapshot, counter=counter)
         return self._after_write(after, config)

@@ -21,14 +21,14 @@ def write(table: IndexTable, how: str, data: pa.Table | pa.RecordBatchReader, he
 
 @pytest.mark.parametrize("how", ["append", "overwrite", "replace_where"])
 @pytest.mark.parametrize("counted", [True, False])
-def test_a_callback_hears_of_all_rows_and_splits(how: str, counted: bool) -> None:
+def test_a_callback_hears_of_all_rows_and_splits(how: str, *, counted: bool) -> None:
     table = IndexTable.create(f"memory://progress/{how}-{counted}", ROWS.schema, partition_by="day")
     heard: list[WriteProgress] = []
     batches = ROWS.to_batches(max_chunksize=70)
     data = pa.Table.from_batches(batches) if counted else pa.RecordBatchReader.from_batches(ROWS.schema, batches)
     write(table, how, data, heard)
     read, written, splits = ([getattr(one, name) for one in heard] for name in ("rows_read", "rows_written", "splits"))
-    assert read == sorted(read) and written == sorted(written) and splits == sorted(splits)
+    assert [read, written, splits] == [sorted(read), sorted(written), sorted(splits)]
     assert 70 in read
     assert heard[-1] == WriteProgress(300, 300, 3, 300 if counted else None)
 

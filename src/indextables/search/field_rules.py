@@ -19,8 +19,9 @@ always left out.
 Words over 65,530 bytes are left out by every tokenizer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -52,6 +53,41 @@ class FieldRule:
     def __str__(self) -> str:
         plain = self.tokenizer is None or self == FieldRule(TEXT, DEFAULT_TOKENIZER)
         return self.type if plain else f"{self.type}:{self.tokenizer}"
+
+
+FieldsInput: TypeAlias = Mapping[str, str | FieldRule] | Sequence[str] | str
+"""Columns with their rules, or the names of columns that are indexed as text."""
+
+
+def fields_from_input(given: FieldsInput | None, text: str | Sequence[str] | None = None) -> dict[str, str | FieldRule]:
+    """The rules that a user gives for columns; `text` names more columns that are indexed as text.
+
+    >>> fields_from_input(["title", "body"]), fields_from_input({"id": "none"}, text="body")
+    ({'title': 'text', 'body': 'text'}, {'id': 'none', 'body': 'text'})
+    >>> fields_from_input({"body": "string"}, text=["Body"])
+    Traceback (most recent call last):
+    indextables.errors.SchemaError: column 'Body' is to be indexed as text, and by fields as string; leave one of them out
+    """
+    rules: dict[str, str | FieldRule] = {}
+    rules.update(given if isinstance(given, Mapping) else dict.fromkeys(_names(given), TEXT))
+    known = {name.lower(): rule for name, rule in rules.items()}
+    for name in _names(text):
+        rule = known.get(name.lower())
+        if rule is None:
+            rules[name] = TEXT
+        elif (rule if isinstance(rule, FieldRule) else FieldRule.parse(rule)).type != TEXT:
+            raise SchemaError(
+                f"column {name!r} is to be indexed as text, and by fields as {rule}; leave one of them out", column=name
+            )
+    return rules
+
+
+def _names(given: str | Sequence[str] | None) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given or ())
+    odd = [name for name in names if not isinstance(name, str)]
+    if odd:
+        raise SchemaError(f"{odd[0]!r} is not the name of a column to index", column=None)
+    return names
 
 
 def resolve(schema: pa.Schema, given: Mapping[str, str | FieldRule] | None = None) -> dict[str, FieldRule]:

@@ -2,7 +2,7 @@
 
 >>> table = pa.schema({"id": pa.int64(), "name": pa.string()})
 >>> rows = pa.record_batch({"ID": pa.array([1], pa.int32())})
->>> conformer(rows.schema, table)(rows).to_pylist()
+>>> conformer(rows.schema, table)(rows, 0).to_pylist()
 [{'id': 1, 'name': None}]
 >>> conformer(pa.schema({"id": pa.int64(), "nmae": pa.string()}), table)
 Traceback (most recent call last):
@@ -16,22 +16,25 @@ import pyarrow as pa
 from indextables.errors import SchemaError
 from indextables.layout import Layout, Void
 from indextables.schema import normalize, type_name, widens
+from indextables.write.lossless_cast import cast_numbers, first_misfit, may_fit
 
-Conform = Callable[[pa.RecordBatch], pa.RecordBatch]
+Conform = Callable[[pa.RecordBatch, int], pa.RecordBatch]
+"""From a batch, and the number of its first row in the data, to a batch of the table."""
 
 
-def conformer(incoming: pa.Schema, table: pa.Schema, *, layout: Layout | None = None) -> Conform:
+def conformer(incoming: pa.Schema, table: pa.Schema, *, layout: Layout | None = None, by_value: bool = True) -> Conform:
     """The function from such batches to batches of the table; a SchemaError where there is none.
 
-    A column that the data lacks is null, but not one that a `layout` computes partition values from.
+    A column that the data lacks is null, but not one that a `layout` computes partition values from. With `by_value`,
+    numbers of another type are accepted where each of them fits the column; else where every number of their type does.
     """
     own = {field.name.lower(): field for field in _storable(incoming)}
     _refuse_unknown_columns(own, table)
-    sources = [_source(field, own.get(field.name.lower())) for field in table]
+    sources = [_source(field, own.get(field.name.lower()), by_value=by_value) for field in table]
     _refuse_missing_partition_columns(own, layout or Layout())
 
-    def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [_column(batch, source, field) for source, field in zip(sources, table, strict=True)]
+    def conform(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+        columns = [_column(batch, source, field, first_row) for source, field in zip(sources, table, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=table)
 
     return conform
@@ -41,11 +44,12 @@ def conformed(
     batches: Iterable[pa.RecordBatch], table: pa.Schema, *, layout: Layout | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The batches, each of which may have a schema of its own, as batches of the table."""
-    conform, schema = None, None
+    conform, schema, seen = None, None, 0
     for batch in batches:
         if conform is None or batch.schema != schema:
             conform, schema = conformer(batch.schema, table, layout=layout), batch.schema
-        yield conform(batch)
+        yield conform(batch, seen)
+        seen += batch.num_rows
 
 
 def widened(table: pa.Schema, incoming: pa.Schema) -> pa.Schema:
@@ -57,10 +61,10 @@ def widened(table: pa.Schema, incoming: pa.Schema) -> pa.Schema:
 
 
 def _storable(incoming: pa.Schema) -> pa.Schema:
-    """The schema of the data in table types; a column of nulls only fits any type."""
-    nulls = {field.name for field in incoming if pa.types.is_null(field.type)}
-    known = normalize(pa.schema([field.with_type(pa.int8()) if field.name in nulls else field for field in incoming]))
-    return pa.schema([field.with_type(pa.null()) if field.name in nulls else field for field in known])
+    """The schema of the data in table types; a column of nulls only fits any type, and unsigned numbers may fit."""
+    kept = {field.name: field.type for field in incoming if field.type in (pa.null(), pa.uint64())}
+    known = normalize(pa.schema([field.with_type(pa.int8()) if field.name in kept else field for field in incoming]))
+    return pa.schema([field.with_type(kept.get(field.name, field.type)) for field in known])
 
 
 def _refuse_unknown_columns(own: dict[str, pa.Field], table: pa.Schema) -> None:
@@ -85,20 +89,24 @@ def _refuse_missing_partition_columns(own: dict[str, pa.Field], layout: Layout) 
         )
 
 
-def _source(field: pa.Field, incoming: pa.Field | None) -> str | None:
-    """The name of the data's column that becomes this one."""
+def _source(field: pa.Field, incoming: pa.Field | None, *, by_value: bool) -> pa.Field | None:
+    """The data's column that becomes this one, in a table type."""
     if incoming is None:
         if not field.nullable:
             raise SchemaError(
                 f"column {field.name!r} may not be null, and the data does not have it", column=field.name
             )
         return None
-    if not _fits(incoming.type, field.type):
+    if not (_fits(incoming.type, field.type) or (by_value and may_fit(incoming.type, field.type))):
         raise SchemaError(
-            f"column {field.name!r} is {type_name(field.type)}, and the data has {type_name(incoming.type)}; cast the data",
+            f"column {field.name!r} is {type_name(field.type)}, and the data has {_name_of(incoming.type)}; cast the data",
             column=field.name,
         )
-    return str(incoming.name)
+    return incoming
+
+
+def _name_of(kind: pa.DataType) -> str:
+    return "unsigned long" if kind == pa.uint64() else type_name(kind)
 
 
 def _fits(incoming: pa.DataType, target: pa.DataType) -> bool:
@@ -113,10 +121,10 @@ def _fits(incoming: pa.DataType, target: pa.DataType) -> bool:
     return False
 
 
-def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Array:
+def _column(batch: pa.RecordBatch, source: pa.Field | None, field: pa.Field, first_row: int) -> pa.Array:
     if source is None:
         return pa.nulls(batch.num_rows, field.type)
-    column = _cast(batch.column(source), field)
+    column = _cast(batch.column(source.name), source.type, field, first_row)
     if not field.nullable and column.null_count:
         raise SchemaError(
             f"column {field.name!r} may not be null, and {column.null_count} rows of the data are", column=field.name
@@ -124,8 +132,10 @@ def _column(batch: pa.RecordBatch, source: str | None, field: pa.Field) -> pa.Ar
     return column
 
 
-def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
+def _cast(column: pa.Array, storable: pa.DataType, field: pa.Field, first_row: int) -> pa.Array:
     try:
+        if may_fit(storable, field.type):
+            return _cast_numbers(column.cast(storable), field, first_row)
         column = column.cast(field.type)
         if pa.types.is_string(field.type):
             column.validate(full=True)  # text may come from anywhere, and only what is UTF-8 can be read back
@@ -133,3 +143,18 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
         message = f"column {field.name!r} does not fit {type_name(field.type)}: {error}"
         raise SchemaError(message, column=field.name) from error
     return column
+
+
+def _cast_numbers(column: pa.Array, field: pa.Field, first_row: int) -> pa.Array:
+    try:
+        return cast_numbers(column, field.type)
+    except pa.ArrowInvalid:
+        row = first_misfit(column, field.type)
+        if row is None:
+            raise
+        raise SchemaError(
+            f"column {field.name!r} is {type_name(field.type)}, and the data has {column[row].as_py()} "
+            f"({_name_of(column.type)}) in row {first_row + row:,}, counted from 0, which cannot be stored there without "
+            "loss; cast the data, or widen the column",
+            column=field.name,
+        ) from None

@@ -5,16 +5,50 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from decimal import Decimal
 from itertools import chain
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from indextables.errors import SchemaError
 from indextables.schema import type_name
+from indextables.write.dataframe_input import (
+    batches_from_polars,
+    columns_without_index,
+    is_lazy_polars,
+    is_pandas,
+    is_pandas_series,
+    schema_from_polars,
+    table_from_pandas,
+    without_pandas_index,
+)
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Columns: TypeAlias = Mapping[str, Any]
-Data: TypeAlias = pa.Table | pa.RecordBatchReader | pa.RecordBatch | Iterable[pa.RecordBatch] | Rows | Columns
+
+
+class ArrowStream(Protocol):
+    """Data that exports an Arrow stream: frames of pandas and Polars, relations of DuckDB, and many others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class LazyFrame(Protocol):
+    """A lazy frame of Polars."""
+
+    def collect_schema(self) -> Any: ...
+
+
+Data: TypeAlias = (
+    pa.Table
+    | pa.RecordBatchReader
+    | pa.RecordBatch
+    | Iterable[pa.RecordBatch]
+    | ArrowStream
+    | LazyFrame
+    | Rows
+    | Columns
+)
 _BATCH = 131_072
 _CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
 
@@ -44,21 +78,30 @@ def batches_of(  # noqa: PLR0911 - one for each form
     """
     match data:
         case pa.Table():
-            return InputRows(data.schema, data.to_batches(max_chunksize=_BATCH), data.num_rows)
+            kept = data.select(columns_without_index(data.schema))
+            return InputRows(kept.schema, kept.to_batches(max_chunksize=_BATCH), kept.num_rows)
         case pa.RecordBatchReader():
-            return InputRows(data.schema, data)
+            return InputRows(_kept(data.schema), map(without_pandas_index, data))
         case pa.RecordBatch():
-            return InputRows(data.schema, [data], data.num_rows)
+            return batches_of(pa.Table.from_batches([data]))
         case Mapping():
             return batches_of(_table(data, table))
         case [Mapping(), *_]:
             return batches_of(_table(_columns(data), table))
+        case _ if is_pandas(data):
+            return batches_of(table_from_pandas(data))
+        case _ if is_lazy_polars(data):
+            return InputRows(schema_from_polars(data), batches_from_polars(data))
         case _ if hasattr(data, "__arrow_c_stream__"):
             return batches_of(pa.RecordBatchReader.from_stream(data))
         case Iterable() if not isinstance(data, str | bytes):
             return InputRows(None, _checked(data))
         case _:
             raise _unsupported(data)
+
+
+def _kept(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in columns_without_index(schema)])
 
 
 def peeked(data: InputRows) -> InputRows:
@@ -80,7 +123,7 @@ def _checked(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     for item in items:
         if not isinstance(item, pa.RecordBatch):
             raise _unsupported(item)
-        yield item
+        yield without_pandas_index(item)
 
 
 def _columns(rows: Rows) -> Columns:
@@ -106,6 +149,8 @@ def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
         return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise SchemaError(f"column {name!r} is {values!r}; a column is a list of values", column=name)
+    if str(getattr(values, "dtype", "object")) != "object":
+        return _from_typed(name, values)
     items = values if isinstance(values, Sequence) else list(values)
     try:
         array = pa.array(items, kind)
@@ -116,6 +161,15 @@ def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
         if changed is not None:
             raise _conversion_error(name, [changed], kind)
     return array
+
+
+def _from_typed(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
+    """An array of NumPy, or a series of pandas or Polars, in the type that it has."""
+    exports = hasattr(values, "__arrow_c_stream__") and not is_pandas_series(values)
+    try:
+        return pa.chunked_array(values) if exports else pa.array(values, from_pandas=is_pandas_series(values))
+    except (*_CONVERSION_ERRORS, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"column {name!r} cannot be stored: {error}; convert it first", column=name) from error
 
 
 def _changing(kind: pa.DataType) -> tuple[type, ...]:
@@ -175,8 +229,9 @@ def _refuse_ambiguous_names(names: list[Any]) -> None:
 
 
 def _unsupported(item: object) -> SchemaError:
-    return SchemaError(
-        f"a {type(item).__name__} is no data for a table; give a pyarrow.Table, a RecordBatchReader, record batches, "
-        "a list of dicts or a dict of columns",
-        column=None,
+    hint = (
+        "give a DataFrame of pandas or Polars, a relation of DuckDB, Arrow data, a list of dicts or a dict of columns"
     )
+    if isinstance(item, str | Path):
+        hint = f"read the file first, as in pyarrow.parquet.read_table({str(item)!r}), or use `indextables import`"
+    return SchemaError(f"a {type(item).__name__} is no data for a table; {hint}", column=None)

@@ -41,11 +41,12 @@ def plan_job(
     overwrite: OverwriteResolver = full_overwrite_only,
     properties: Mapping[str, str] | None = None,
     log: TransactionLog | None = None,
+    by_value: bool = False,
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
 
     `overwrite` resolves what an overwrite replaces. A new table gets the `properties`. A caller that has the `log` open
-    passes it.
+    passes it. See `conform_schema.conformer` for `by_value`.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
@@ -62,7 +63,7 @@ def plan_job(
         metadata = _new_table(log, schema, layout=layout, fields=config.write.typemap, properties=kept)
         config = sized(config, None, table=log.table)
         return _planned(log, None, schema, metadata, config, mode=mode, overwrite=overwrite)
-    return plan_on(log, snapshot, schema, config, mode=mode, overwrite=overwrite)
+    return plan_on(log, snapshot, schema, config, mode=mode, overwrite=overwrite, by_value=by_value)
 
 
 def plan_on(
@@ -73,6 +74,7 @@ def plan_on(
     *,
     mode: Mode,
     overwrite: OverwriteResolver = full_overwrite_only,
+    by_value: bool = False,
 ) -> WriteJob:
     """The write to a table at a snapshot; the `schema` is None where there are no rows."""
     if mode.operation is Operation.CREATE:
@@ -87,7 +89,7 @@ def plan_on(
     if config.write.merge_schema and schema is not None and not replaces_schema:
         metadata = with_columns_of(metadata, schema, config.write.typemap)
     config = sized(config, snapshot, table=log.table)
-    return _planned(log, snapshot, schema, metadata, config, mode=mode, overwrite=overwrite)
+    return _planned(log, snapshot, schema, metadata, config, mode=mode, overwrite=overwrite, by_value=by_value)
 
 
 def _replaced(metadata: Metadata, schema: pa.Schema, config: Config) -> Metadata:
@@ -133,12 +135,13 @@ def _planned(
     *,
     mode: Mode,
     overwrite: OverwriteResolver,
+    by_value: bool = False,
 ) -> WriteJob:
     replaced = overwrite(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None
     keeps_rows = mode is Mode.APPEND or (replaced is not None and replaced.operation in ROW_LEVEL)
     plan = plan_write(metadata, config, existing=snapshot if keeps_rows else None)
     if schema is not None:
-        conformer(schema, plan.schema, layout=plan.layout)
+        conformer(schema, plan.schema, layout=plan.layout, by_value=by_value)
     refuse_unknown_cluster_columns(config.write.cluster_by, plan.schema)
     return WriteJob(
         table=log.table,
