@@ -1,4 +1,4 @@
-"""Functions for Spark's columns: `from indextables.functions import indexquery`."""
+"""Functions for Spark's columns: `from indextables.functions import indexquery, score`."""
 
 import indextables.spark.catalyst.versions  # noqa: F401 - says what to install before PySpark is imported
 
@@ -6,7 +6,7 @@ import indextables.spark.catalyst.versions  # noqa: F401 - says what to install 
 from pyspark.sql import Column, is_remote
 from pyspark.sql.functions import call_function, col, lit
 
-from indextables.spark.api.search_function import INDEXQUERY, search_udf
+from indextables.spark.api.search_function import INDEXQUERY, SCORE, score_udf, search_udf
 
 
 def indexquery(column: Column | str | None, query: str) -> Column:
@@ -19,3 +19,12 @@ def indexquery(column: Column | str | None, query: str) -> Column:
     if is_remote():  # the client finds the function by its name
         return call_function(INDEXQUERY, *fields, lit(query))
     return search_udf(*fields, lit(query))
+
+
+def score() -> Column:
+    """The BM25 score of each row under the searches that all rows satisfy, as `IndexTable.search` computes it.
+
+    `logs.filter(indexquery("message", "timeout")).select("message", score().alias("score"))`. Without a search that every
+    row satisfies, the query fails.
+    """
+    return call_function(SCORE) if is_remote() else score_udf()

@@ -8,7 +8,7 @@ import pyarrow as pa
 from indextables.log.snapshot import Snapshot
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan, refuse_limit
-from indextables.read.scan_spec import ScanSpec
+from indextables.read.scan_spec import SCORE, ScanSpec
 from indextables.read.sort_order import Order, columns_of, sorted_positions
 from indextables.read.top_n import top_n, visit_order
 
@@ -41,19 +41,22 @@ class OrderedScan(Scan):
         if self.limit is None:
             rows = self._sorted().slice(self.offset)
         else:
-            rows = top_n(self, self.order, self.limit, offset=self.offset)
+            scored = SCORE in self.scan_spec.search_results
+            rows = top_n(self, self.order, self.limit, offset=self.offset, scored=scored)
         return iter(rows.to_batches())
 
     def _sorted(self) -> pa.Table:
         names = tuple(dict.fromkeys((*self.scan_spec.columns, *columns_of(self.order))))
-        scan = self.with_columns(names)
+        scan = self._in_no_order(replace(self.scan_spec, columns=names))
         parts = scan.rows_of(self.logged(visit_order(self.plan, self.order)))
         rows = pa.Table.from_batches((batch for batches in parts for batch in batches), scan.schema)
-        return rows.select(self.scan_spec.columns).take(sorted_positions(rows, self.order))
+        return rows.select(self.schema.names).take(sorted_positions(rows, self.order))
 
     def with_columns(self, columns: tuple[str, ...]) -> Scan:
         """A scan of all rows with other output columns, in no order."""
-        spec = replace(self.scan_spec, columns=columns)
+        return self._in_no_order(replace(self.scan_spec, columns=columns, search_results={}))
+
+    def _in_no_order(self, spec: ScanSpec) -> Scan:
         scan = Scan(self.snapshot, spec, self.opener, parallelism=self._parallelism, options=self.options)
         scan.opened_splits = self.opened_splits
         return scan

@@ -172,7 +172,7 @@ class Scan:
 
     def with_columns(self, columns: tuple[str, ...]) -> "Scan":
         """A scan of the same rows with other output columns."""
-        scan_spec = replace(self.scan_spec, columns=columns)
+        scan_spec = replace(self.scan_spec, columns=columns, search_results={})
         scan = type(self)(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
         scan.opened_splits = self.opened_splits
         return scan

@@ -1,8 +1,9 @@
 """A scan specification: the predicate, the searches and the columns of a scan, checked against the table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -21,9 +22,12 @@ from indextables.read.point_conditions import PointCondition, point_conditions
 from indextables.schema import column_named
 from indextables.search.field_rules import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query
+from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query, fields
 from indextables.search.queries import conjunction as all_of
 
+SCORE = "_score"
+"""The column with the score of a row."""
 ADDRESS = ("_metadata_file_path", "_metadata_row_index")
 """The columns that say where a row is."""
 ADDRESS_SCHEMA = pa.schema(
@@ -31,13 +35,25 @@ ADDRESS_SCHEMA = pa.schema(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The BM25 score of rows under some searches; null for a row that does not satisfy all of them."""
+
+    searches: tuple[IndexQuery, ...]
+
+
+SearchResult: TypeAlias = IndexQuery | Score
+"""What a search says of a row."""
+
+
 @dataclass(frozen=True)
 class ScanSpec:
     """Bound to the table's schema and field mapping; it is pickled to executors.
 
-    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `search_flags`
-    do not filter: each is a further output column, true where the search finds the row. With `row_address`, two columns
-    before these say where a row is: the path of its split, and its number there.
+    Searches are predicates too: `queries` has the parsed form of each index query in `predicate`. Those in `search_results`
+    do not filter: each is a further output column. That of an index query is true where it finds the row; that of a `Score`
+    has the score of the row. With `row_address`, two columns before these say where a row is: the path of its split, and its
+    number there.
     """
 
     schema: pa.Schema
@@ -45,7 +61,7 @@ class ScanSpec:
     predicate: Predicate
     queries: Mapping[IndexQuery, Query]
     columns: tuple[str, ...]
-    search_flags: Mapping[str, IndexQuery]
+    search_results: Mapping[str, SearchResult]
     row_address: bool = False
 
     @cached_property
@@ -56,13 +72,17 @@ class ScanSpec:
     @cached_property
     def required_searches(self) -> frozenset[IndexQuery]:
         """The searches that every row must satisfy."""
-        return frozenset(term for term in terms_of(self.predicate) if isinstance(term, IndexQuery))
+        return frozenset(required_searches(self.predicate))
 
     @cached_property
     def search(self) -> Query | None:
         """The required searches as one query."""
-        terms = [term for term in terms_of(self.predicate) if term in self.required_searches]
-        return all_of([self.queries[term] for term in dict.fromkeys(terms)]) if terms else None
+        terms = required_searches(self.predicate)
+        return self.ranking(Score(terms)) if terms else None
+
+    def ranking(self, score: Score) -> Query:
+        """The searches of a score as one query."""
+        return all_of([self.queries[search] for search in score.searches])
 
     @cached_property
     def residual(self) -> Predicate:
@@ -94,9 +114,9 @@ class ScanSpec:
 
     @property
     def output_schema(self) -> pa.Schema:
-        flags = [pa.field(name, pa.bool_(), nullable=False) for name in self.search_flags]
+        results = [result_field(name, result) for name, result in self.search_results.items()]
         address = ADDRESS_SCHEMA if self.row_address else ()
-        return pa.schema([*(self.schema.field(name) for name in self.columns), *address, *flags])
+        return pa.schema([*(self.schema.field(name) for name in self.columns), *address, *results])
 
 
 def build_scan_spec(
@@ -106,20 +126,27 @@ def build_scan_spec(
     where: str | Predicate | None = None,
     query: str | None = None,
     columns: Sequence[str] | None = None,
-    search_flags: Mapping[str, IndexQuery] | None = None,
+    search_results: Mapping[str, SearchResult] | None = None,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
 ) -> ScanSpec:
-    """Parses and binds a condition, a search and column names; what cannot be bound raises before anything is read."""
+    """Parses and binds a condition, a search and column names; what cannot be bound raises before anything is read.
+
+    The column `_score`, unless it is one of the table's, is the score of the searches that every row must satisfy.
+    """
     schema = snapshot.metadata.arrow_schema()
     conditions = (
         [] if where is None else [parse_condition(where, schema, time_zone=time_zone, case_sensitive=case_sensitive)]
     )
     predicate = conjunction(*conditions, *([] if query is None else [IndexQuery(None, query)]))
-    flags = {} if search_flags is None else search_flags
-    queries = _parsed(conjunction(predicate, *flags.values()), schema, rules)
-    output = _output_columns(schema, columns, case_sensitive=case_sensitive)
-    return ScanSpec(schema, rules, predicate, queries, output, flags)
+    wanted = [columns] if isinstance(columns, str) else columns
+    results = dict(search_results or {})
+    if wanted is not None and SCORE in wanted and not _has_column(schema, SCORE):
+        results[SCORE] = _score_of(predicate)
+        wanted = [name for name in wanted if name != SCORE]
+    queries = _parsed(conjunction(predicate, *searches_of(results.values())), schema, rules)
+    output = _output_columns(schema, wanted, case_sensitive=case_sensitive)
+    return ScanSpec(schema, rules, predicate, queries, output, results)
 
 
 def with_predicate(spec: ScanSpec, predicate: Predicate) -> ScanSpec:
@@ -127,6 +154,22 @@ def with_predicate(spec: ScanSpec, predicate: Predicate) -> ScanSpec:
     missing = conjunction(*(node for node in index_queries(predicate) if node not in spec.queries))
     queries = {**spec.queries, **_parsed(missing, spec.schema, spec.rules)}
     return replace(spec, predicate=predicate, queries=queries)
+
+
+def required_searches(predicate: Predicate) -> tuple[IndexQuery, ...]:
+    """The searches that every row must satisfy, each once, in the order of the predicate."""
+    return tuple(dict.fromkeys(term for term in terms_of(predicate) if isinstance(term, IndexQuery)))
+
+
+def searches_of(results: Iterable[SearchResult]) -> list[IndexQuery]:
+    """The searches that some results are of."""
+    return [search for one in results for search in (one.searches if isinstance(one, Score) else (one,))]
+
+
+def result_field(name: str, result: SearchResult) -> pa.Field:
+    """The column of a result, which a search always has, and a score only of the rows that are found."""
+    is_score = isinstance(result, Score)
+    return pa.field(name, pa.float32() if is_score else pa.bool_(), nullable=is_score)
 
 
 def _parsed(predicate: Predicate, schema: pa.Schema, rules: Mapping[str, FieldRule]) -> dict[IndexQuery, Query]:
@@ -141,5 +184,16 @@ def _parsed(predicate: Predicate, schema: pa.Schema, rules: Mapping[str, FieldRu
 def _output_columns(schema: pa.Schema, columns: Sequence[str] | None, *, case_sensitive: bool) -> tuple[str, ...]:
     if columns is None:
         return tuple(schema.names)
-    names = [columns] if isinstance(columns, str) else columns
-    return tuple(dict.fromkeys(column_named(schema, name, case_sensitive=case_sensitive) for name in names))
+    return tuple(dict.fromkeys(column_named(schema, name, case_sensitive=case_sensitive) for name in columns))
+
+
+def _has_column(schema: pa.Schema, name: str) -> bool:
+    return name in map(str.lower, schema.names)
+
+
+def _score_of(predicate: Predicate) -> Score:
+    searches = required_searches(predicate)
+    if not searches:
+        reason = f"there is none that every row satisfies, and the column {SCORE} is its score"
+        raise syntax_error("", f"{reason}; give one as query=, or with INDEXQUERY in the condition")
+    return Score(searches)

@@ -1,7 +1,7 @@
 """The matching rows of one split: what one task of a scan does.
 
 Searches that every row must satisfy run first: they give row numbers, and only the pages with these rows are read.
-Searches elsewhere in the predicate (under OR or NOT), and search flags, become a boolean for each row. Without a search,
+Searches elsewhere in the predicate (under OR or NOT), and search results, become a value for each row. Without a search,
 exact indexes look up the values that a row must have, or blocks of rows are pruned by the bounds of their pages.
 """
 
@@ -24,7 +24,7 @@ from indextables.predicate import (
     judge,
 )
 from indextables.read.index_lookup import look_up, look_up_few
-from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA, ScanSpec
+from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA, SCORE, ScanSpec, Score, result_field
 from indextables.search import over_rows
 from indextables.search.aggregations import Bound
 from indextables.search.exact_values import Mask
@@ -33,7 +33,6 @@ from indextables.search.row_matching import Numbers, Scores
 from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows
 
-SCORE = "_score"
 _NO_ROWS = np.array([], np.int64)
 _TRUE = Literal(value=True)
 _MORE = 8
@@ -64,13 +63,14 @@ def matching_rows(
 def count_matching(reader: SplitReader, scan_spec: ScanSpec) -> int:
     if scan_spec.search is not None and scan_spec.residual == _TRUE:
         return _count_hits(reader, scan_spec)
-    split_scan = SplitScan(reader, replace(scan_spec, columns=()))
+    split_scan = SplitScan(reader, replace(scan_spec, columns=(), search_results={}))
     return sum(len(rows) for rows in split_scan.rows())
 
 
 def matching_numbers(reader: SplitReader, scan_spec: ScanSpec, *, all_rows_match: bool) -> Numbers:
     """The numbers of the rows that satisfy the predicate, ascending; deleted rows are not among them."""
-    split_scan = SplitScan.of(reader, replace(scan_spec, columns=()), all_rows_match=all_rows_match)
+    numbers_only = replace(scan_spec, columns=(), search_results={})
+    split_scan = SplitScan.of(reader, numbers_only, all_rows_match=all_rows_match)
     return np.concatenate([_NO_ROWS, *split_scan.matching_numbers()])
 
 
@@ -81,7 +81,8 @@ def _count_hits(reader: SplitReader, scan_spec: ScanSpec) -> int:
 
 def aggregate_rows(reader: SplitReader, scan_spec: ScanSpec, bound: Bound, *, all_rows_match: bool) -> pa.Table:
     """The partial aggregate of one split, from the values of the matching rows."""
-    split_scan = SplitScan.of(reader, replace(scan_spec, columns=(bound.field,)), all_rows_match=all_rows_match)
+    values_only = replace(scan_spec, columns=(bound.field,), search_results={})
+    split_scan = SplitScan.of(reader, values_only, all_rows_match=all_rows_match)
     columns_of = [rows[bound.field] for rows in split_scan.rows()]
     return over_rows(bound, pa.chunked_array([chunk for c in columns_of for chunk in c.chunks], type=bound.type))
 
@@ -167,7 +168,7 @@ class SplitScan:
     def numbers(self) -> Numbers | None:
         """The rows that the searches or the indexes find (ascending), of which the residual selects; None for all."""
         search = self.scan_spec.search
-        found = self._candidates() if search is None else self.reader.search(search, self.scan_spec.rules)
+        found = self._candidates() if search is None else self._found_by(search)
         return None if found is None else self.reader.live_among(found)
 
     def matching_numbers(self) -> Iterator[Numbers]:
@@ -189,7 +190,7 @@ class SplitScan:
 
     def output(self, rows: pa.Table) -> pa.Table:
         address = ADDRESS if self.scan_spec.row_address else ()
-        return rows.select([*self.scan_spec.columns, *address, *self.scan_spec.search_flags])
+        return rows.select([*self.scan_spec.columns, *address, *self.scan_spec.search_results])
 
     def fetch(self, numbers: Numbers, limit: int | None) -> Iterator[pa.Table]:
         """The rows with these numbers (ascending) that satisfy the residual."""
@@ -214,7 +215,7 @@ class SplitScan:
 
     def _filter_first(self) -> Iterator[pa.Table]:
         """All rows that satisfy the residual. Its columns are read first, the others by page where it keeps few rows."""
-        filters = SplitScan(self.reader, replace(self.scan_spec, columns=(), search_flags={}))
+        filters = SplitScan(self.reader, replace(self.scan_spec, columns=(), search_results={}))
         for group, rows in enumerate(self.reader.footer.group_rows):
             found = [numbers[filters.mask(part, numbers)] for part, numbers in filters._parts([group])]
             if _FEW_KEPT * sum(map(len, found)) <= rows:
@@ -254,16 +255,39 @@ class SplitScan:
 
     def kept(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
         """The rows, which have these numbers, filtered by the residual."""
-        if self.scan_spec.search_flags:
-            hits = self._hits(numbers)
-            for name, node in self.scan_spec.search_flags.items():
-                rows = rows.append_column(pa.field(name, pa.bool_(), nullable=False), hits[node])
+        if self.scan_spec.search_results:
+            rows = self._with_results(rows, numbers)
         if self.scan_spec.row_address:
             rows = self._with_address(rows, numbers)
         if self.scan_spec.residual == _TRUE and not self.reader.num_deleted:
             return rows
         kept = self.mask(rows, numbers)
         return rows if kept.all() else rows.filter(pa.array(kept))
+
+    def _with_results(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
+        hits = self._hits(numbers)
+        for name, result in self.scan_spec.search_results.items():
+            values = self._score(result, numbers) if isinstance(result, Score) else hits[result]
+            rows = rows.append_column(result_field(name, result), values)
+        return rows
+
+    def _score(self, score: Score, numbers: Numbers) -> pa.Array:
+        """The scores of the rows with these numbers; null where the searches do not find the row."""
+        found, scores = self._scores[score]
+        return pa.array(scores[numbers], mask=~found[numbers])
+
+    @cached_property
+    def _scores(self) -> dict[Score, tuple[Mask, Scores]]:
+        """Whether the searches of each score find each row of the split, and its score; they run once."""
+        spec = self.scan_spec
+        scores = {result for result in spec.search_results.values() if isinstance(result, Score)}
+        return {score: self.reader.all_scores(spec.ranking(score), spec.rules) for score in scores}
+
+    def _found_by(self, search: Query) -> Numbers:
+        """The rows that the required searches find; a score of them has found them already."""
+        spec = self.scan_spec
+        ranked_ = [self._scores[score][0] for score in self._scores if {*score.searches} == spec.required_searches]
+        return np.flatnonzero(ranked_[0]) if ranked_ else self.reader.search(search, spec.rules)
 
     def _with_address(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
         path, row = ADDRESS_SCHEMA
@@ -288,7 +312,8 @@ class SplitScan:
     def _other_hits(self) -> dict[IndexQuery, Mask]:
         """Whether the other searches find each row; each search runs once."""
         spec = self.scan_spec
-        nodes = index_queries(conjunction(spec.residual, *spec.search_flags.values()))
+        flags = [result for result in spec.search_results.values() if isinstance(result, IndexQuery)]
+        nodes = index_queries(conjunction(spec.residual, *flags))
         return {node: self._found(spec.queries[node]) for node in nodes if node not in spec.required_searches}
 
     def _found(self, query: Query) -> Mask:

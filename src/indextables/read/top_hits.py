@@ -11,8 +11,9 @@ from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
+from indextables.read.scan_spec import SCORE
 from indextables.read.sort_order import Order
-from indextables.read.split_scan import SCORE, best_rows, conform, fetch_numbered, is_search_only, ranked
+from indextables.read.split_scan import best_rows, conform, fetch_numbered, is_search_only, ranked
 from indextables.read.top_n import as_written, top_n
 from indextables.search.lexer import syntax_error
 from indextables.split.fetched_rows import FetchedRows, decode_rows
@@ -27,6 +28,7 @@ def search_top(scan: Scan, limit: int, *, offset: int = 0) -> pa.Table:
 
     Rows of the same score are in the order in which they were written.
     """
+    scan = scan.with_columns(scan.scan_spec.columns)  # the score is there, whether it is named or not
     schema = _scored_schema(scan, limit, offset)
     last, scan_spec = offset + limit, scan.scan_spec
     if limit < 1:
@@ -44,6 +46,7 @@ def search_top(scan: Scan, limit: int, *, offset: int = 0) -> pa.Table:
 
 def search_sorted(scan: Scan, order: Order, limit: int, *, offset: int = 0) -> pa.Table:
     """At most `limit` rows in an order of columns, with their BM25 score."""
+    scan = scan.with_columns(scan.scan_spec.columns)
     schema = _scored_schema(scan, limit, offset)
     if limit < 1:
         return schema.empty_table()

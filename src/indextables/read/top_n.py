@@ -21,9 +21,9 @@ from indextables.predicate import Bounds, ColumnBounds, Literal, Predicate, Verd
 from indextables.read.prune import verdicts_of_splits
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask
-from indextables.read.scan_spec import ScanSpec, with_predicate
+from indextables.read.scan_spec import SCORE, ScanSpec, with_predicate
 from indextables.read.sort_order import Order, SortTerm, before, columns_of, sorted_positions
-from indextables.read.split_scan import SCORE, SplitScan, conform, fetch_numbered
+from indextables.read.split_scan import SplitScan, conform, fetch_numbered
 from indextables.search.row_matching import Numbers, Scores
 from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows, decode_rows
@@ -165,7 +165,7 @@ class _Visit:
         spec = self.scan.scan_spec
         given = _TRUE if task.all_rows_match else spec.predicate
         terms = [term for term in (given, self._wanted) if term != _TRUE]
-        spec = with_predicate(replace(spec, columns=columns_of(self.order)), conjunction(*terms))
+        spec = with_predicate(replace(spec, columns=columns_of(self.order), search_results={}), conjunction(*terms))
         reader = self.scan.open(task)
         looked_up = None if spec.search is None else self._looked_up(reader, spec)
         return self._ranked(reader, spec, self.limit) if looked_up is None else looked_up
@@ -194,7 +194,7 @@ class _Visit:
 
 def _read(scan: Scan, splits: Sequence[SplitTask], found: _Found, *, scored: bool) -> pa.Table:
     """The output columns of rows that were found, in their order."""
-    spec = scan.scan_spec.without_predicate
+    spec = replace(scan.scan_spec.without_predicate, search_results={})
     schema = spec.output_schema.append(pa.field(SCORE, pa.float32())) if scored else spec.output_schema
     if not len(found):
         return schema.empty_table()

@@ -110,6 +110,13 @@ def listed_rows(query: Query, split: SearchedRows) -> int:
             return 0
 
 
+def score_all(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
+    """Whether each row satisfies a query, and its score if it does: the one that `rank_rows` gives it."""
+    most = split.word_count(query) if has_only_words(query, split) else split.num_rows
+    rows, found = rank_rows(query, split, max(1, most))
+    return _spread(rows, found, split)
+
+
 def has_only_words(query: Query, split: SearchedRows) -> bool:
     """Whether tantivy evaluates the whole query."""
     return all(isinstance(leaf, MatchAll | MatchNone) or split.has_words(leaf.field) for leaf in leaves(query))
@@ -251,7 +258,11 @@ def _constant(split: SearchedRows, rows: Numbers | None, score: float | np.float
 
 
 def _word_scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
-    rows, found = split.word_ranking(query, max(1, split.num_rows))
+    return _spread(*split.word_ranking(query, max(1, split.num_rows)), split)
+
+
+def _spread(rows: Numbers, found: Scores, split: SearchedRows) -> tuple[Mask, Scores]:
+    """Scores of some rows as those of all rows of a split."""
     mask, scores = np.zeros(split.num_rows, np.bool_), np.zeros(split.num_rows, np.float32)
     mask[rows], scores[rows] = True, found
     return mask, scores

@@ -53,7 +53,7 @@ def page_of(view: View, sort: Sort, *, offset: int, size: int) -> Page:
 
 def rows_at(view: View, ids: Sequence[RowId], columns: Sequence[str]) -> pa.Table:
     """The values of some rows, in their order."""
-    spec = replace(view.scan.scan_spec.without_predicate, columns=tuple(columns), search_flags={})
+    spec = replace(view.scan.scan_spec.without_predicate, columns=tuple(columns), search_results={})
     if not ids:
         return spec.output_schema.empty_table()
     tasks, rows = np.array([row.task for row in ids]), np.array([row.row for row in ids], np.int64)

@@ -26,6 +26,7 @@ from indextables.search.row_matching import (
     listed_rows,
     match_rows,
     rank_rows,
+    score_all,
     score_rows,
 )
 from indextables.search.text_fields import Shape, TextColumns, has_same_words, shape, text_columns
@@ -289,6 +290,10 @@ class SplitReader:
     def top(self, query: Query, limit: int, rules: Mapping[str, FieldRule] | None = None) -> tuple[Numbers, Scores]:
         """The numbers of the rows that match best, with their scores, best first; equal scores in the order of the rows."""
         return rank_rows(query, self._indexed_by(rules, query), limit)
+
+    def all_scores(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> tuple[Mask, Scores]:
+        """Whether a query finds each row of the split, and the score of the row if it does."""
+        return score_all(query, self._indexed_by(rules, query))
 
     def count(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> int:
         return count_rows(query, self._indexed_by(rules, query))

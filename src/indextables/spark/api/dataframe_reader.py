@@ -23,6 +23,7 @@ from indextables.spark.catalyst.relation import relation_frame
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.options import (
     ROW_ADDRESS,
+    SEARCHES,
     TABLE,
     TIME_TRAVEL,
     location_in,
@@ -30,7 +31,7 @@ from indextables.spark.source.options import (
     settings_of,
 )
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import ReadOptions, condition_text
+from indextables.spark.source.read_options import ReadOptions, as_option, condition_text
 from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 from indextables.spark.source.stream_options import refuse_stream_options
@@ -84,7 +85,7 @@ def frame_at(
     own = snapshot.metadata.arrow_schema()
     wanted = spark_schema(own) if schema is None else schema
     columns = wanted if isinstance(wanted, StructType) else cast("StructType", StructType.fromDDL(wanted))
-    refuse_other_columns(arrow_schema(columns), own, case_sensitive=ReadOptions.of(given).case_sensitive)
+    refuse_other_columns(arrow_schema(columns), own, ReadOptions.of(given))
     return relation_frame(spark, columns, given)
 
 
@@ -128,6 +129,8 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
         "where": _text_of(scan.scan_spec),
         "timeZone": "UTC",
     }
+    if scan.scan_spec.search_results:
+        options[SEARCHES] = as_option(scan.scan_spec.search_results)
     names = tuple(dict.fromkeys((*scan.scan_spec.columns, *columns_of(scan.order))))
     columns = spark_schema(replace(scan.scan_spec, columns=names).output_schema)
     frame = connect().scan_remote(spark, options, columns) if is_remote(spark) else load(spark, options, columns)
@@ -141,7 +144,7 @@ def _in_order(frame: DataFrame, scan: Scan) -> DataFrame:
     ordered = frame.orderBy([_sort_column(frame[quote_name([term.column])], term) for term in scan.order])
     ordered = ordered.offset(scan.offset) if scan.offset else ordered
     ordered = ordered if scan.limit is None else ordered.limit(scan.limit)
-    return ordered.select([quote_name([name]) for name in scan.scan_spec.columns])
+    return ordered.select([quote_name([name]) for name in scan.schema.names])
 
 
 def _sort_column(column: Column, term: SortTerm) -> Column:

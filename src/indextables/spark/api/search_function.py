@@ -1,14 +1,17 @@
-"""The search functions as Spark sees them: only a scan can evaluate them."""
+"""The search functions and `score()` as Spark sees them: only a scan can evaluate them."""
 
+import logging
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
-from pyspark.sql.types import BooleanType
+from pyspark.sql.types import BooleanType, FloatType
 
 from indextables.errors import UnsupportedOperatorError
 
+logger = logging.getLogger(__name__)
 INDEXQUERY, TEXTSEARCH, INDEXQUERYALL = FUNCTIONS = ("indexquery", "textsearch", "indexqueryall")
+SCORE = "score"
 
 
 def indexquery(*arguments: Any) -> bool:
@@ -26,10 +29,35 @@ def refusal(query: str, reason: str) -> UnsupportedOperatorError:
     )
 
 
+def score() -> float:
+    """What happens where Spark would have to compute the score by itself."""
+    raise score_refusal("only a scan of a table can compute it, and no scan does so here")
+
+
+def score_refusal(reason: str) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError(
+        f"score() cannot be computed: {reason}; it is the score of a search that every row satisfies: use it after "
+        "filter(indexquery(...)), beside INDEXQUERY in WHERE (not under OR or NOT), or over a read with "
+        'option("query", ...), in a session with indextables.enable(spark)',
+        predicate=f"{SCORE}()",
+        reason=reason,
+        operator=SCORE,
+    )
+
+
 search_udf = udf(indexquery, BooleanType(), useArrow=False)  # Arrow would want pandas
+score_udf = udf(score, FloatType(), useArrow=False)
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Registers the functions for SQL; a function of the user's with such a name is replaced."""
+    """Registers the functions for SQL. A function of the user's is replaced, except one that is named `score`."""
     for name in FUNCTIONS:
         spark.udf.register(name, search_udf)
+    if not spark.catalog.functionExists(SCORE):
+        spark.udf.register(SCORE, score_udf)
+        return
+    logger.warning(
+        "the session has a function %s() of its own, which SQL keeps; indextables.functions.score gives the score "
+        "of a search",
+        SCORE,
+    )

@@ -10,7 +10,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
 from indextables.errors import IndexTablesError
-from indextables.predicate import IndexQuery
+from indextables.read.scan_spec import Score, SearchResult
 from indextables.spark.catalyst.java import (
     Java,
     frame_over,
@@ -63,14 +63,18 @@ class RelationNode:
         options = {**self.options, "where": where}
         return type(self)(with_options(spark, self.java, options), options, ReadOptions.of(options))
 
-    def with_search(self, spark: Any, search: IndexQuery) -> Self:
-        """The relation with a column, its last, that is true where the search finds the row."""
-        name = search_name(len(self.read.search_columns))
-        schema = self.java.table().schema().add(name, "boolean", False)
+    def with_search_column(self, spark: Any, result: SearchResult) -> Self:
+        """The relation with a column, its last: true where a search finds the row, or the score of the row."""
+        name, is_score = self.search_name(result), isinstance(result, Score)
+        schema = self.java.table().schema().add(name, "float" if is_score else "boolean", is_score)
         fresh = jvm_of(spark).org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
         output = [*sequence(self.java.output()), fresh.apply(fresh.size() - 1)]
-        options = {**self.options, SEARCHES: as_option({**self.read.search_columns, name: search})}
+        options = {**self.options, SEARCHES: as_option({**self.read.search_columns, name: result})}
         return type(self)(with_options(spark, self.java, options, schema, output), options, ReadOptions.of(options))
+
+    def search_name(self, result: SearchResult) -> str:
+        """The name that a further column of a search would have."""
+        return search_name(result, len(self.read.search_columns))
 
 
 def is_ours(plan: Java) -> bool:

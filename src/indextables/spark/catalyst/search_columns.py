@@ -3,22 +3,26 @@
 `indexquery(message, 'timeout')` may stand anywhere in a plan: in a filter, in the condition of a join, in a CASE, in a
 subquery. The relation that the column comes from gets a further column, true where the search finds the row; the nodes
 between pass it on, and where the function stood, the column is read. To the rest of the plan nothing has changed.
+
+`score()` becomes a column in the same way. It belongs to the relation below it of which every row satisfies a search: by
+then, the searches of the filters in between are columns of that relation.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from py4j.java_gateway import is_instance_of
 
+from indextables.errors import UnsupportedOperatorError
 from indextables.predicate import IndexQuery
-from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, refusal
-from indextables.spark.catalyst.expressions import UntranslatableError, plain_column, text
+from indextables.read.scan_spec import Score, required_searches
+from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, refusal, score_refusal
+from indextables.spark.catalyst.expressions import UntranslatableError, conjuncts, plain_column, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode
-from indextables.spark.source.read_options import search_name
 from indextables.spark.source.snapshots import snapshot_of
 
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
@@ -27,6 +31,7 @@ _PASSING = frozenset(
     ResolvedHint Repartition RepartitionByExpression PipeOperator""".split()  # noqa: SIM905
 )
 _CALL = re.compile(rf"\b(?:{'|'.join(FUNCTIONS)})\((?:[^()]*, )?(.*?)\)#\d+")
+_SCORE_CALL = re.compile(rf"\b{SCORE}\(\)#\d+")
 _SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 
 
@@ -44,9 +49,11 @@ def with_searches(plan: Java, spark: Any) -> Java:
 
 def _refuse_searches(plan: Java) -> None:
     """For a Spark in which searches cannot be found but by the text of the plan."""
-    found = _CALL.search(str(plan.toString()))
-    if found is not None:
-        raise refusal(found[1], "this version of Spark lacks what searches need, as a warning in the log says")
+    shown, reason = str(plan.toString()), "this version of Spark lacks what searches need, as a warning in the log says"
+    if found := _CALL.search(shown):
+        raise refusal(found[1], reason)
+    if _SCORE_CALL.search(shown):
+        raise score_refusal(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,18 @@ class _Search:
     def on(self, columns: Sequence[int]) -> "_Search":
         return _Search(tuple(columns), self.query)
 
+    def refusal(self, reason: str) -> UnsupportedOperatorError:
+        return refusal(self.query, reason)
+
+    def within(self, _: Java) -> "_Search":
+        return self
+
+    def below_project(self, listed: Mapping[int, Java]) -> "_Search":
+        return self.on([_source(listed[id_], self) for id_ in self.columns])
+
+    def below_union(self, sources: Mapping[int, int]) -> "_Search":
+        return self.on([sources[id_] for id_ in self.columns])
+
     def of(self, relation: RelationNode) -> IndexQuery:
         names = relation.table.names
         if len(self.columns) == 1:
@@ -69,6 +88,38 @@ class _Search:
 
     def stands_on(self, plan: Java) -> bool:
         return set(self.columns) <= set(ids_of(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class _Score:
+    """A call of `score()`; `satisfied` are the columns, by Spark's ids, that are true in every row where it stands."""
+
+    satisfied: frozenset[int] = frozenset()
+
+    def refusal(self, reason: str) -> UnsupportedOperatorError:
+        return score_refusal(reason)
+
+    def within(self, plan: Java) -> "_Score":
+        """The same below a node, which may be a filter."""
+        return _Score(self.satisfied.union(_satisfied_by(plan)))
+
+    def below_project(self, listed: Mapping[int, Java]) -> "_Score":
+        sources = (plain_column(listed[id_]) for id_ in self.satisfied if id_ in listed)
+        return _Score(frozenset(source for source in sources if source is not None))
+
+    def below_union(self, sources: Mapping[int, int]) -> "_Score":
+        return _Score(frozenset(sources[id_] for id_ in self.satisfied if id_ in sources))
+
+    def of(self, relation: RelationNode) -> Score:
+        """The score of the searches of the read itself and of those that filters look for, in this order."""
+        own = required_searches(relation.read.scan_spec(snapshot_of(relation.read)).predicate)
+        filters = [search for id_, search in relation.table.searches.items() if id_ in self.satisfied]
+        if not own and not filters:
+            raise self.refusal("there is no search that every row of the table has to satisfy")
+        return Score(tuple(dict.fromkeys([*own, *filters])))
+
+
+_Wanted: TypeAlias = _Search | _Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +137,27 @@ class _Searching:
         children = [self.resolved(child) for child in below]
         plan = self.in_subqueries(over(below, children, plan, self.spark))
         calls = self.own_calls(plan)
-        replaced = []
-        for call in calls:
-            children, column = self.column_for(_search(call), children)
-            replaced.append((call, column))
         if not calls:
             return plan
-        widened = plan.withNewChildren(seq(children, self.spark)).transformExpressions(replacing(replaced, self.spark))
+        scores = [call for call in calls if call.name() == SCORE]
+        widened = self.read_from_columns(plan, [(call, _search(call)) for call in calls if call.name() != SCORE])
+        widened = self.read_from_columns(widened, [(call, _Score().within(widened)) for call in scores])
         return widened if kind(plan) in _MADE_OF_EXPRESSIONS else self.project(sequence(plan.output()), widened)
+
+    def read_from_columns(self, plan: Java, wanted: Sequence[tuple[Java, _Wanted]]) -> Java:
+        """The node, over wider children, with columns in the places of calls."""
+        children, columns = sequence(plan.children()), []
+        for call, one in wanted:
+            children, column = self.column_for(one, children)
+            columns.append((call, column))
+        if not wanted:
+            return plan
+        return plan.withNewChildren(seq(children, self.spark)).transformExpressions(replacing(columns, self.spark))
 
     def calls(self, expression: Java) -> Iterator[Java]:
         if not has(expression, "PYTHON_UDF", self.spark):
             return
-        if kind(expression) == "PythonUDF" and expression.name() in FUNCTIONS:
+        if kind(expression) == "PythonUDF" and (expression.name() in FUNCTIONS or _is_score(expression)):
             yield expression
             return
         for child in sequence(expression.children()):
@@ -119,65 +178,84 @@ class _Searching:
         for child in sequence(expression.children()):
             yield from self.subqueries(child)
 
-    def column_for(self, search: _Search, children: list[Java]) -> tuple[list[Java], Java]:
-        """The children, one of them with the column of the search, and the expression that reads it."""
-        index = _child_for(search, children)
-        child, attribute = self.provided(search, children[index])
-        return [*children[:index], child, *children[index + 1 :]], self.never_null(attribute)
+    def column_for(self, wanted: _Wanted, children: list[Java]) -> tuple[list[Java], Java]:
+        """The children, one of them with the column that is wanted, and the expression that reads it."""
+        index, child, attribute = self.provided_by_one(wanted, children)
+        column = attribute if isinstance(wanted, _Score) else self.never_null(attribute)
+        return [*children[:index], child, *children[index + 1 :]], column
 
-    def provided(self, search: _Search, plan: Java) -> tuple[Java, Java]:
-        """The plan with the column of the search, and this column."""
+    def provided_by_one(self, wanted: _Wanted, children: list[Java]) -> tuple[int, Java, Java]:
+        """The child that has the rows: which one it is, the same with the column, and this column."""
+        if isinstance(wanted, _Search):
+            index = _child_for(wanted, children)
+            return (index, *self.provided(wanted, children[index]))
+        if len(children) == 1:
+            return (0, *self.provided(wanted, children[0]))
+        found = [one for index, child in enumerate(children) for one in self.provided_if_any(wanted, index, child)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise wanted.refusal("none of the tables of a join has a search that all of its rows satisfy")
+        raise wanted.refusal(f"{len(found)} tables of a join are searched, so that it must be computed before the join")
+
+    def provided_if_any(self, score: _Score, index: int, child: Java) -> Iterator[tuple[int, Java, Java]]:
+        try:
+            yield (index, *self.provided(score, child))
+        except UnsupportedOperatorError:
+            return
+
+    def provided(self, wanted: _Wanted, plan: Java) -> tuple[Java, Java]:
+        """The plan with the column that is wanted, and this column."""
         relation = RelationNode.of(plan)
         if relation is not None:
-            return self.from_relation(search, relation)
+            return self.from_relation(wanted, relation)
         match kind(plan):
             case "Project":
-                return self.through_project(search, plan)
+                return self.through_project(wanted, plan)
             case "Union":
-                return self.through_union(search, plan)
+                return self.through_union(wanted, plan)
             case name if name in _PASSING:
-                return self.through(search, plan)
+                return self.through(wanted, plan)
             case name:
-                raise refusal(search.query, f"between it and the rows of a table stands {name}")
+                raise wanted.refusal(f"between it and the rows of a table stands {name}")
 
-    def from_relation(self, search: _Search, relation: RelationNode) -> tuple[Java, Java]:
-        node = search.of(relation)
-        known = next((id_ for id_, other in relation.table.searches.items() if other == node), None)
+    def from_relation(self, wanted: _Wanted, relation: RelationNode) -> tuple[Java, Java]:
+        result = wanted.of(relation)
+        known = next((id_ for id_, other in relation.table.search_results.items() if other == result), None)
         if known is not None:
             return relation.java, _column(relation.java, known)
-        if (name := search_name(len(relation.read.search_columns))) in relation.table.names.values():
-            raise refusal(search.query, f"the table has a column {name}, which is the name of the search column")
-        wide = relation.with_search(self.spark, node)
+        if (name := relation.search_name(result)) in relation.table.names.values():
+            raise wanted.refusal(f"the table has a column {name}, which is the name of the search column")
+        wide = relation.with_search_column(self.spark, result)
         wide.read.scan_spec(snapshot_of(wide.read))  # a search that cannot be read is an error here and now
         return wide.java, sequence(wide.java.output())[-1]
 
-    def through_project(self, search: _Search, plan: Java) -> tuple[Java, Java]:
+    def through_project(self, wanted: _Wanted, plan: Java) -> tuple[Java, Java]:
         listed = {item.exprId().id(): item for item in sequence(plan.projectList())}
-        sources = [_source(listed[id_], search) for id_ in search.columns]
-        child, attribute = self.provided(search.on(sources), plan.child())
-        return self.project([*listed.values(), attribute], child), attribute
+        child, attribute = self.provided(wanted.below_project(listed), plan.child())
+        return self.project(list({**listed, attribute.exprId().id(): attribute}.values()), child), attribute
 
-    def through_union(self, search: _Search, plan: Java) -> tuple[Java, Java]:
+    def through_union(self, wanted: _Wanted, plan: Java) -> tuple[Java, Java]:
         """Every branch has a column for its own rows."""
-        ids = [attribute.exprId().id() for attribute in sequence(plan.output())]
-        places = [ids.index(id_) for id_ in search.columns]
         branches = []
         for branch in sequence(plan.children()):
-            output = sequence(branch.output())
-            wide, attribute = self.provided(search.on([output[place].exprId().id() for place in places]), branch)
-            branches.append(self.project([*output, attribute], wide))
+            below = wanted.below_union(dict(zip(ids_of(plan), ids_of(branch), strict=True)))
+            wide, attribute = self.provided(below, branch)
+            branches.append(self.project([*sequence(branch.output()), attribute], wide))
         union = plan.withNewChildren(seq(branches, self.spark))
         return union, sequence(union.output())[-1]
 
-    def through(self, search: _Search, plan: Java) -> tuple[Java, Java]:
+    def through(self, wanted: _Wanted, plan: Java) -> tuple[Java, Java]:
         children = sequence(plan.children())
-        index = _child_for(search, children)
-        children[index], attribute = self.provided(search, children[index])
+        index, child, attribute = self.provided_by_one(
+            wanted.within(plan), children[:1] if _is_semi(plan) else children
+        )
+        children[index] = child
         wide = plan.withNewChildren(seq(children, self.spark))
         try:
             return wide, _column(wide, attribute.exprId().id())
         except UntranslatableError:
-            raise refusal(search.query, f"{kind(plan)} does not pass on the rows of that table") from None
+            raise wanted.refusal(f"{kind(plan)} does not pass on the rows of that table") from None
 
     def project(self, output: list[Java], plan: Java) -> Java:
         logical = jvm_of(self.spark).org.apache.spark.sql.catalyst.plans.logical
@@ -205,6 +283,39 @@ def _search(call: Java) -> _Search:
     if columns and call.name() == INDEXQUERYALL:
         raise refusal(words, "indexqueryall takes the query alone")
     return _Search(tuple(column.exprId().id() for column in columns), words)
+
+
+def _is_score(call: Java) -> bool:
+    """Whether a Python function is ours: one of the user's may have the same name."""
+    return call.name() == SCORE and call.children().isEmpty() and str(call.dataType().typeName()) == "float"
+
+
+def _satisfied_by(plan: Java) -> Iterator[int]:
+    """The columns that are true in every row of a filter or an inner join."""
+    match kind(plan):
+        case "Filter":
+            condition = plan.condition()
+        case "Join" if str(plan.joinType().toString()) in {"Inner", "Cross"} and plan.condition().isDefined():
+            condition = plan.condition().get()
+        case _:
+            return
+    for term in conjuncts(condition):
+        column = term.children().head() if _is_false_by_default(term) else term
+        if kind(column) == "AttributeReference":
+            yield int(column.exprId().id())
+
+
+def _is_false_by_default(term: Java) -> bool:
+    """Whether a term is a column, or false where the column is null."""
+    if kind(term) != "Coalesce" or term.children().size() != 2:  # noqa: PLR2004
+        return False
+    default = term.children().last()
+    return kind(default) == "Literal" and default.value() is False
+
+
+def _is_semi(plan: Java) -> bool:
+    """Whether the rows of a join are those of its left side."""
+    return kind(plan) == "Join" and str(plan.joinType().toString()) in {"LeftSemi", "LeftAnti"}
 
 
 def _child_for(search: _Search, children: list[Java]) -> int:

@@ -120,7 +120,7 @@ class RemoteQueries:
             raise TableNotFoundError(f"there is no table at {given.get('path')}", table=str(given.get("path")))
         if schema is not None:
             wanted, own = (arrow_schema(StructType.fromJson(json.loads(text))) for text in (schema, found.schema))
-            refuse_other_columns(wanted, own, case_sensitive=ReadOptions.of(given).case_sensitive)
+            refuse_other_columns(wanted, own, ReadOptions.of(given))
         pinned = {key: value for key, value in given.items() if key not in {"path", "versionasof", "timestampasof"}}
         decision = {"path": found.location, "versionAsOf": str(found.version), TABLE: found.id}
         return read_of({**pinned, **decision}, found.schema if schema is None else schema)

@@ -110,9 +110,9 @@ class SearchResolver:
         if known is not None:
             return known
         columns = msgspec.json.decode(relation.read.data_source.schema)
-        name = search_name(next(self._numbers))
+        name = search_name(wanted, next(self._numbers))
         while any(field["name"].lower() == name for field in columns["fields"]):
-            name = search_name(next(self._numbers))
+            name = search_name(wanted, next(self._numbers))
         columns["fields"].append({"name": name, "type": "boolean", "nullable": False, "metadata": {}})
         set_options(relation, {**options, SEARCHES: as_option({**read.search_columns, name: wanted})})
         relation.read.data_source.schema = msgspec.json.encode(columns).decode()

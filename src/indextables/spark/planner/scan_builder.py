@@ -17,7 +17,7 @@ from indextables.read.driver_scan import finds_few_rows
 from indextables.read.index_lookup import look_up_few
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
-from indextables.read.scan_spec import ScanSpec, with_predicate
+from indextables.read.scan_spec import ScanSpec, Score, with_predicate
 from indextables.schema import column_named
 from indextables.spark.planner.pushdown import ScanRequest
 from indextables.spark.planner.table_relation import TableRelation
@@ -95,9 +95,12 @@ class PlannedScan:
         return scan_of(self.relation.options, self.plan, limit=self.limit)
 
     def _unread(self, name: str, rows: int) -> pa.Array:
-        """A column that is not required; a search flag must not be null."""
-        if name in self.relation.options.search_columns:
-            return pa.repeat(pa.scalar(value=False), rows)
+        """A column that is not required; that of a search must not be null."""
+        result = self.relation.options.search_columns.get(name)
+        if result is not None:
+            return (
+                pa.nulls(rows, pa.float32()) if isinstance(result, Score) else pa.repeat(pa.scalar(value=False), rows)
+            )
         schema = self.plan.scan_spec.schema
         return pa.nulls(rows, schema.field(column_named(schema, name)).type)
 
@@ -112,7 +115,7 @@ def build_scan(relation: TableRelation, requests: Sequence[ScanRequest]) -> Plan
     searches = {name: search for name, search in options.search_columns.items() if name in columns}
     spec = options.scan_spec(snapshot, [name for name in columns if name not in options.added_columns])
     predicate, is_exact = _pushed(relation, requests, spec, snapshot)
-    spec = with_predicate(replace(spec, search_flags=searches), predicate)
+    spec = with_predicate(replace(spec, search_results=searches), predicate)
     plan = plan_scan(snapshot, spec)
     limit = requests[0].limit if len(requests) == 1 and is_exact else None
     filtered = tuple(name for number, name in relation.columns.items() if number in compared)

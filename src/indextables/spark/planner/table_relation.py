@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from indextables.predicate import IndexQuery, Predicate
-from indextables.read.scan_spec import ADDRESS
+from indextables.read.scan_spec import ADDRESS, SearchResult
 from indextables.spark.planner.column_names import name_of, renamed
 from indextables.spark.source.read_options import ReadOptions
 
@@ -14,7 +14,7 @@ from indextables.spark.source.read_options import ReadOptions
 class TableRelation:
     """`columns` are the names of all columns by their numbers, in the order of the output.
 
-    After the table's own columns come those that say where a row is, and those of searches.
+    After the table's own columns come those that say where a row is, and those of searches and scores.
     """
 
     options: ReadOptions
@@ -22,9 +22,14 @@ class TableRelation:
 
     @cached_property
     def searches(self) -> dict[int, IndexQuery]:
-        """The searches whose result is a column, by the numbers of these columns."""
-        searches = self.options.search_columns
-        return {number: searches[name] for number, name in self.columns.items() if name in searches}
+        """The searches that have a column, true where they find the row, by the numbers of these columns."""
+        return {number: result for number, result in self.search_results.items() if isinstance(result, IndexQuery)}
+
+    @cached_property
+    def search_results(self) -> dict[int, SearchResult]:
+        """All columns of searches, those of scores too, by their numbers."""
+        results = self.options.search_columns
+        return {number: results[name] for number, name in self.columns.items() if name in results}
 
     @cached_property
     def names(self) -> dict[int, str]:

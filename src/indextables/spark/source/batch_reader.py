@@ -38,9 +38,7 @@ class TableReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         snapshot = options.snapshot()
         columns = StructType([field for field in schema if field.name not in options.added_columns])
-        refuse_other_columns(
-            arrow_schema(columns), snapshot.metadata.arrow_schema(), case_sensitive=options.case_sensitive
-        )
+        refuse_other_columns(arrow_schema(schema), snapshot.metadata.arrow_schema(), options)
         self._work = ScanContext(
             location=options.path,
             config=options.config(snapshot.metadata.properties),
@@ -68,10 +66,12 @@ class TableReader(DataSourceReader):
         return self._work.rows(() if partition is None else partition.value or ())
 
 
-def refuse_other_columns(wanted: pa.Schema, schema: pa.Schema, *, case_sensitive: bool) -> None:
-    """Refuses columns that a table with this schema has not, or has in another type."""
+def refuse_other_columns(wanted: pa.Schema, schema: pa.Schema, options: ReadOptions) -> None:
+    """Refuses columns that a table with this schema has not, or has in another type, and that the read does not add."""
     for field in wanted:
-        found = schema.field(column_named(schema, field.name, case_sensitive=case_sensitive))
+        if field.name in options.added_columns:
+            continue
+        found = schema.field(column_named(schema, field.name, case_sensitive=options.case_sensitive))
         if found.type != field.type:
             raise SchemaError(
                 f"column {found.name!r} is of type {type_name(found.type)}, and the read asks for {field.type}; "

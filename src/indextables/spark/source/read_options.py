@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ from indextables.log.table_identity import refuse_other_table
 from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
-from indextables.read.scan_spec import ADDRESS, ScanSpec, build_scan_spec
+from indextables.read.scan_spec import ADDRESS, ScanSpec, Score, SearchResult, build_scan_spec
 from indextables.spark.source.options import ROW_ADDRESS, SEARCHES, TABLE, VERSION, path_in, settings_in
 from indextables.write.write_plan import current_rules
 
@@ -53,9 +53,7 @@ class ReadOptions:
     query: str | None
     time_zone: str
     case_sensitive: bool
-    search_columns: Mapping[
-        str, IndexQuery
-    ]  # searches whose result is a column of the scan, by the names of these columns
+    search_columns: Mapping[str, SearchResult]  # the columns of the scan that searches give, by their names
     table: str | None  # the id of the table that the version is one of, where that has been decided
     row_address: bool  # whether two more columns say where a row is
     settings: Mapping[str, str] = field(repr=False)  # there may be secrets among them
@@ -118,7 +116,7 @@ class ReadOptions:
             where=self.where,
             query=self.query,
             columns=columns,
-            search_flags=self.search_columns,
+            search_results=self.search_columns,
             time_zone=self.time_zone,
             case_sensitive=self.case_sensitive,
         )
@@ -131,18 +129,32 @@ def condition_text(spec: ScanSpec) -> str | None:
     return text if repr(parse_condition(text, spec.schema)) == repr(spec.predicate) else None
 
 
-def search_name(number: int) -> str:
-    """The column that says whether a search finds the row; it has no meaning outside of a plan."""
-    return f"_indexquery_{number}"
+def search_name(result: SearchResult, number: int) -> str:
+    """The column of a search: whether it finds the row, or the score of the row. It has no meaning outside of a plan."""
+    return f"_score_{number}" if isinstance(result, Score) else f"_indexquery_{number}"
 
 
-def as_option(searches: Mapping[str, IndexQuery]) -> str:
-    return json.dumps({name: (search.field, search.query) for name, search in searches.items()})
+def as_option(results: Mapping[str, SearchResult]) -> str:
+    """The columns of searches as text: a pair for a search, a list of pairs for a score."""
+    return json.dumps(
+        {
+            name: list(map(_pair, result.searches)) if isinstance(result, Score) else _pair(result)
+            for name, result in results.items()
+        }
+    )
 
 
-def _search_columns(options: Mapping[str, str]) -> dict[str, IndexQuery]:
-    given = _internal(options, SEARCHES) or "{}"
-    return {name: IndexQuery(field, query) for name, (field, query) in json.loads(given).items()}
+def _pair(search: IndexQuery) -> tuple[str | None, str]:
+    return search.field, search.query
+
+
+def _search_columns(options: Mapping[str, str]) -> dict[str, SearchResult]:
+    given = json.loads(_internal(options, SEARCHES) or "{}")
+    return {name: _search_result(value) for name, value in given.items()}
+
+
+def _search_result(value: list[Any]) -> SearchResult:
+    return Score(tuple(IndexQuery(*pair) for pair in value)) if isinstance(value[0], list) else IndexQuery(*value)
 
 
 def _internal(options: Mapping[str, str], name: str) -> str | None:

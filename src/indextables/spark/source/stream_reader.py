@@ -53,7 +53,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         log = options.read.log()
         snapshot = _as_loaded(options.read, log, schema)
         own = snapshot.metadata.arrow_schema()
-        refuse_other_columns(arrow_schema(schema), own, case_sensitive=options.read.case_sensitive)
+        refuse_other_columns(arrow_schema(schema), own, options.read)
         self._work = ScanContext(
             location=options.read.path,
             config=options.read.config(snapshot.metadata.properties),
