@@ -1,5 +1,6 @@
 """Searchable lakehouse tables for PySpark: every data file is a Parquet file and a full-text index."""
 
+from indextables.display.notebooks import load_ipython_extension, register_formatter
 from indextables.errors import IndexTablesError
 from indextables.layout import Layout, Transform
 from indextables.lazy import __getattr__
@@ -7,6 +8,15 @@ from indextables.release import __version__
 from indextables.stderr_logging import log_to_stderr
 from indextables.table import IndexTable
 
-__all__ = ["IndexTable", "IndexTablesError", "Layout", "Transform", "__getattr__", "__version__"]
+__all__ = [
+    "IndexTable",
+    "IndexTablesError",
+    "Layout",
+    "Transform",
+    "__getattr__",
+    "__version__",
+    "load_ipython_extension",
+]
 
 log_to_stderr()
+register_formatter()

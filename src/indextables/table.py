@@ -225,6 +225,17 @@ class IndexTable:
     def __repr__(self) -> str:
         return f"IndexTable({self.path!r}, version={self.version})"
 
+    def _repr_html_(self) -> str:
+        """What the table is, for notebooks; from the log."""
+        from indextables.report.report_data import column_facts
+        from indextables.report.report_sections import damage_output, table_output
+
+        facts = column_facts(self.schema, self._rules)
+        try:
+            return table_output(self.health(), str(self.layout), facts)
+        except IndexTablesError as error:  # a cell's output is no place for a traceback
+            return damage_output(self.path, facts, str(error))
+
     def append(
         self,
         data: Data,
@@ -598,13 +609,15 @@ class IndexTable:
         >>> table.search("disk", order_by="ts desc", columns=["message"]).column("message").to_pylist()
         ['disk ok', 'disk full']
         """
+        from indextables.display.notebooks import shown_as_grid
         from indextables.read.sort_order import parse_order_by
         from indextables.read.top_hits import search_sorted, search_top
 
         scan = self.scan(where=where, query=query, columns=columns)
         if order_by is None:
-            return search_top(scan, limit, offset=offset)
-        return search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
+            return shown_as_grid(search_top(scan, limit, offset=offset), scan.scan_spec.match_spans)
+        rows = search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
+        return shown_as_grid(rows, scan.scan_spec.match_spans)
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
         """Unpacks the indexes of the splits that may match a condition into the local cache."""
@@ -1020,25 +1033,30 @@ class IndexTable:
 
     def history(self) -> pa.Table:
         """The commits of the table, newest first: version, timestamp, operation, parameters, metrics."""
-        return self._log.history()
+        from indextables.display.notebooks import shown_as_grid
+
+        return shown_as_grid(self._log.history(), hidden=("read_version", "txn_id", "engine"))
 
     def splits(self) -> pa.Table:
         """The data files of this version: path, rows, bytes, partition, bounds."""
+        from indextables.display.notebooks import shown_as_grid
         from indextables.inspect.listing import list_splits
 
-        return list_splits(self._snapshot)
+        return shown_as_grid(list_splits(self._snapshot))
 
     def partitions(self) -> pa.Table:
         """The partitions of this version, with their splits, rows and bytes, and the directories that they are in."""
+        from indextables.display.notebooks import shown_as_grid
         from indextables.inspect.listing import list_partitions
 
-        return list_partitions(self._snapshot)
+        return shown_as_grid(list_partitions(self._snapshot))
 
     def partition_names(self) -> pa.Table:
         """The partitions of this version as SHOW PARTITIONS prints them: `date=2024-01-01/app=web`."""
+        from indextables.display.notebooks import shown_as_grid
         from indextables.inspect.partition_names import partition_names
 
-        return partition_names(self._snapshot)
+        return shown_as_grid(partition_names(self._snapshot))
 
     def detail(self) -> TableDetail:
         """The table in one row, from the log: its id, location, layout, splits, rows, bytes and properties."""

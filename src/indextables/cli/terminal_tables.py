@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from indextables.cli.plain_rows import plain_rows
+from indextables.display.plain_rows import plain_rows
 from indextables.plural import pluralize
 
 _PIPE_WIDTH = 200  # where there is no terminal that would have a width

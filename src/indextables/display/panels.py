@@ -1,28 +1,20 @@
 """The parts of a page or of a cell's output: headings, metrics, tables, findings, funnels."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from indextables.display.charts import share
 from indextables.display.markup import Html, element, joined
 
-NUMBER, TIGHT = "number", "tight"
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """How much is left after a step; `note` says what the step did."""
-
-    name: str
-    left: int
-    note: str = ""
+NUMBER, TIGHT, WIDE = "number", "tight", "wide"
+"""Classes of columns: numbers, texts that are not wrapped, and those that need room."""
 
 
 @cache
 def style() -> Html:
     """The style of all parts; it applies inside of elements of the class `indextables` only."""
+    from importlib.resources import files  # noqa: PLC0415 - it takes longer to import than all of this
+
     return Html(files("indextables.display").joinpath("style.css").read_text(encoding="utf-8"))
 
 
@@ -39,9 +31,10 @@ def metrics(values: Mapping[str, object]) -> Html:
     """Tiles with a name and a value each.
 
     >>> metrics({"rows": 3})
-    '<dl><div><dt>rows</dt><dd>3</dd></div></dl>'
+    '<div class="tiles"><div><span class="dim">rows</span><b>3</b></div></div>'
     """
-    return element("dl", *(element("div", element("dt", name), element("dd", value)) for name, value in values.items()))
+    tiles = (element("div", element("span", name, class_="dim"), element("b", value)) for name, value in values.items())
+    return element("div", *tiles, class_="tiles")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], kinds: Sequence[str] = ()) -> Html:
@@ -75,16 +68,8 @@ def pairs(values: Mapping[str, object]) -> Html:
     return joined(named, "<br>")
 
 
-def funnel(stages: Sequence[Stage]) -> Html:
-    """What is left after each stage, as bars that become shorter."""
-    most = max((stage.left for stage in stages), default=0)
-    rows = (
-        (stage.name, share(stage.left, most), f"{stage.left:,}", element("span", stage.note, class_="dim"))
-        for stage in stages
-    )
-    return table(["", "", "splits", ""], rows, [TIGHT, "", NUMBER])
-
-
-def text_output(result: object) -> str:
-    """What an object prints, as the output of a cell."""
-    return notebook(element("pre", str(result)))
+def funnel(stages: Sequence[tuple[str, int, str]], unit: str) -> Html:
+    """How many are left after each stage, as bars that become shorter; a stage has a name, a number and a note."""
+    most = max((left for _, left, _ in stages), default=0)
+    rows = ((name, share(left, most), f"{left:,}", element("span", note, class_="dim")) for name, left, note in stages)
+    return table(["", "", unit, ""], rows, [TIGHT, "", NUMBER])

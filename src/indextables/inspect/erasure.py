@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import pyarrow.compute as pc
 
+from indextables.display.text_output import text_output
 from indextables.inspect.findings import format_bytes
 from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.log import Operation, Snapshot, TransactionLog
@@ -98,6 +99,8 @@ class ErasureReport:
 
     def __str__(self) -> str:
         return self.render()
+
+    _repr_html_ = text_output
 
     def render(self, format_step: StepFormat = str) -> str:
         lines = [f"{self.table} at version {self.version}", *self._file_lines(), *self._log_lines()]

@@ -77,6 +77,20 @@ class Health:
         """The share of small splits, from 0 to 1."""
         return self.small_splits / self.splits if self.splits else 0.0
 
+    @property
+    def figures(self) -> dict[str, str]:
+        """The main metrics as text, by name."""
+        removed = f"{format_bytes(self.tombstone_bytes)}{self._purgeable()}"
+        return {
+            "version": f"{self.version:,}",
+            "rows": f"{self.rows:,}",
+            "splits": f"{self.splits:,}",
+            "size": format_bytes(self.bytes),
+            "partitions": f"{self.partitions:,}",
+            "log": format_bytes(self.log_bytes),
+            **({"removed splits": removed} if self.tombstones else {}),
+        }
+
     def __str__(self) -> str:
         return self.render()
 
@@ -91,6 +105,13 @@ class Health:
             f"  removed     {self.tombstones:,} splits with {format_bytes(self.tombstone_bytes)}{self._purgeable()}",
         ]
         return "\n".join([*lines, "", *([finding.render(format_step) for finding in self.findings] or ["no findings"])])
+
+    def _repr_html_(self) -> str:
+        from indextables.display.panels import heading, metrics, notebook  # noqa: PLC0415 - for notebooks
+        from indextables.inspect.findings_panel import findings_panel  # noqa: PLC0415
+
+        title = heading("Health", f"{self.table} at version {self.version}")
+        return notebook(title, metrics(self.figures), findings_panel(self.findings))
 
     def _purgeable(self) -> str:
         return f", of which {format_bytes(self.purgeable_bytes)} can be purged" if self.tombstones else ""

@@ -6,6 +6,9 @@ from indextables.inspect.findings import Finding, format_bytes
 from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.layout import Layout
 
+_USE = ("column", "queries", "skipped", "values")
+_CANDIDATE = ("layout", "partitions", "size of each", "pruned", "refused because")
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnUse:
@@ -20,6 +23,10 @@ class ColumnUse:
     @property
     def worth(self) -> float:
         return self.coverage * self.selectivity
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return self.column, f"{self.coverage:.0%}", f"{self.selectivity:.1%}", f"{self.distinct:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,11 @@ class Candidate:
         sizes = f"{format_bytes(self.partition_bytes):>10} each, splits of {format_bytes(self.split_bytes):>10}"
         why = f"   no: {self.refused}" if self.refused else ""
         return f"{name:<44} {self.partitions:>9,} partitions, {sizes}, {self.pruned:>7.2%} pruned{why}"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        numbers = f"{self.partitions:,}", format_bytes(self.partition_bytes), f"{self.pruned:.1%}"
+        return str(self.layout) or "none", *numbers, self.refused or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +80,20 @@ class Advice:
 
     def __str__(self) -> str:
         return self.render()
+
+    def _repr_html_(self) -> str:
+        from indextables.display.panels import NUMBER, TIGHT, code, heading, notebook, pairs, table  # noqa: PLC0415
+        from indextables.inspect.findings_panel import findings_panel  # noqa: PLC0415 - for notebooks
+
+        partition_by, sort_by = str(self.layout) or "nothing", ", ".join(self.cluster_by) or "nothing"
+        steps = {f"step {number}": code(str(step)) for number, step in enumerate(self.steps, 1)}
+        return notebook(
+            heading("Layout advice", f"on {self.rows:,} rows, {format_bytes(self.bytes)}"),
+            pairs({"partition by": code(partition_by), "sort by": code(sort_by), **steps}),
+            findings_panel(self.findings) if self.findings else "",
+            table(_USE, [use.cells for use in self.uses], [TIGHT, NUMBER, NUMBER, NUMBER]),
+            table(_CANDIDATE, [one.cells for one in self.candidates], [TIGHT, NUMBER, NUMBER, NUMBER]),
+        )
 
     def render(self, format_step: StepFormat = str) -> str:
         found = [self._of(use) for use in self.uses] or ["  no query filters on a column"]

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config, ReadConfig
+from indextables.display.text_output import text_output
 from indextables.errors import ConfigError
 from indextables.inspect.check_findings import CheckFinding, CheckSeverity, Problem
 from indextables.inspect.file_check import compare_sizes, unknown_files
@@ -75,6 +76,8 @@ class CheckResult:
 
     def __str__(self) -> str:
         return self.render()
+
+    _repr_html_ = text_output
 
     def render(self, format_step: StepFormat = str) -> str:
         at = "no version can be read" if self.version is None else f"at version {self.version}"

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from indextables.config import property_key
+from indextables.display.text_output import text_output
 from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
@@ -49,6 +50,8 @@ class LayoutChange:
             f"version {self.version}: new splits are laid out by {str(self.layout) or 'nothing'} (spec {self.spec_id}); "
             f"{self.splits_of_other_layouts:,} of {self.splits:,} splits have other layouts"
         )
+
+    _repr_html_ = text_output
 
 
 def parsed_layout(given: str | Sequence[str]) -> Layout:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.display.text_output import text_output
 from indextables.errors import CommitRetriesExhaustedError, ConflictError
 from indextables.events import log_event
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
@@ -78,6 +79,8 @@ class MergeResult:
         head = head if self.splits_before else "nothing to merge"
         head += f", without {pluralize(self.deleted_rows, 'deleted row')}" if self.deleted_rows else ""
         return "\n".join([f"{head} (version {self.version})", *trouble])
+
+    _repr_html_ = text_output
 
 
 Work: TypeAlias = Callable[[MergeGroup], WrittenGroup]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from indextables.config import Config
+from indextables.display.text_output import text_output
 from indextables.errors import InvalidPredicateError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.maintain.changed_rows import find_rows, may_match
@@ -38,6 +39,8 @@ class DeleteResult:
             f"{pluralize(self.rows, 'row')} {verb} (version {self.version}): {removed} removed, "
             f"{self.splits_rewritten:,} rewritten with {self.copied:,} rows, {pluralize(self.vectors, 'deletion vector')}"
         )
+
+    _repr_html_ = text_output
 
 
 def delete_rows(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from indextables.config import Config
+from indextables.display.text_output import text_output
 from indextables.errors import MergeError
 from indextables.expressions import Evaluator, Expression, Relation, Scope
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
@@ -79,6 +80,8 @@ class MergeIntoResult:
             f"(version {self.version}): {pluralize(self.splits_removed, 'split')} removed, {self.splits_rewritten:,} "
             f"rewritten with {self.copied:,} rows, {self.splits_added:,} added, {pluralize(self.vectors, 'deletion vector')}"
         )
+
+    _repr_html_ = text_output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

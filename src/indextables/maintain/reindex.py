@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.display.text_output import text_output
 from indextables.errors import StorageError
 from indextables.layout import Texts
 from indextables.log import Operation, Snapshot, TransactionLog
@@ -70,6 +71,8 @@ class ReindexResult:
             f"  left as it was, because it cannot be read: {path}" for path in self.damaged
         ]
         return "\n".join([f"{head} (version {self.version})", *trouble])
+
+    _repr_html_ = text_output
 
 
 @dataclass(frozen=True, slots=True)

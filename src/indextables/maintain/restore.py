@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.display.text_output import text_output
 from indextables.errors import RestoreError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import DeletionVector, Metadata
@@ -53,6 +54,8 @@ class RestoreResult:
             f"{pluralize(self.vectors, 'deletion vector')} changed; "
             f"{pluralize(self.rows_restored, 'row')} restored, {self.rows_removed:,} removed{described}"
         )
+
+    _repr_html_ = text_output
 
 
 @dataclass(frozen=True, slots=True, eq=False)

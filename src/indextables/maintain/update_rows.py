@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from indextables.config import Config
+from indextables.display.text_output import text_output
 from indextables.expressions import Evaluator, Relation, Scope
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.maintain.assignments import Assignment, Projection, assignments_of, compiled
@@ -51,6 +52,8 @@ class UpdateResult:
             f"removed, {self.splits_rewritten:,} rewritten with {self.copied:,} rows{added}, "
             f"{pluralize(self.vectors, 'deletion vector')}"
         )
+
+    _repr_html_ = text_output
 
 
 def update_rows(

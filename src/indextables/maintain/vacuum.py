@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.display.text_output import text_output
 from indextables.errors import ConfigError, CorruptLogError
 from indextables.events import log_event
 from indextables.log import Snapshot, TransactionLog
@@ -56,6 +57,8 @@ class PurgeResult:
             f"no version, {self.vectors:,} with deletion vectors, {self.temporary:,} temporary; and "
             f"{self.log_files:,} files of the log"
         )
+
+    _repr_html_ = text_output
 
 
 def purge(

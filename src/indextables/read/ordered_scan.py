@@ -1,6 +1,6 @@
 """A scan whose rows come in an order of columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -8,6 +8,7 @@ import pyarrow as pa
 from indextables.log.snapshot import Snapshot
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan, refuse_limit
+from indextables.read.scan_plan import SplitTask
 from indextables.read.scan_spec import SCORE, ScanSpec
 from indextables.read.sort_order import Order, columns_of, sorted_positions
 from indextables.read.top_n import top_n, visit_order
@@ -44,6 +45,12 @@ class OrderedScan(Scan):
             scored = SCORE in self.scan_spec.search_results
             rows = top_n(self, self.order, self.limit, offset=self.offset, scored=scored)
         return iter(rows.to_batches())
+
+    def _preview(self, tasks: Sequence[SplitTask], most: int) -> Iterable[pa.RecordBatch]:  # noqa: ARG002 - all or none
+        first = OrderedScan(
+            self.snapshot, self.scan_spec, self.opener, order=self.order, offset=self.offset, limit=most
+        )
+        return first.to_batches()
 
     def _sorted(self) -> pa.Table:
         names = tuple(dict.fromkeys((*self.scan_spec.columns, *columns_of(self.order))))

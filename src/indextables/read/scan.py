@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -110,6 +110,20 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_batches(self.to_batches(), self.schema)
+
+    def _repr_html_(self) -> str:
+        """The first rows, and what is pruned, for notebooks: only a few small splits are read."""
+        from indextables.read.scan_preview import ROWS, first_rows, preview_output, preview_tasks  # noqa: PLC0415
+
+        tasks = preview_tasks(self.plan.tasks, ordered=bool(self.order))
+        most = ROWS if self._limit is None else min(ROWS, self._limit)
+        rows = first_rows(self._preview(tasks, most) if tasks else (), self.schema, most)
+        return preview_output(rows, len(tasks), self.explain(), self.scan_spec.match_spans)
+
+    def _preview(self, tasks: Sequence[SplitTask], most: int) -> Iterable[pa.RecordBatch]:
+        """At most so many rows of some splits."""
+        scan = Scan(self.snapshot, self.scan_spec, self.opener, limit=most, parallelism=1)
+        return chain.from_iterable(scan.rows_of(tasks))
 
     def count(self) -> int:
         """The number of rows; a split is opened only if the log cannot give its count."""

@@ -101,18 +101,19 @@ class Explanation:
     traffic: Traffic | None = None
     search_columns: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def reasons(self) -> str:
+        """Why splits are pruned, with their numbers."""
+        by_layout, by_statistics = self.pruned_by_layout, self.pruned_by_statistics
+        return f"{by_layout:,} by layout, {by_statistics:,} by statistics, {self.pruned_by_terms:,} by term filters"
+
     def __str__(self) -> str:
         share = f" ({self.never / self.total:.1%})" if self.total else ""
-        by_layout, by_statistics = (
-            f"{self.pruned_by_layout:,} by layout",
-            f"{self.pruned_by_statistics:,} by statistics",
-        )
-        why = f"{by_layout}, {by_statistics}, {self.pruned_by_terms:,} by term filters"
         return "\n".join(
             [
                 f"scan of {', '.join(self.columns)} where {self.predicate}",
                 f"  splits            {self.total:,}",
-                f"  pruned            {self.never:,}{share}: {why}",
+                f"  pruned            {self.never:,}{share}: {self.reasons}",
                 f"  all rows match    {self.always:,} with {self.metadata_rows:,} rows (counted from the log)",
                 f"  some rows match   {self.sometimes:,}",
                 f"  bytes to read     {self.bytes:,} of {self.bytes_total:,}",
@@ -120,6 +121,32 @@ class Explanation:
                 *([] if self.traffic is None else [f"  requests so far   {self.traffic}"]),
             ]
         )
+
+    def _repr_html_(self) -> str:
+        from indextables.display.panels import code, funnel, heading, notebook, pairs  # noqa: PLC0415 - for notebooks
+
+        facts: dict[str, object] = {
+            "condition": code(self.predicate),
+            "bytes to read": f"{self.bytes:,} of {self.bytes_total:,}",
+            **({"search columns": columns_and_values(self.search_columns)} if self.search_columns else {}),
+            **({} if self.traffic is None else {"so far": str(self.traffic)}),
+        }
+        return notebook(
+            heading("Scan", f"of {', '.join(self.columns)}"), funnel(self._stages(), "splits"), pairs(facts)
+        )
+
+    def _stages(self) -> list[tuple[str, int, str]]:
+        """The splits that are left after each step of pruning, and how many of them are wholly in the result."""
+        steps = {
+            "after partition pruning": self.pruned_by_layout,
+            "after statistics": self.pruned_by_statistics,
+            "after term filters": self.pruned_by_terms,
+        }
+        stages = [("splits of the table", self.total, "")]
+        for name, pruned in steps.items():
+            stages.append((name, stages[-1][1] - pruned, f"{pruned:,} pruned"))
+        whole = f"all of their {self.metadata_rows:,} rows match" if self.always else ""
+        return [*stages, ("of these, counted from the log", self.always, whole)]
 
 
 def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:

@@ -23,6 +23,7 @@ from indextables.schema import column_named
 from indextables.search.field_rules import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query
 from indextables.search.lexer import syntax_error
+from indextables.search.match_spans import MatchSpans
 from indextables.search.queries import Query, fields
 from indextables.search.queries import conjunction as all_of
 
@@ -83,6 +84,11 @@ class ScanSpec:
     def ranking(self, score: Score) -> Query:
         """The searches of a score as one query."""
         return all_of([self.queries[search] for search in score.searches])
+
+    @property
+    def match_spans(self) -> MatchSpans:
+        """Finds the words of the searches in the values of a row."""
+        return MatchSpans.of(self.queries.values(), self.rules)
 
     @cached_property
     def residual(self) -> Predicate:

@@ -4,7 +4,7 @@ from importlib.resources import files
 from string import Template
 
 from indextables.display.markup import element, markup
-from indextables.display.panels import code, style
+from indextables.display.panels import code, metrics, style
 from indextables.inspect.findings_panel import findings_panel
 from indextables.inspect.recommended_steps import StepFormat
 from indextables.release import __version__
@@ -12,7 +12,6 @@ from indextables.report.report_data import Report
 from indextables.report.report_sections import (
     column_section,
     history_section,
-    metric_section,
     partition_section,
     property_section,
     split_section,
@@ -30,7 +29,7 @@ def html(report: Report, format_step: StepFormat = str) -> str:
         title=markup(table_name(report.table)),
         table=markup(report.table),
         release=markup(__version__),
-        metrics=metric_section(health, report.layout),
+        metrics=metrics(health.figures),
         findings=findings_panel(health.findings, format_step),
         columns=column_section(report.columns),
         layout=code(report.layout) if report.layout else "The table is not partitioned.",

@@ -49,18 +49,21 @@ class Report:
 
 def report(log: TransactionLog, snapshot: Snapshot, config: Config, rules: Mapping[str, FieldRule]) -> Report:
     metadata = snapshot.metadata
-    schema = metadata.arrow_schema()
     return Report(
         table=log.table,
         version=snapshot.version,
         layout=str(metadata.layouts[metadata.current_spec_id]),
-        columns=tuple(ColumnFact(field.name, type_name(field.type), str(rules[field.name])) for field in schema),
+        columns=column_facts(metadata.arrow_schema(), rules),
         properties=dict(metadata.properties),
         partitions=_largest(list_partitions(snapshot), metadata.layouts),
         split_sizes=split_sizes(snapshot.splits["size"]),
         history=_newest(log.history(), snapshot.version),
         health=health(log, snapshot, config),
     )
+
+
+def column_facts(schema: pa.Schema, rules: Mapping[str, FieldRule]) -> tuple[ColumnFact, ...]:
+    return tuple(ColumnFact(field.name, type_name(field.type), str(rules[field.name])) for field in schema)
 
 
 def split_sizes(sizes: pa.ChunkedArray) -> tuple[SizeFact, ...]:

@@ -31,26 +31,16 @@ def table_output(health: Health, layout: str, facts: Sequence[ColumnFact]) -> st
     return notebook(table_head(health, layout), column_section(facts), findings)
 
 
+def damage_output(path: str, facts: Sequence[ColumnFact], error: str) -> str:
+    """A table whose log cannot be read any more, as the output of a cell."""
+    message = element("div", element("p", error), class_="finding warning")
+    return notebook(heading(table_name(path), path), column_section(facts), message)
+
+
 def table_head(health: Health, layout: str) -> Html:
     partitioned = joined(["partitioned by ", code(layout)]) if layout else "not partitioned"
     title = heading(table_name(health.table), health.table)
-    return joined([title, metric_section(health, layout), element("div", partitioned)])
-
-
-def metric_section(health: Health, layout: str) -> Html:
-    purgeable = element("small", f"{format_bytes(health.purgeable_bytes)} can be purged")
-    removed = joined([format_bytes(health.tombstone_bytes), purgeable])
-    return metrics(
-        {
-            "version": f"{health.version:,}",
-            "rows": f"{health.rows:,}",
-            "splits": f"{health.splits:,}",
-            "size": format_bytes(health.bytes),
-            **({"partitions": f"{health.partitions:,}"} if layout else {}),
-            "log": format_bytes(health.log_bytes),
-            **({"removed splits": removed} if health.tombstones else {}),
-        }
-    )
+    return joined([title, metrics(health.figures), element("div", partitioned)])
 
 
 def column_section(facts: Sequence[ColumnFact]) -> Html:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.read.scan_plan import SplitTask
 from indextables.schema import column_named, type_name
+from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.json_values import MAX_SHOWN, cells, utf16_offset
-from indextables.serve.match_spans import MatchSpans
 from indextables.serve.query_completion import complete
 from indextables.serve.query_threads import Cancellation
 from indextables.serve.served_tables import ServedTables, TableVersion
@@ -130,7 +130,7 @@ class Api:
         everything = shown.view(ViewState(), check=query.check)
         row = _row_id(everything, given)
         rows = rows_at(everything, [row], shown.schema.names)
-        [answer] = row_answers(everything, [row], rows, None, spans=MatchSpans.of(view.scan.scan_spec), longest=None)
+        [answer] = row_answers(everything, [row], rows, None, spans=view.scan.scan_spec.match_spans, longest=None)
         return {"version": shown.version, "columns": shown.schema.names, "row": answer}
 
     def context(self, given: Parameters, query: Cancellation) -> Answer:
@@ -141,7 +141,7 @@ class Api:
         before, after = _neighbours(view, row, n)
         columns = shown_columns(state, shown.schema)
         searched = shown.view(ViewState(query=state.query), check=query.check)
-        spans = MatchSpans.of(searched.scan.scan_spec)
+        spans = searched.scan.scan_spec.match_spans
 
         def answers(ids: list[RowId]) -> list[Answer]:
             return row_answers(view, ids, rows_at(view, ids, columns), None, spans=spans)
@@ -193,7 +193,7 @@ def row_answers(
     longest: int | None = MAX_SHOWN,
 ) -> list[Answer]:
     """Rows as JSON has them; values that are longer than `longest` are cut, and named in `cut`."""
-    spans = spans or MatchSpans.of(view.scan.scan_spec)
+    spans = spans or view.scan.scan_spec.match_spans
     columns = {name: cells(rows[name]) for name in rows.column_names}
     answers = []
     for position, row in enumerate(ids):

@@ -1,10 +1,14 @@
-"""Where the words of a search are in the values that it found."""
+"""Where the words of a search are in the values that it found.
+
+>>> spans = MatchSpans.of([Term("message", "disk"), Prefix("message", "ful")], {"message": FieldRule("text", "default")})
+>>> spans.in_value("message", "Disk nearly full")
+[(0, 4), (12, 16)]
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from indextables.read.scan_spec import ScanSpec
 from indextables.search.analysis import words
 from indextables.search.field_rules import FieldRule
 from indextables.search.queries import And, Boost, Leaf, Or, Phrase, Prefer, Prefix, Query, Term
@@ -19,10 +23,10 @@ class MatchSpans:
     beginnings: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, scan_spec: ScanSpec) -> "MatchSpans":
+    def of(cls, queries: Iterable[Query], rules: Mapping[str, FieldRule]) -> "MatchSpans":
         wanted: dict[str, set[str]] = {}
         beginnings: dict[str, list[str]] = {}
-        for leaf in _leaves(scan_spec.queries.values()):
+        for leaf in _leaves(queries):
             match leaf:
                 case Term(field, text):
                     wanted.setdefault(field, set()).add(text)
@@ -31,7 +35,7 @@ class MatchSpans:
                 case Prefix(field, text):
                     beginnings.setdefault(field, []).append(text)
         return cls(
-            scan_spec.rules,
+            {name: rule for name, rule in rules.items() if name in wanted or name in beginnings},
             {name: frozenset(found) for name, found in wanted.items()},
             {name: tuple(found) for name, found in beginnings.items()},
         )

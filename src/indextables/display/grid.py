@@ -1,0 +1,78 @@
+"""Rows as an HTML table: numbers to the right, the words that a search has found marked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from indextables.display.cells import cell, marked_cell, spanned_cell
+from indextables.display.markup import Html, element, joined
+from indextables.display.panels import NUMBER, TIGHT, WIDE, notebook, table
+from indextables.display.plain_rows import plain_rows
+from indextables.plural import pluralize
+from indextables.search.match_spans import MatchSpans
+
+HIGHLIGHT = "_highlight"
+MAX_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class GridMark:
+    """How a notebook shows a table: the words of a search that are marked, and columns that are left out."""
+
+    spans: MatchSpans | None = None
+    hidden: tuple[str, ...] = ()
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @staticmethod
+    def from_json(text: bytes) -> "GridMark":
+        return msgspec.json.decode(text, type=GridMark)
+
+
+def marked_grid(rows: pa.Table, mark: bytes) -> str:
+    """A table with such a mark, as the output of a cell."""
+    known = GridMark.from_json(mark)
+    return notebook(
+        grid(rows.drop_columns([name for name in known.hidden if name in rows.column_names]), spans=known.spans)
+    )
+
+
+def grid(rows: pa.Table, *, spans: MatchSpans | None = None, note: str = "", most: int = MAX_ROWS) -> Html:
+    """The first rows, at most `most`, with the words of a search marked, which `spans` finds.
+
+    A struct column `_highlight`, which has the texts of other columns with their marks, is shown in these.
+
+    >>> shown = grid(pa.table({"n": [1, 2], "message": ["disk full", "<b>"]}), note="2 hits")
+    >>> "<td>&lt;b&gt;</td>" in shown, shown.endswith('<div class="dim">2 hits</div>')
+    (True, True)
+    """
+    shown = rows.slice(0, most)
+    columns = [field for field in rows.schema if field.name != HIGHLIGHT or not pa.types.is_struct(field.type)]
+    values = plain_rows(shown)
+    cells = ([_cell(row, column.name, spans) for column in columns] for row in values)
+    count = pluralize(len(rows), "row")
+    text = note or (count if len(shown) == len(rows) else f"the first {most} of {count}")
+    head = [column.name for column in columns]
+    return joined([table(head, cells, [_kind(column.type) for column in columns]), element("div", text, class_="dim")])
+
+
+def _cell(row: Mapping[str, Any], column: str, spans: MatchSpans | None) -> Html:
+    value, marked = row[column], row.get(HIGHLIGHT)
+    text = marked.get(column) if isinstance(marked, Mapping) and column != HIGHLIGHT else None
+    if not isinstance(value, str):
+        return cell(value)
+    if isinstance(text, str):
+        return marked_cell(text)
+    return spanned_cell(value, spans.in_value(column, value)) if spans else cell(value)
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return NUMBER
+    if pa.types.is_nested(kind):
+        return WIDE
+    return TIGHT if pa.types.is_temporal(kind) else ""
