@@ -219,11 +219,15 @@ class UnsupportedStatementError(IndexTablesError):
 
 @_error
 class SearchQueryError(IndexTablesError):
-    """`position` counts characters of `query` from zero; `fields` are the columns that can be searched."""
+    """The mistake is in `query` from `position` to before `end`, counted from zero; both are None where it is all of it.
+
+    `fields` are the columns that can be searched.
+    """
 
     query: str
     reason: str
     position: int | None = None
+    end: int | None = None
     field: str | None = None
     fields: Sequence[str] = ()
 

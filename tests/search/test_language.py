@@ -270,6 +270,27 @@ def test_what_cannot_be_read_is_said(text: str, reason: str, position: int | Non
     assert len(str(error.value)) < 600
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("a zzz:1", "zzz"),
+        (r"a z\ z:1", r"z\ z"),
+        ("status:abc OR a", "abc"),
+        ("status:[1 TO x] a", "[1 TO x]"),
+        ('a "b c', '"'),
+        ("a AND", ""),
+        ("a ) b", ")"),
+        ("/(/ b", "/(/"),
+        ("😀 zzz:1", "zzz"),
+    ],
+)
+def test_the_mistake_is_marked_from_its_start_to_its_end(text: str, wrong: str) -> None:
+    with pytest.raises(SearchQueryError) as error:
+        read(text)
+    assert text[error.value.position : error.value.end] == wrong
+    assert error.value.end is not None
+
+
 def test_without_text_columns_a_word_needs_a_field() -> None:
     schema = pa.schema({"n": pa.int64(), "level": pa.string(), "message": pa.string()})
     with pytest.raises(

@@ -84,7 +84,18 @@ def syntax_error(text: str, reason: str, position: int | None = None) -> SearchQ
         query=text,
         reason=reason,
         position=position,
+        end=None if position is None else _end_of_token(text, position),
     )
+
+
+def _end_of_token(text: str, position: int) -> int:
+    """The end of what stands at a position: a token, or one character that begins none.
+
+    >>> _end_of_token("a levle:x", 2), _end_of_token('a "b', 2), _end_of_token("(a", 2)
+    (7, 3, 2)
+    """
+    token = _TOKEN.match(text, position)
+    return min(len(text), position + 1) if token is None else token.end()
 
 
 def _place(text: str, position: int | None) -> str:

@@ -17,9 +17,8 @@ from indextables.serve.json_values import MAX_SHOWN, cells, utf16_offset
 from indextables.serve.query_completion import complete
 from indextables.serve.query_threads import Cancellation
 from indextables.serve.served_tables import ServedTables, TableVersion
-from indextables.serve.split_columns import NULL_TIME
 from indextables.serve.view import View
-from indextables.serve.view_rows import RowId, by_time, page_of, rows_at, time_of
+from indextables.serve.view_rows import RowId, neighbours, page_of, rows_at
 from indextables.serve.view_state import Parameters, ViewState, parse_state, whole_number
 from indextables.serve.view_summaries import facet, time_histogram, time_range
 
@@ -138,7 +137,7 @@ class Api:
         shown, state = self.shown(given), parse_state(given)
         view = shown.view(ViewState(), check=query.check)
         row, n = _row_id(view, given), whole_number(given, "n", default=5, least=1, most=_MAX_NEIGHBOURS)
-        before, after = _neighbours(view, row, n)
+        before, after = neighbours(view, row, n)
         columns = shown_columns(state, shown.schema)
         searched = shown.view(ViewState(query=state.query), check=query.check)
         spans = searched.scan.scan_spec.match_spans
@@ -276,15 +275,3 @@ def _row_id(view: View, given: Parameters) -> RowId:
     if number >= reader.num_rows or not reader.live[number]:
         raise ConfigError(f"the split has no row {number}", key="row", value=str(number))
     return RowId(task, number)
-
-
-def _neighbours(view: View, row: RowId, n: int) -> tuple[list[RowId], list[RowId]]:
-    time = time_of(view, row)
-    if time == NULL_TIME:
-        live = view.open(view.tasks[row.task]).live.nonzero()[0]
-        place = int(live.searchsorted(row.row))
-        before, after = live[max(0, place - n) : place], live[place + 1 : place + 1 + n]
-        return [RowId(row.task, number) for number in before.tolist()], [RowId(row.task, k) for k in after.tolist()]
-    after_row = by_time(view, n, ascending=True, after=(time, row)).ids
-    before_row = by_time(view, n, ascending=False, after=(time, row)).ids
-    return before_row[::-1], after_row

@@ -27,8 +27,11 @@ def csv_pieces(rows: pa.Table) -> Iterator[bytes]:
 
     A spreadsheet takes a text that begins with `=`, `+`, `-` or `@` for a formula, so an apostrophe is put before it.
 
-    >>> b"".join(csv_pieces(pa.table({"text": ["=1+1", "a,b", None], "n": [-1, 2, None]})))
-    b"text,n\r\n'=1+1,-1\r\n\"a,b\",2\r\n,\r\n"
+    >>> print(b"".join(csv_pieces(pa.table({"text": ["=1+1", "a,b", None], "n": [-1, 2, None]}))).decode())
+    text,n
+    '=1+1,-1
+    "a,b",2
+    ,
     """
     yield _line([_inert(name) for name in rows.column_names])
     texts = [bool(pa.types.is_string(field.type)) for field in rows.schema]

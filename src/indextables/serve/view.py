@@ -13,7 +13,7 @@ from indextables.read.metadata_counts import count_from_metadata
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import SplitTask
-from indextables.read.split_scan import is_search_only, matching_numbers
+from indextables.read.split_scan import matching_numbers
 from indextables.search.row_matching import Numbers
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.time_column import TimeColumn
@@ -87,9 +87,7 @@ class View:
         return from_log.rows + sum(self.count_in(task) for task in from_log.unknown)
 
     def count(self) -> int:
-        """The number of rows; words are counted by the indexes, other conditions are evaluated once for all queries."""
-        if is_search_only(self.scan.scan_spec):
-            return self.scan.count()
+        """The number of rows. Those that the log cannot count are found, as histograms and facets need them too."""
         from_log = count_from_metadata(self.scan.plan)
         return from_log.rows + sum(self.scan.over(from_log.unknown, self.count_in))
 

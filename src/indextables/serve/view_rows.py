@@ -45,7 +45,7 @@ def page_of(view: View, sort: Sort, *, offset: int, size: int) -> Page:
     elif view.time is None:
         found = _first(view, wanted)
     else:
-        found = by_time(view, wanted, ascending=sort is Sort.OLDEST)
+        found = by_time(view, wanted, _TimeOrder(ascending=sort is Sort.OLDEST))
     end = offset + size
     scores = None if found.scores is None else found.scores[offset:end]
     return Page(found.ids[offset:end], scores, len(found.ids) > end, found.opened)
@@ -66,26 +66,67 @@ def rows_at(view: View, ids: Sequence[RowId], columns: Sequence[str]) -> pa.Tabl
     return pa.concat_tables(parts).take(pa.array(np.argsort(order))).select(list(columns))
 
 
-def by_time(view: View, wanted: int, *, ascending: bool, after: tuple[int, RowId] | None = None) -> Page:
-    """The first rows in the order of time, those of equal time in the order of the table; a null comes before all times.
+def neighbours(view: View, row: RowId, n: int) -> tuple[list[RowId], list[RowId]]:
+    """The rows before and after a row by time; those of equal time, and all where there is no time, as in the table."""
+    time = time_of(view, row)
+    if time == NULL_TIME:
+        live = view.open(view.tasks[row.task]).live.nonzero()[0]
+        place = int(live.searchsorted(row.row))
+        around = live[max(0, place - n) : place], live[place + 1 : place + 1 + n]
+        before, after = ([RowId(row.task, number) for number in rows.tolist()] for rows in around)
+        return before, after
+    later = by_time(view, n, _TimeOrder(ascending=True), beyond=(time, row))
+    earlier = by_time(view, n, _TimeOrder(ascending=False, ties_reversed=True), beyond=(time, row))
+    return earlier.ids[::-1], later.ids
 
-    Splits are looked into in the order of their bounds, until no other one can have an earlier row. `after` is a row and
-    its time: only the rows after it count.
+
+@dataclass(frozen=True, slots=True)
+class _TimeOrder:
+    """Rows of equal time are in the order of the table, or in the opposite order."""
+
+    ascending: bool
+    ties_reversed: bool = False
+
+    def key(self, times: Any) -> Any:
+        """Numbers that ascend in this order; ~t is -t - 1, which cannot overflow."""
+        return times if self.ascending else ~times
+
+    def first(self, keys: Keys, count: int) -> Numbers:
+        """The places of the first rows."""
+        if self.ties_reversed:
+            return len(keys) - 1 - _least(keys[::-1], count)
+        return _least(keys, count)
+
+    def merged(self, keys: Keys, tasks: Keys, rows: Numbers) -> Numbers:
+        return np.lexsort((-rows, -tasks, keys) if self.ties_reversed else (rows, tasks, keys))
+
+    def is_beyond(self, keys: Keys, rows: Numbers, position: int, row: tuple[int, RowId]) -> Keys:
+        """Whether rows of a split come after a row, whose time is given."""
+        time, place = row
+        sign = -1 if self.ties_reversed else 1
+        further = sign * (rows - place.row if position == place.task else np.full(len(rows), position - place.task))
+        key = self.key(time)
+        return np.asarray((keys > key) | ((keys == key) & (further > 0)))
+
+
+def by_time(view: View, wanted: int, order: _TimeOrder, beyond: tuple[int, RowId] | None = None) -> Page:
+    """The first rows in the order of time; a null comes before all times.
+
+    Splits are looked into in the order of their bounds, until no other one can have an earlier row. With `beyond`, a row and
+    its time, only the rows after it count.
     """
-    bounds = _first_keys(view, ascending=ascending)
-    order = np.argsort(bounds, kind="stable")
+    bounds = _first_keys(view, ascending=order.ascending)
     keys, tasks, rows = (np.array([], np.int64) for _ in range(3))
     opened: list[SplitTask] = []
-    for position in order.tolist():
+    for position in np.argsort(bounds, kind="stable").tolist():
         if len(keys) >= wanted and keys[wanted - 1] < bounds[position]:
             break
-        task = view.tasks[position]
-        opened.append(task)
-        found_keys, found_rows = _first_of_split(view, position, wanted, ascending=ascending, after=after)
+        opened.append(view.tasks[position])
+        found_keys, found_rows = _first_of_split(view, position, wanted, order, beyond)
         keys = np.concatenate([keys, found_keys])
         tasks = np.concatenate([tasks, np.full(len(found_rows), position)])
         rows = np.concatenate([rows, found_rows])
-        kept = np.lexsort((rows, tasks, keys))[:wanted]
+        kept = order.merged(keys, tasks, rows)[:wanted]
         keys, tasks, rows = keys[kept], tasks[kept], rows[kept]
     return Page(_ids(tasks, rows), None, more=False, opened=opened)
 
@@ -106,29 +147,20 @@ def _first_keys(view: View, *, ascending: bool) -> Keys:
 
 
 def _first_of_split(
-    view: View, position: int, wanted: int, *, ascending: bool, after: tuple[int, RowId] | None
+    view: View, position: int, wanted: int, order: _TimeOrder, beyond: tuple[int, RowId] | None
 ) -> tuple[Keys, Numbers]:
     """The keys and numbers of the first rows of a split, in order."""
     task = view.tasks[position]
     rows = view.rows_in(task)
     if view.time is None:
         raise AssertionError("a view without time is not in the order of time")
-    times = times_of(view.open(task), view.time, rows)
-    keys = times if ascending else ~times  # ~t is -t - 1, which cannot overflow
-    if after is not None:
-        kept = _is_after(keys, rows, position, after, ascending=ascending)
-        rows = all_numbers(rows, view.open(task))[kept]
-        keys = keys[kept]
-    first = _least(keys, wanted)
+    keys = order.key(times_of(view.open(task), view.time, rows))
+    if beyond is not None:
+        numbers = all_numbers(rows, view.open(task))
+        kept = order.is_beyond(keys, numbers, position, beyond)
+        keys, rows = keys[kept], numbers[kept]
+    first = order.first(keys, wanted)
     return keys[first], first if rows is None else rows[first]
-
-
-def _is_after(keys: Keys, rows: Numbers | None, position: int, after: tuple[int, RowId], *, ascending: bool) -> Keys:
-    time, row = after
-    key = time if ascending else ~time
-    numbers = np.arange(len(keys)) if rows is None else rows
-    later = np.full(len(keys), position > row.task) if position != row.task else numbers > row.row
-    return np.asarray((keys > key) | ((keys == key) & later))
 
 
 def _least(keys: Keys, count: int) -> Numbers:

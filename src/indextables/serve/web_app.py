@@ -160,11 +160,12 @@ async def _failure(_request: Request, error: Exception) -> Response:
 
 def _span(error: Exception) -> tuple[int, int] | None:
     """The place of a mistake in the search or the condition, as JavaScript counts."""
+    end: int | None = None
     match error:
         case SearchQueryError(query=text, position=int(start)):
-            end = getattr(error, "end", None)
+            end = error.end
         case PredicateError(predicate=text, position=int(start)):
-            end = None
+            pass
         case _:
             return None
     return utf16_offset(text, start), utf16_offset(text, min(len(text), start + 1) if end is None else end)
