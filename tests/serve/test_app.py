@@ -297,8 +297,10 @@ def test_completion(client: Client, text: str, items: list[str]) -> None:
 
 def test_rows_around_a_row(client: Client, table: IndexTable) -> None:
     """Walking from row to row meets every row with a time once, in the order of time."""
-    first = client.get("/api/hits", sort="time", size=1)["rows"][0]
-    seen, row = [first], first
+    row = client.get("/api/hits", sort="time", size=1)["rows"][0]
+    while after := client.get("/api/context", **row["id"], n=30)["after"]:
+        row = after[-1]
+    seen = [row]
     while before := client.get("/api/context", **row["id"], n=30)["before"]:
         seen = [*before, *seen]
         row = before[0]

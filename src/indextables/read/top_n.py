@@ -42,6 +42,13 @@ def top_n(scan: Scan, order: Order, limit: int, *, offset: int = 0, scored: bool
     return _read(scan, visit.splits, visit.found().slice(offset), scored=scored)
 
 
+def first_row_numbers(scan: Scan, order: Order, limit: int) -> tuple[list[SplitTask], Numbers, Numbers]:
+    """Where the first rows of an order are: the splits in the order of their visit, the split and the number of each row."""
+    visit = _Visit(scan, order, limit)
+    found = visit.found()
+    return visit.splits, found.splits, found.rows
+
+
 def visit_order(plan: ScanPlan, order: Order) -> list[SplitTask]:
     """The splits that may hold a matching row; those that may hold the first rows of the order come first."""
     verdicts, tasks = plan.split_verdicts, plan.tasks

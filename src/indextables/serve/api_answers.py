@@ -14,11 +14,12 @@ from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.json_values import MAX_SHOWN, cells, utf16_offset
+from indextables.serve.neighbouring_rows import neighbours
 from indextables.serve.query_completion import complete
 from indextables.serve.query_threads import Cancellation
 from indextables.serve.served_tables import ServedTables, TableVersion
 from indextables.serve.view import View
-from indextables.serve.view_rows import RowId, neighbours, page_of, rows_at
+from indextables.serve.view_rows import RowId, page_of, rows_at
 from indextables.serve.view_state import Parameters, ViewState, parse_state, whole_number
 from indextables.serve.view_summaries import facet, time_histogram, time_range
 

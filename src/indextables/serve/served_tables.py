@@ -79,7 +79,7 @@ class TableVersion:
     def view(self, state: ViewState, *, check: Callable[[], None] = lambda: None) -> View:
         """The rows that a state shows."""
         condition = state.condition(self.schema, self.time)
-        return View(self.table.scan(where=condition, query=state.query), self.time, check)
+        return View.of(self.table.scan(where=condition, query=state.query), self.time, check=check)
 
 
 def _repeats(view: View, facet_field: pa.Field) -> bool:

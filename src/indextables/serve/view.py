@@ -1,7 +1,7 @@
 """The rows that a state of the page shows, of one version of a table: found split by split, and kept."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from indextables.predicate import Verdict, to_sql
 from indextables.read.metadata_counts import count_from_metadata
 from indextables.read.missing_split import missing_split_errors
+from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import SplitTask
 from indextables.read.split_scan import matching_numbers
@@ -34,13 +35,29 @@ class Footer:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedOpener(SplitOpener):
+    """Opens splits, unless the query is to end: `check` raises then."""
+
+    check: Callable[[], None]
+
+    def open(self, split: SplitRef) -> SplitReader:
+        self.check()
+        return SplitOpener.open(self, split)
+
+
 @dataclass(frozen=True, eq=False)
 class View:
-    """Some rows of a table, by their numbers in each split. `check` is called before each split: it may end the query."""
+    """Some rows of a table, by their numbers in each split."""
 
     scan: Scan
     time: TimeColumn | None
-    check: Callable[[], None] = field(default=lambda: None)
+
+    @classmethod
+    def of(cls, scan: Scan, time: TimeColumn | None, *, check: Callable[[], None]) -> "View":
+        """The rows of a scan; `check` is called before a split is opened, and may end the query."""
+        scan.opener = CheckedOpener(scan.opener.store, scan.opener.cache, check)
+        return cls(scan, time)
 
     @property
     def schema(self) -> pa.Schema:
@@ -56,13 +73,17 @@ class View:
         return self.scan.plan.tasks
 
     @cached_property
+    def place_of(self) -> dict[str, int]:
+        """The place of each of these splits, by its path."""
+        return {task.split.path: place for place, task in enumerate(self.tasks)}
+
+    @cached_property
     def condition(self) -> str:
         """The predicate as text: equal for equal rows of a version."""
         return to_sql(self.scan.scan_spec.predicate)
 
     def rows_in(self, task: SplitTask) -> Numbers | None:
         """The numbers of the matching rows of a split, ascending; None if all of its rows match."""
-        self.check()
         if task.all_rows_match and not task.split.num_deleted:
             return None
         with missing_split_errors(task.split, self.scan.opener.store, self.version):
