@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -94,6 +93,6 @@ def shop_table(path: Path, count: int, *, commits: int = 4) -> IndexTable:
     return table
 
 
-def expected(table: IndexTable, **asked: Any) -> str:
-    """The number of rows, as the page shows it."""
-    return f"{table.count(**asked):,}"
+def number_of(table: IndexTable, where: str | None = None, *, query: str | None = None) -> str:
+    """The number of rows that are found, as the page writes it."""
+    return f"{table.count(where, query=query):,}"

@@ -42,18 +42,23 @@ function submit() {
 
 async function draw() {
   const current = ++turn;
+  document.body.dataset.state = "loading";
   drawControls();
   busy(true);
   try {
-    const [about, hits] = await Promise.all([aboutTable(), get("api/hits", hitsParams())]);
-    if (current !== turn || !about || !hits) return;
+    const finding = get("api/hits", hitsParams()).then((hits) => ({ hits }), (error) => ({ error }));
+    const about = await aboutTable();
+    if (current !== turn || !about) return;
     table = about;
-    setTimeType(table.columns.find(({ name }) => name === table.timeColumn)?.type ?? "timestamp");
     drawTable();
+    const { hits, error } = await finding;
+    if (error) throw error;
+    if (current !== turn || !hits) return;
     drawHits(hits);
     showProblem(null);
     busy(false);
     await Promise.all([drawCount(hits, current), drawHistogram(current), drawFacets(current)]);
+    if (current === turn) document.body.dataset.state = "complete";
   } catch (error) {
     if (current === turn) failed(error);
   }
@@ -83,10 +88,11 @@ function drawControls() {
 }
 
 function drawTable() {
+  setTimeType(table.columns.find(({ name }) => name === table.timeColumn)?.type ?? "timestamp");
   const latest = table.version === table.latest;
   $("version-label").textContent = latest ? `v${number(table.version)}, latest` : `v${number(table.version)} of ${number(table.latest)}`;
   $("version").classList.toggle("warned", !latest);
-  $("time").hidden = table.timeColumn === null;
+  $("time").hidden = $("chart").hidden = table.timeColumn === null;
   drawZone();
   for (const option of $("sort").options) if (option.value.endsWith("time")) option.disabled = table.timeColumn === null;
   $("sort").value = view.sort ?? (table.timeColumn === null ? "score" : "time");
@@ -104,7 +110,17 @@ function drawHits(answer) {
 
 function describeNothing(answer) {
   if (!table.rows) return { title: "The table has no rows yet", lines: [table.path] };
-  return { title: "No hits", lines: [answer.advice ?? ""].flat().filter(Boolean) };
+  return { title: "No hits", lines: view.q ? [answer.advice ?? searchedColumns()].flat() : [] };
+}
+
+/** Where words are looked for, and how the other columns are searched. */
+function searchedColumns() {
+  const exact = table.columns.filter(({ indexed }) => indexed === "exact").map(({ name }) => name);
+  const named = exact.slice(0, 6).join(", ") + (exact.length > 6 ? ", …" : "");
+  return [
+    table.textColumns.length ? `A word without a field is looked for in ${table.textColumns.join(", ")}.` : "No column is indexed by its words.",
+    exact.length ? `Other columns hold whole values (${named}): write ${exact[0]}:value, or ${exact[0]}:*part* for a part of it.` : "",
+  ].filter(Boolean);
 }
 
 async function drawCount(answer, current) {
@@ -138,6 +154,7 @@ function drawFooter({ version, footer }) {
 
 /** What went wrong, beside the box that it is in. What was found before stays, dimmed. */
 function failed(error) {
+  document.body.dataset.state = "failed";
   busy(false);
   $("hits").classList.add("stale");
   showProblem(error);
@@ -248,9 +265,11 @@ function listen() {
     draw();
   });
   document.addEventListener("keydown", pressed);
-  panel("version", () => versionPanel(table, view, change));
-  panel("time", (close) => timePanel(table, view, change, close));
-  panel("columns", () => columnsPanel(table, view.columns ?? defaultColumns(table), view, change));
+  const header = document.querySelector(".top"); // the facets stay below it
+  new ResizeObserver(() => document.documentElement.style.setProperty("--top", `${header.offsetHeight}px`)).observe(header);
+  panel("version", () => (table ? versionPanel(table, view, change) : []));
+  panel("time", (close) => (table ? timePanel(table, view, change, close) : []));
+  panel("columns", () => (table ? columnsPanel(table, view.columns ?? defaultColumns(table), view, change) : []));
   panel("share", (close) => sharePanel(view, close));
 }
 

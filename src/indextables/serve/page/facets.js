@@ -14,7 +14,7 @@ export const shownValue = (value) => (value === null ? "missing" : value === "" 
 export function showFacets(answer, view, change) {
   const place = $("facets");
   if (!answer) return place.replaceChildren();
-  const sections = answer.facets.filter((facet) => facet.values.length || facet.missing).map((facet) => section(facet, view, change));
+  const sections = answer.facets.filter((facet) => facet.values.length || facet.missing || [...view.is, ...view.not].some(([column]) => column === facet.column)).map((facet) => section(facet, view, change));
   place.replaceChildren(...(sections.length ? sections : [h("p", { class: "dim none" }, "No facets for these hits.")]));
 }
 
@@ -22,8 +22,10 @@ function section(facet, view, change) {
   const details = h("details", { class: "facet", open: !folded.has(facet.column) });
   details.addEventListener("toggle", () => folded[details.open ? "delete" : "add"](facet.column));
   const most = Math.max(...facet.values.map((one) => one.count), facet.missing ?? 0, 1);
-  const rows = facet.values.map(({ value, count }) => row(facet.column, value, count, most, view, change));
-  if (facet.missing) rows.push(row(facet.column, null, facet.missing, most, view, change));
+  const values = [...facet.values, ...(facet.missing ? [{ value: null, count: facet.missing }] : [])];
+  const chosenOnly = [...view.is, ...view.not].filter(([column, value]) => column === facet.column && !values.some((one) => one.value === value));
+  values.push(...chosenOnly.map(([, value]) => ({ value, count: null }))); // so that it can be taken back here, too
+  const rows = values.map(({ value, count }) => row(facet.column, value, count, most, view, change));
   const list = h("ul", {}, rows);
   const chosen = [...view.is, ...view.not].filter(([column]) => column === facet.column).length;
   details.append(h("summary", {}, icon("chevron"), h("span", { class: "facet-name", title: facet.column }, facet.column),
@@ -54,11 +56,11 @@ function row(column, value, count, most, view, change) {
   const text = shownValue(value);
   const include = h("button", {
     class: "facet-value", type: "button", title: text, "aria-pressed": String(included),
-    "aria-label": `${included ? "Remove filter" : "Only"} ${column} ${text}, ${number(count)}`,
+    "aria-label": `${included ? "Remove filter" : "Only"} ${column} ${text}${count === null ? "" : `, ${number(count)}`}`,
     onclick: (event) => change(withPair(view, event.altKey ? "not" : "is", pair)),
   }, h("span", { class: `value${value === null || value === "" ? " absent" : ""}` }, h("bdi", {}, text)),
-  h("span", { class: "meter" }, h("span", { style: { width: `${(count / most) * 100}%` } })),
-  h("span", { class: "value-count" }, compact(count)));
+  count === null ? null : [h("span", { class: "meter" }, h("span", { style: { width: `${(count / most) * 100}%` } })),
+    h("span", { class: "value-count" }, compact(count))]);
   const exclude = h("button", {
     class: "quiet square exclude", type: "button", title: `Exclude ${text}`, "aria-label": `Exclude ${column} ${text}`,
     "aria-pressed": String(excluded), onclick: () => change(withPair(view, "not", pair)),

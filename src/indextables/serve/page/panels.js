@@ -15,7 +15,7 @@ export function panel(name, fill) {
     if (event.newState !== "open") return;
     place.replaceChildren(...fill(() => place.hidePopover()));
     placePanel(place, button);
-    place.querySelector("input, button, a")?.focus();
+    (place.querySelector("input") ?? place.querySelector("button, a"))?.focus();
   });
 }
 
@@ -142,11 +142,14 @@ export function sharePanel(view, close) {
   const params = toParams(view);
   const pick = (action) => async () => {
     close();
-    await action();
+    await action().catch((error) => toast(error.message));
   };
   const item = (label, picture, action) => h("button", { class: "item", type: "button", onclick: pick(action) }, icon(picture), label);
   const link = (label, name) => h("a", { class: "item", href: `${name}?${toParams(view, { size: MOST_ROWS })}`, download: name, title: "At most 100,000 rows", onclick: close }, icon("download"), label);
-  const code = (language, label) => item(`Copy as ${label}`, "copy", async () => copy((await get("api/snippets", params))[language], `the ${label} code`));
+  const code = (language, label) => item(`Copy as ${label}`, "copy", async () => {
+    const answer = await get("api/snippets", params);
+    if (answer) await copy(answer[language], `the ${label} code`);
+  });
   return [
     item("Copy link to this view", "link", () => copy(location.href, "the link")),
     link("Download as JSON", "view.json"), link("Download as CSV", "view.csv"), h("hr"),

@@ -50,7 +50,7 @@ export class QueryBox {
     const asked = ++this.asked;
     const found = await this.complete(this.area.value, this.area.selectionStart).catch(() => null);
     if (asked !== this.asked || !found || document.activeElement !== this.area) return;
-    this.range = [found.from, found.to];
+    this.offered = { before: this.area.value.slice(0, found.from), to: found.to };
     this.items = found.items;
     this.show();
   }
@@ -75,10 +75,11 @@ export class QueryBox {
   }
 
   accept(index) {
-    const [from, to] = this.range;
+    const { before: kept, to } = this.offered;
+    if (!this.area.value.startsWith(kept)) return this.close(); // the text has changed since, and not only by more of the word
     const text = this.items[index].text;
-    const before = this.area.value.slice(0, from) + text;
-    this.area.value = before + this.area.value.slice(to);
+    const before = kept + text;
+    this.area.value = before + this.area.value.slice(Math.max(to, this.area.selectionStart));
     this.area.setSelectionRange(before.length, before.length);
     this.close();
     this.draw();

@@ -1,0 +1,530 @@
+"""The search page, used and attacked in a browser."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pyarrow as pa
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from indextables import IndexTable
+from tests.serve.browser import SearchPage, chromium, new_page, served
+from tests.serve.shop_logs import number_of, shop_table
+
+ROWS = 2_400
+TAKEN = "window.taken = (window.taken ?? 0) + 1"
+ATTACKS = [
+    f"<script>{TAKEN}</script>",
+    f'<img src=x onerror="{TAKEN}">',
+    f'"><svg onload="{TAKEN}">',
+    f"javascript:{TAKEN}",
+    f"'-{TAKEN}-'",
+    "</td></table></script><style>*{{display:none}}</style>",
+    "${TAKEN} {{constructor.constructor('alert(1)')()}}",
+    "__proto__",
+    "constructor",
+    "\u202eright to left\u202c \U0001f600 e\u0301",
+    "long " * 60,
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    return shop_table(tmp_path_factory.mktemp("shop") / "shop", ROWS)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    """A table whose name, columns and values are attacks on a page."""
+    schema = pa.schema(
+        {
+            "ts": pa.timestamp("us", "UTC"),
+            "level": pa.string(),
+            "message": pa.string(),
+            **dict.fromkeys(ATTACKS, pa.string()),
+        }
+    )
+    directory = tmp_path_factory.mktemp("hostile") / '<img src=x onerror="1">'
+    table = IndexTable.create(directory, schema, fields={"message": "text"})
+    start = datetime(2026, 3, 14, tzinfo=UTC)
+    table.append(
+        [
+            {
+                "ts": start + timedelta(minutes=number),
+                "level": attack,
+                "message": f"harmless {attack}",
+                **dict.fromkeys(ATTACKS, attack),
+            }
+            for number, attack in enumerate(ATTACKS)
+        ]
+    )
+    return table
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    """A table without times and without words."""
+    table = IndexTable.create(tmp_path_factory.mktemp("bare") / "bare", pa.schema({"name": pa.string(), "n": pa.int64()}))
+    table.append([{"name": "one", "n": 2**60}, {"name": None, "n": 2}])
+    return table
+
+
+@pytest.fixture(scope="module")
+def address(shop: IndexTable, hostile: IndexTable, bare: IndexTable) -> Iterator[str]:
+    with served([shop, hostile, bare]) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[SearchPage]:
+    """A page in a browser of its own. At the end nothing has gone wrong in it, whatever the test did."""
+    page = new_page(browser, address)
+    yield page
+    assert page.problems == []
+    page.page.context.close()
+
+
+def state(page: SearchPage) -> dict[str, list[str]]:
+    """What the address says about the view."""
+    return parse_qs(urlsplit(page.page.url).query)
+
+
+def test_words_are_searched_for_marked_and_counted(page: SearchPage, shop: IndexTable) -> None:
+    page.open()
+    assert page.count == f"{ROWS:,}"
+    page.search("timeout AND level:ERROR")
+    assert page.count == number_of(shop, query="timeout AND level:ERROR")
+    assert state(page)["q"] == ["timeout AND level:ERROR"]
+    assert {mark.lower() for mark in page.at("tr.line .text mark").all_inner_texts()} == {"timeout"}
+    assert set(page.at("tr.line td.level").all_inner_texts()) == {"ERROR"}
+    assert re.search(r"version 4.*4 splits: \d+ pruned, \d+ opened.*read.*ms", page.at("#footer").inner_text(), re.DOTALL)
+    times = page.column("ts")
+    assert times == sorted(times, reverse=True)
+    assert page.page.title() == "timeout AND level:ERROR – shop – indextables"
+
+
+def test_a_mistake_is_marked_where_it_is_and_the_hits_stay(page: SearchPage) -> None:
+    page.open(q="timeout")
+    before = page.rows.count()
+    page.at("#q").fill("timeout AND colour:red")
+    page.at("#q").press("Enter")
+    expect(page.at("#problem")).to_contain_text("colour")
+    expect(page.at("#mirror .wrong")).to_have_text("colour")
+    expect(page.at("#q")).to_have_attribute("aria-invalid", "true")
+    assert page.rows.count() == before
+    page.at("#q").fill("timeout")
+    expect(page.at("#problem")).to_be_hidden()
+    page.at("#q").press("End")
+    page.page.keyboard.type(" (")
+    expect(page.at("#mirror .wrong")).to_be_visible()  # without a search: once the writer pauses
+    page.button("Condition").click()
+    page.at("#where").fill("status >= ")
+    page.at("#q").fill("timeout")
+    page.at("#where").press("Enter")
+    expect(page.at("#problem")).to_contain_text("The condition")
+    expect(page.at("#where-mirror .wrong")).to_be_visible()
+
+
+def test_fields_and_values_are_completed(page: SearchPage, shop: IndexTable) -> None:
+    page.open()
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("serv")
+    options = page.at("#completion [role=option]")
+    expect(options.first).to_contain_text("service")
+    page.page.keyboard.press("Tab")
+    expect(page.at("#q")).to_have_value("service:")
+    page.page.keyboard.type("pay")
+    expect(options).to_have_count(1)
+    expect(options.first).to_contain_text("payments")
+    page.page.keyboard.press("ArrowDown")
+    expect(page.at("#q")).to_have_attribute("aria-activedescendant", "completion-0")
+    page.page.keyboard.press("Enter")
+    expect(page.at("#q")).to_have_value("service:payments")
+    page.page.keyboard.press("Enter")
+    page.loaded()
+    assert page.count == number_of(shop, query="service:payments")
+
+
+def test_facets_include_and_exclude_and_pills_take_back(page: SearchPage, shop: IndexTable) -> None:
+    page.open()
+    page.button("Only service payments", exact=False).click()
+    page.loaded()
+    assert page.count == number_of(shop, "service = 'payments'")
+    page.button("Exclude level INFO").click()
+    page.loaded()
+    assert page.count == number_of(shop, "service = 'payments' AND level <> 'INFO'")
+    assert state(page) | {"table": ["shop"]} == {
+        "table": ["shop"], "is": ['["service","payments"]'], "not": ['["level","INFO"]']
+    }
+    expect(page.at("#pills .pill")).to_have_text(["service is payments", "level is not INFO"])
+    page.button("Remove service is payments").click()
+    page.loaded()
+    assert page.count == number_of(shop, "level <> 'INFO'")
+    page.button("level is not INFO").click()  # the other way round
+    page.loaded()
+    assert page.count == number_of(shop, "level = 'INFO'")
+    page.page.go_back()
+    page.page.go_back()
+    page.loaded()
+    assert page.count == number_of(shop, "service = 'payments' AND level <> 'INFO'")
+    page.button("Only status missing", exact=False).click()
+    page.loaded()
+    assert page.count == number_of(shop, "service = 'payments' AND level <> 'INFO' AND status IS NULL")
+
+
+def test_a_drag_over_the_histogram_zooms_in(page: SearchPage, shop: IndexTable) -> None:
+    page.open()
+    bars = page.at(".bars g")
+    first, last = bars.nth(10).bounding_box(), bars.nth(19).bounding_box()
+    assert first is not None
+    assert last is not None
+    middle = last["y"] - 4
+    page.page.mouse.move(first["x"] + 2, middle)
+    expect(page.at(".tip")).to_contain_text("hits")
+    page.page.mouse.down()
+    page.page.mouse.move(last["x"] + 2, middle, steps=4)
+    page.page.mouse.up()
+    page.loaded()
+    [start], [end] = state(page)["from"], state(page)["to"]
+    assert (start, end) == ("2026-03-14T09:50:00.000Z", "2026-03-14T10:40:00.000Z")
+    zoomed = number_of(shop, f"ts >= '{start}' AND ts < '{end}'")
+    assert page.count == zoomed
+    expect(page.at("#pills .pill")).to_contain_text("09:50 – 10:40")
+    page.button("Zoom out").click()
+    page.loaded()
+    assert (state(page)["from"], state(page)["to"]) == (["2026-03-14T09:25:00.000Z"], ["2026-03-14T11:05:00.000Z"])
+    page.page.go_back()
+    page.loaded()
+    assert page.count == zoomed
+    page.page.go_back()
+    page.loaded()
+    assert page.count == f"{ROWS:,}"
+    page.page.go_forward()
+    page.loaded()
+    page.button("Reset").click()
+    page.loaded()
+    assert page.count == f"{ROWS:,}"
+
+
+def test_a_time_range_is_written_in_the_zone_that_is_shown(browser: Browser, address: str, shop: IndexTable) -> None:
+    page = new_page(browser, address, timezone_id="Asia/Tokyo").open()
+    page.button("UTC").click()
+    page.loaded()
+    assert page.column("ts")[0] == "2026-03-14 23:59"[:10] + page.column("ts")[0][10:]
+    page.at("#time").click()
+    page.at("#time-panel").get_by_label("From").fill("2026-03-14T21:00:00.000")
+    page.button("Apply").click()
+    page.loaded()
+    assert state(page)["from"] == ["2026-03-14T12:00:00.000Z"]
+    assert page.count == number_of(shop, "ts >= '2026-03-14T12:00:00Z'")
+    page.at("#time").click()
+    page.button("Last hour").click()
+    page.loaded()
+    assert int(page.count.replace(",", "")) < ROWS / 4
+    assert page.problems == []
+    page.page.context.close()
+
+
+def test_an_older_version_is_shown_and_said_to_be_older(page: SearchPage, shop: IndexTable) -> None:
+    page.open(q="timeout")
+    page.at("#version").click()
+    slider = page.at("#version-panel").get_by_label("Version", exact=True)
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("version 4, APPEND"))
+    page.page.keyboard.press("ArrowLeft")
+    page.page.keyboard.press("ArrowLeft")
+    page.loaded()
+    expect(page.at("#past")).to_contain_text("Version 2 of 4")
+    assert page.count == number_of(shop.at(version=2), query="timeout")
+    assert state(page)["version"] == ["2"]
+    page.page.keyboard.press("Escape")
+    page.button("Go to the latest").click()
+    page.loaded()
+    expect(page.at("#past")).to_be_hidden()
+    assert page.count == number_of(shop, query="timeout")
+
+
+def test_rows_are_sorted_by_time_or_score(page: SearchPage, shop: IndexTable) -> None:
+    page.open(q="payment timeout")
+    page.at("#sort").select_option("-time")
+    page.loaded()
+    assert page.column("ts") == sorted(page.column("ts"))
+    page.at("#sort").select_option("score")
+    page.loaded()
+    scores = [float(score) for score in page.at("tr.line .score").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == pytest.approx(shop.search("payment timeout", limit=1)["_score"][0].as_py(), abs=0.01)
+    assert state(page)["sort"] == ["score"]
+
+
+def test_columns_are_chosen(page: SearchPage) -> None:
+    page.open()
+    headings = page.at(".rows th:not(.open) bdi")
+    expect(headings).to_have_text(["ts", "level", "service", "host", "message"])
+    page.button("Columns").click()
+    page.at("#columns-panel").get_by_label("duration_ms").check()
+    page.at("#columns-panel").get_by_label("host").uncheck()
+    expect(headings).to_have_text(["ts", "level", "service", "message", "duration_ms"])
+    page.loaded()
+    page.page.reload()
+    page.loaded()
+    expect(headings).to_have_text(["ts", "level", "service", "message", "duration_ms"])
+
+
+def test_a_row_opens_to_all_of_its_columns_and_to_its_neighbours(page: SearchPage, shop: IndexTable) -> None:
+    page.open(q="timeout")
+    page.page.keyboard.press("j")
+    page.page.keyboard.press("j")
+    page.page.keyboard.press("Enter")
+    fields = page.at(".detail .field-row dt")
+    expect(fields).to_have_text(shop.schema.names)
+    page.button("Copy as JSON").click()
+    expect(page.at("#toast")).to_have_text("Copied the row as JSON")
+    row = json.loads(page.copied)
+    [found] = shop.scan(where=f"trace_id = '{row['trace_id']}'").to_arrow().to_pylist()
+    assert row["message"] == found["message"]
+    page.button("Rows before and after").click()
+    around = page.at(".context tr")
+    expect(around).to_have_count(11)
+    expect(page.at(".context .here")).to_contain_text(row["message"].split("\n")[0])
+    times = page.at(".context td.time").all_inner_texts()
+    assert times == sorted(times)
+    everything = [str(time)[:23] for time in sorted(shop.scan(columns=["ts"]).to_arrow()["ts"].to_pylist())]
+    first = everything.index(times[0])
+    assert everything[first : first + 11] == times, "no row between them is left out"
+    page.button("Only this value: service").click()
+    page.loaded()
+    assert state(page)["is"] == [json.dumps(["service", row["service"]], separators=(",", ":"))]
+
+
+def test_more_rows_come_on_request(page: SearchPage) -> None:
+    page.open()
+    expect(page.rows).to_have_count(50)
+    page.button("Show more").click()
+    expect(page.rows).to_have_count(100)
+    times = page.column("ts")
+    assert times == sorted(times, reverse=True)
+
+
+def test_a_permalink_opens_the_same_view_in_another_browser(page: SearchPage, browser: Browser, address: str) -> None:
+    page.open(("is", '["service","payments"]'), ("not", '["level","INFO"]'), table="shop", q="payment", sort="-time",
+              where="status = 504", version="3", columns='["ts","status","message"]', **{"from": "2026-03-14T09:30:00Z"})
+    page.button("Export").click()
+    page.button("Copy link to this view").click()
+    expect(page.at("#toast")).to_have_text("Copied the link")
+    other = new_page(browser, address).open(*[(name, value) for name, values in parse_qs(urlsplit(page.copied).query).items() for value in values])
+    assert other.at("main").inner_text() == page.at("main").inner_text()
+    assert other.at(".pill").all_inner_texts() == page.at(".pill").all_inner_texts()
+    assert other.at("#q").input_value() == "payment"
+    assert other.at("#where").input_value() == "status = 504"
+    assert other.problems == []
+    other.page.context.close()
+
+
+def test_the_view_is_downloaded_and_copied_as_code(page: SearchPage, shop: IndexTable) -> None:
+    page.open(("is", '["level","ERROR"]'), q="timeout", columns='["ts","message"]')
+    expected = shop.scan(where="level = 'ERROR'", query="timeout", columns=["ts", "message"]).to_arrow().sort_by([("ts", "descending")])
+    page.button("Export").click()
+    with page.page.expect_download() as saved:
+        page.at("#share-panel").get_by_role("link", name="JSON").click()
+    rows = json.loads(Path(saved.value.path()).read_text())
+    assert [row["message"] for row in rows] == expected["message"].to_pylist()
+    page.button("Export").click()
+    with page.page.expect_download() as saved:
+        page.at("#share-panel").get_by_role("link", name="CSV").click()
+    with Path(saved.value.path()).open(newline="") as file:
+        assert [row["message"] for row in csv.DictReader(file)] == expected["message"].to_pylist()
+    copied = {}
+    for language in ("Python", "SQL", "CLI"):
+        page.button("Export").click()
+        page.button(f"Copy as {language}").click()
+        expect(page.at("#toast")).to_have_text(f"Copied the {language} code")
+        copied[language] = page.copied
+    names: dict[str, pa.Table] = {}
+    exec(copied["Python"], names)  # noqa: S102 - it is ours
+    assert len(names["rows"]) == len(expected)
+    assert "ERROR" in copied["SQL"]
+    assert copied["CLI"].startswith("indextables ")
+    page.button("Export").click()
+    page.button("Show the code …").click()
+    expect(page.at("#snippet pre")).to_have_text([copied["Python"], copied["SQL"], copied["CLI"]])
+
+
+def test_nothing_found_says_what_to_try(page: SearchPage) -> None:
+    page.open(("is", '["level","FATAL"]'), q="zebra")
+    expect(page.at(".empty h2")).to_have_text("No hits")
+    expect(page.at(".empty")).to_contain_text("message")  # the column that was searched
+    assert page.count == "0"
+    page.button("Show all rows").click()
+    page.loaded()
+    page.button("Remove level is FATAL").click()
+    page.loaded()
+    assert page.count == f"{ROWS:,}"
+
+
+def test_a_table_without_times_and_words_is_shown(page: SearchPage) -> None:
+    page.open(table="bare")
+    expect(page.at("#chart")).to_be_hidden()
+    assert page.column("n") == ["1152921504606846976", "2"]
+    assert page.column("name") == ["one", "–"]
+    page.at("#table").select_option("shop")
+    page.loaded()
+    expect(page.at("#chart")).to_be_visible()
+
+
+def test_the_theme_is_that_of_the_system_until_it_is_chosen(browser: Browser, address: str) -> None:
+    page = new_page(browser, address, color_scheme="dark").open()
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    dark = page.page.evaluate(colour)
+    page.page.keyboard.press("t")
+    light = page.page.evaluate(colour)
+    assert light != dark
+    page.page.reload()
+    page.loaded()
+    assert page.page.evaluate(colour) == light, "it is remembered"
+    page.button("Theme: light").click()
+    assert page.page.evaluate(colour) == dark
+    page.page.emulate_media(color_scheme="light")
+    assert page.page.evaluate(colour) == dark
+    page.button("Theme: dark").click()
+    assert page.page.evaluate(colour) == light
+    assert page.problems == []
+    page.page.context.close()
+
+
+def test_the_page_fits_a_phone_and_is_used_by_keys(browser: Browser, address: str) -> None:
+    page = new_page(browser, address, viewport={"width": 390, "height": 800}).open(q="timeout")
+    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    expect(page.at("#facets")).to_be_hidden()
+    page.button("Facets").click()
+    expect(page.at("#facets")).to_be_visible()
+    page.page.keyboard.press("?")
+    expect(page.at("#keys")).to_be_visible()
+    page.page.keyboard.press("Escape")
+    expect(page.at("#keys")).to_be_hidden()
+    page.page.keyboard.press("/")
+    expect(page.at("#q")).to_be_focused()
+    assert page.problems == []
+    page.page.context.close()
+
+
+def test_scripts_in_names_and_values_are_text(page: SearchPage, hostile: IndexTable) -> None:
+    table = page.open().at("#table option").nth(1).get_attribute("value") or ""
+    page.open(table=table, columns=json.dumps(hostile.schema.names))
+    assert page.rows.count() == len(ATTACKS)
+    assert set(page.at(".rows th:not(.open) bdi").all_inner_texts()) >= {" ".join(name.split()) for name in ATTACKS[:2]}
+    page.rows.first.click()
+    expect(page.at(".detail .field-row")).to_have_count(len(hostile.schema.names))
+    page.button("Rows before and after").click()
+    expect(page.at(".context")).to_be_visible()
+    for panel in ("version", "time", "columns", "share"):
+        page.at(f"#{panel}").click()
+        expect(page.at(f"#{panel}-panel")).to_be_visible()
+        page.page.keyboard.press("Escape")
+    page.at("#facets .facet-value").first.click()
+    page.loaded()
+    page.search("harmless AND script")
+    page.page.mouse.move(700, 200)
+    page.page.keyboard.press("/")
+    page.page.keyboard.press("End")
+    for text in (" ", "<"):
+        page.page.keyboard.type(text)
+        page.page.keyboard.press("Control+Space")
+    page.open(("is", json.dumps([ATTACKS[0], ATTACKS[1]])), ("not", json.dumps(["__proto__", "constructor"])), table=table)
+    assert_nothing_ran(page)
+
+
+def test_scripts_in_the_address_are_text(page: SearchPage) -> None:
+    page.open()
+    for name in ("q", "where", "from", "sort", "columns", "version", "table", "is"):
+        attack = "".join(ATTACKS[:3])
+        value = json.dumps([attack, attack]) if name in ("is", "columns") else attack
+        page.page.goto(f"{page.address.partition('?')[0]}?{urlencode({name: value})}")
+        expect(page.at("body")).to_have_attribute("data-state", re.compile("complete|failed"))
+    page.problems[:] = [problem for problem in page.problems if "404 (Not Found)" not in problem]  # no such table
+    assert_nothing_ran(page)
+
+
+def assert_nothing_ran(page: SearchPage) -> None:
+    """No script of the data has run, and none of its elements is in the page."""
+    assert page.page.evaluate("() => window.taken === undefined")
+    assert page.problems == []
+    found = "() => [document.scripts.length, document.images.length, document.querySelectorAll('style, iframe, object, base').length]"
+    assert page.page.evaluate(found) == [2, 1, 0]
+
+
+def answer(address: str, path: str, **headers: str) -> tuple[int, str]:
+    """What the server answers to a path as it is written."""
+    where = urlsplit(address)
+    with closing(HTTPConnection(where.hostname or "", where.port, timeout=30)) as connection:
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+def test_nothing_is_answered_without_the_token(browser: Browser, address: str) -> None:
+    page = new_page(browser, address)
+    base = address.partition("/?token=")[0]
+    for place in ("/", "/?token=wrong", "/?token="):
+        shown = page.page.goto(base + place)
+        assert shown is not None
+        assert shown.status == 401
+        assert "indextables serve" in page.at("body").inner_text()
+    for place in ("/api/tables", "/api/hits", "/view.csv", "/page/app.js", "/api/tables?token=wrong"):
+        assert answer(base, place)[0] == 401
+        assert answer(base, place, Authorization="Bearer wrong")[0] == 401
+    page.page.context.close()
+
+
+def test_other_hosts_and_paths_that_lead_out_are_refused(address: str) -> None:
+    base, _, token = address.partition("/?token=")
+    allowed = {"Authorization": f"Bearer {token}"}
+    assert answer(base, "/api/tables", **allowed)[0] == 200
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost"):
+        assert answer(base, "/api/tables", Host=host, **allowed)[0] in (400, 421)
+    for path in (
+        "/page/../web_app.py", "/page/%2e%2e/web_app.py", "/page/..%2fweb_app.py", "/page//etc/passwd", "//etc/passwd",
+        "/../../../../etc/passwd", "/page/%2fetc%2fpasswd", "/page/..%5cweb_app.py", "/page/index.html%00.js", "/page/.", "/page/",
+    ):  # fmt: skip
+        status, body = answer(base, path, **allowed)
+        assert (status, "root:" in body, "import" in body) == (404, False, False), path
+
+
+def test_pages_of_other_sites_learn_nothing(page: SearchPage, address: str) -> None:
+    """A site that the same browser visits can neither read the tables nor frame the page."""
+    page.open()
+    base = address.partition("/?token=")[0]
+    attack = f"""<!doctype html><title>evil</title><iframe src="{base}/"></iframe><script>
+      window.read = [];
+      const asked = ["/", "/api/tables", "/api/hits", "/view.json"].flatMap((path) => ["cors", "no-cors"].map((mode) =>
+        fetch("{base}" + path, {{ mode, credentials: "include" }}).then((r) => r.text()).then((text) => text && read.push(text), () => 0)));
+      const script = document.createElement("script");
+      script.src = "{base}/view.json";
+      script.onload = () => read.push("script");
+      document.head.append(script);
+      Promise.all(asked).then(() => {{ document.title = "done"; }});
+    </script>"""
+
+    def fulfill(route: Route) -> None:
+        route.fulfill(body=attack, content_type="text/html")
+
+    evil = page.page.context.new_page()
+    evil.route("http://evil.example/**", fulfill)
+    evil.goto("http://evil.example/")
+    expect(evil).to_have_title("done")
+    assert evil.evaluate("() => read") == []
+    framed = evil.frames[1].evaluate("() => document.body.innerText")
+    assert "timeout" not in framed
+    assert "Search" not in framed
