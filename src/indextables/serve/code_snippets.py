@@ -1,35 +1,74 @@
-"""Code that gives the rows of a view: Python, SQL, and a command."""
-
-from __future__ import annotations
+"""Code that gives the rows of a view: Python, SQL of Spark, and a command."""
 
 import shlex
-from typing import TYPE_CHECKING
 
-from indextables.predicate import IndexQuery, conjunction, to_sql
+from indextables.predicate import IndexQuery, Predicate, conjunction, to_sql
 from indextables.predicate.sql_text import name_sql
-
-if TYPE_CHECKING:
-    from indextables.serve.served_tables import TableVersion
-    from indextables.serve.view_state import ViewState
+from indextables.serve.served_tables import TableVersion
+from indextables.serve.view_state import Sort, ViewState
 
 
 def snippets(shown: TableVersion, state: ViewState, *, version: int | None) -> dict[str, str]:
+    """Code for the rows from the first one to the last one that a view shows, of a version or of the newest one."""
     condition = state.condition(shown.schema, shown.time)
     where = None if condition is None else to_sql(condition)
-    path = shown.table.path
-    arguments = [f"query={state.query!r}"] if state.query else []
-    arguments += [f"where={where!r}"] if where else []
-    arguments += [f"columns={list(state.columns)!r}"] if state.columns else []
-    opened = f", version={version}" if version is not None else ""
-    python = (
-        "from indextables import IndexTable\n\n"
-        f"table = IndexTable.open({path!r}{opened})\n"
-        f"rows = table.scan({', '.join(arguments)}).to_arrow()\n"
-    )
-    every = conjunction(*([IndexQuery(None, state.query)] if state.query else []), *([condition] if condition else []))
-    columns = ", ".join(map(name_sql, state.columns)) if state.columns else "*"
-    filtered = f"\nWHERE {to_sql(every)}" if where or state.query else ""
-    sql = "\n".join([f"SELECT {columns}", f"FROM indextables.`{path}`{filtered}"])
-    command = ["indextables", "search", path, state.query or "*:*", "--limit", str(state.size)]
-    command += ["--where", where] if where else []
-    return {"python": python, "sql": sql, "cli": shlex.join(command)}
+    path, order = shown.table.path, _order(shown, state)
+    return {
+        "python": _python(state, path, where, order, version),
+        "sql": _sql(state, path, condition, order, version),
+        "cli": _command(state, path, where, order, version),
+    }
+
+
+def _is_ranked(state: ViewState) -> bool:
+    return state.sort is Sort.SCORE and state.query is not None
+
+
+def _order(shown: TableVersion, state: ViewState) -> str | None:
+    """The order by time, as in SQL."""
+    if shown.time is None or _is_ranked(state):
+        return None
+    return name_sql(shown.time.name) + ("" if state.sort is Sort.OLDEST else " desc")
+
+
+def _python(state: ViewState, path: str, where: str | None, order: str | None, version: int | None) -> str:
+    given = {
+        "query": state.query,
+        "where": where,
+        "columns": None if state.columns is None else list(state.columns),
+        "order_by": order,
+        "limit": state.offset + state.size,
+    }
+    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
+    pinned = "" if version is None else f", version={version}"
+    rows = f"table.search({arguments})" if _is_ranked(state) else f"table.scan({arguments}).to_arrow()"
+    return f"from indextables import IndexTable\n\ntable = IndexTable.open({path!r}{pinned})\nrows = {rows}\n"
+
+
+def _sql(state: ViewState, path: str, condition: Predicate | None, order: str | None, version: int | None) -> str:
+    columns = "*" if state.columns is None else ", ".join(map(name_sql, state.columns))
+    searches = [] if state.query is None else [IndexQuery(None, state.query)]
+    terms = [*searches, *([] if condition is None else [condition])]
+    order = "score() DESC" if _is_ranked(state) else order
+    quoted = path.replace("`", "``")
+    lines = [
+        f"SELECT {columns}",
+        f"FROM indextables.`{quoted}`" + ("" if version is None else f" VERSION AS OF {version}"),
+        *([f"WHERE {to_sql(conjunction(*terms))}"] if terms else []),
+        *([] if order is None else [f"ORDER BY {order}"]),
+        f"LIMIT {state.offset + state.size}",
+    ]
+    return "\n".join(lines)
+
+
+def _command(state: ViewState, path: str, where: str | None, order: str | None, version: int | None) -> str:
+    options = {
+        "--where": where,
+        "--columns": None if state.columns is None else ",".join(state.columns),
+        "--sort": order,
+        "--limit": str(state.offset + state.size),
+        "--version": None if version is None else str(version),
+    }
+    given = [word for name, value in options.items() if value is not None for word in (name, value)]
+    query = "*:*" if state.query is None else state.query
+    return shlex.join(["indextables", "search", *given, *(["--"] if query.startswith("-") else []), path, query])

@@ -1,16 +1,19 @@
 """Completion of a search that is being typed: fields, operators, and the values of columns with exact values."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from indextables.nearest import nearest
+from indextables.read.top_n import as_written
 from indextables.serve.json_values import cells, from_utf16, utf16_offset
 from indextables.serve.served_tables import TableVersion
 from indextables.serve.view_state import ViewState
 from indextables.serve.view_summaries import value_counts
 
 _MOST = 12
+_SPLITS = 4  # whose words are offered
 _OPERATORS = ("AND", "OR", "NOT")
 _SPECIAL = re.compile(r"""([\s\\+\-!():^\[\]"{}~/*?&|<>=])""")
 _PLAIN = re.compile(r"[\w.@][\w.@\-]*")
@@ -63,10 +66,12 @@ def _operators(before: str, prefix: str) -> Iterable[dict[str, Any]]:
 
 def _values(shown: TableVersion, field: str, written: str, *, check: Callable[[], None]) -> list[dict[str, Any]]:
     """The most frequent values of a column that begin with what was written."""
-    column = next((name for name in shown.facet_columns if name.lower() == field.lower()), None)
-    if column is None or shown.indexed[column] != "exact":
-        return []
+    column = next((name for name in shown.schema.names if name.lower() == field.lower()), None)
     prefix = _unescaped(written.removeprefix('"')).lower()
+    if column in shown.text_columns and not written.startswith('"'):
+        return _words(shown, column, prefix, check=check) if prefix else []
+    if column not in shown.facet_columns:
+        return []
     counts = value_counts(shown.view(ViewState(), check=check), column)
     pairs = zip(cells(counts["value"]), counts["count"].to_pylist(), strict=True)
     found = [
@@ -74,6 +79,17 @@ def _values(shown: TableVersion, field: str, written: str, *, check: Callable[[]
     ]
     matching = [(value, n) for value, n in found if value.lower().startswith(prefix)][:_MOST]
     return [{"text": _written(value), "label": value, "kind": "value", "count": n} for value, n in matching]
+
+
+def _words(shown: TableVersion, column: str, prefix: str, *, check: Callable[[], None]) -> list[dict[str, Any]]:
+    """The words that are most frequent in the splits that were written last, if their indexes are on this machine."""
+    view = shown.view(ViewState(), check=check)
+    counts: Counter[str] = Counter()
+    for task in as_written(view.scan.plan)[-_SPLITS:]:
+        counts.update(dict(view.open(task).frequent_words(column, prefix, _MOST)))
+    return [
+        {"text": _written(word), "label": word, "kind": "value", "count": n} for word, n in counts.most_common(_MOST)
+    ]
 
 
 def _written(value: str) -> str:

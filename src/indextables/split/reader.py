@@ -310,6 +310,10 @@ class SplitReader:
         """The scores of some rows that a query finds, whose numbers ascend."""
         return score_rows(query, self._indexed_by(rules, query), rows)
 
+    def frequent_words(self, column: str, prefix: str, limit: int) -> list[tuple[str, int]]:
+        """The most frequent indexed words of a text column that begin with a prefix; none if the index is not local."""
+        return self._own_words.frequent_words(column, prefix, limit) if self.has_word_index() else []
+
     def _indexed_by(self, rules: Mapping[str, FieldRule] | None, query: Query) -> SearchedRows:
         words = self._words_for(query, rules)
         return self if words is self._own_words else ReindexedRows(self, words)

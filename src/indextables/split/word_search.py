@@ -13,7 +13,7 @@ from indextables.search import Query, compile_query
 from indextables.search.exact_values import Mask
 from indextables.search.queries import Exists, Leaf, MatchAll, MatchNone, Not, Phrase, Term, leaves
 from indextables.search.row_matching import Numbers, Scores
-from indextables.search.text_fields import TextColumns, tantivy_schema
+from indextables.search.text_fields import TextColumns, field_name, tantivy_schema
 from indextables.split.word_index import read_safely
 
 _FEW_HITS = 128  # are returned along with their number
@@ -114,6 +114,13 @@ class WordSearch:
         with read_safely(self.name):
             searcher = self.open().searcher()
             return [explained(row) for row in rows.tolist()]
+
+    def frequent_words(self, column: str, prefix: str, limit: int) -> list[tuple[str, int]]:
+        """The words of a column that begin with a prefix and are in most rows, with the number of these rows."""
+        if not self.covers(column):
+            return []
+        with read_safely(self.name):
+            return list(self.open().searcher().terms_with_prefix(field_name(column), prefix, None, limit))
 
     def _rows(self, query: Query, hits: int) -> Numbers:
         if not hits:
