@@ -13,7 +13,7 @@ import indextables
 
 ROOT = Path(next(iter(indextables.__path__)))
 LAYERS = [  # from the bottom up; names on one line do not know each other
-    ("engine", "errors", "nearest", "plural", "redaction", "release", "stderr_logging"),
+    ("arrow_features", "engine", "errors", "nearest", "plural", "redaction", "release", "stderr_logging"),
     ("events",),
     ("schema", "worker_versions"),
     ("kernels",),

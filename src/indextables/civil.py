@@ -15,10 +15,15 @@ A date is written as ISO 8601 has it, with a sign where four digits are not enou
 ['2024-02-29', '+10000-01-01', '-0001-12-31']
 """
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.kernels import captured_number, floor_divide, join, where
+from indextables.kernels import captured_number, join, where
+
+Numbers = npt.NDArray[np.int64]
+Nulls = npt.NDArray[np.bool_]
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -37,29 +42,34 @@ _FIRST_PLAIN, _LAST_PLAIN = -719_528, 2_932_896
 
 def date_from_days(days: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Year, month and day of month."""
-    shifted = pc.cast(days, pa.int64()) + _DAYS_BEFORE_1970
-    era = floor_divide(shifted, _DAYS_OF_ERA)
-    day_of_era = shifted - era * _DAYS_OF_ERA
-    leaps = day_of_era / 1460 - day_of_era / 36_524 + day_of_era / 146_096
-    year_of_era = (day_of_era - leaps) / 365
-    day_of_year = day_of_era - (year_of_era * 365 + year_of_era / 4 - year_of_era / 100)
-    march_month = (day_of_year * 5 + 2) / 153
-    day = day_of_year - (march_month * 153 + 2) / 5 + 1
-    next_year = pc.greater_equal(march_month, 10)
-    month = pc.if_else(next_year, march_month - 9, march_month + 3)
-    return era * 400 + year_of_era + pc.cast(next_year, pa.int64()), month, day
+    (shifted,), nulls = _numbers(days)
+    era, day_of_era = np.divmod(shifted + _DAYS_BEFORE_1970, _DAYS_OF_ERA)
+    leaps = day_of_era // 1460 - day_of_era // 36_524 + day_of_era // 146_096
+    year_of_era = (day_of_era - leaps) // 365
+    day_of_year = day_of_era - (year_of_era * 365 + year_of_era // 4 - year_of_era // 100)
+    march_month = (day_of_year * 5 + 2) // 153
+    day = day_of_year - (march_month * 153 + 2) // 5 + 1
+    next_year = march_month >= 10  # noqa: PLR2004 - January, counted from March
+    year, month = era * 400 + year_of_era + next_year, march_month + np.where(next_year, -9, 3)
+    return pa.array(year, mask=nulls), pa.array(month, mask=nulls), pa.array(day, mask=nulls)
 
 
 def days_from_date(year: pa.Array, month: pa.Array, day: pa.Array) -> pa.Array:
     """The days since 1970-01-01 of dates that exist; of others (month 13, 30 February), some other day."""
-    early = pc.less_equal(month, 2)
-    march_year = year - pc.cast(early, pa.int64())
-    march_month = pc.if_else(early, month + 9, month - 3)
-    era = floor_divide(march_year, 400)
-    year_of_era = march_year - era * 400
-    day_of_year = (march_month * 153 + 2) / 5 + day - 1
-    day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year
-    return era * _DAYS_OF_ERA + day_of_era - _DAYS_BEFORE_1970
+    (years, months, days), nulls = _numbers(year, month, day)
+    early = months <= 2  # noqa: PLR2004 - January and February end the year before
+    march_month = months + np.where(early, 9, -3)
+    era, year_of_era = np.divmod(years - early, 400)
+    day_of_year = (march_month * 153 + 2) // 5 + days - 1
+    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return pa.array(era * _DAYS_OF_ERA + day_of_era - _DAYS_BEFORE_1970, mask=nulls)
+
+
+def _numbers(*arrays: pa.Array) -> tuple[list[Numbers], Nulls]:
+    """The values, with zero for null, and where any of them is null."""
+    nulls = [array.is_null().to_numpy(zero_copy_only=False) for array in arrays]
+    values = [array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False) for array in arrays]
+    return values, np.logical_or.reduce(nulls)
 
 
 def days_from_month(month: pa.Array) -> pa.Array:
@@ -68,10 +78,9 @@ def days_from_month(month: pa.Array) -> pa.Array:
     >>> days_from_month(pa.array([-1, 0, 1])).to_pylist()
     [-31, 0, 31]
     """
-    month = pc.cast(month, pa.int64())
-    year = floor_divide(month, 12)
-    one = pc.add(pc.multiply(year, 0), 1)
-    return days_from_date(year + 1970, month - year * 12 + 1, one)
+    (months,), nulls = _numbers(month)
+    year, of_year = np.divmod(months, 12)
+    return days_from_date(pa.array(year + 1970, mask=nulls), pa.array(of_year + 1), pa.array(np.ones_like(year)))
 
 
 def month_from_days(days: pa.Array) -> pa.Array:
@@ -81,7 +90,8 @@ def month_from_days(days: pa.Array) -> pa.Array:
     [-1, 0, 1]
     """
     year, month, _ = date_from_days(days)
-    return (year - 1970) * 12 + month - 1
+    (years, months), nulls = _numbers(year, month)
+    return pa.array((years - 1970) * 12 + months - 1, mask=nulls)
 
 
 def text_from_year(year: pa.Array) -> pa.Array:

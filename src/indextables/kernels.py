@@ -1,6 +1,6 @@
 """The few functions on Arrow arrays that `pyarrow.compute` does not have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +9,12 @@ import pyarrow.compute as pc
 def flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The values in one piece."""
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of batches, at least one, as one batch; `pyarrow.concat_batches` is there since version 19."""
+    columns = zip(*(batch.columns for batch in batches), strict=True)
+    return pa.RecordBatch.from_arrays([pa.concat_arrays(pieces) for pieces in columns], schema=batches[0].schema)
 
 
 def cast_to(array: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray:
@@ -64,6 +70,26 @@ def floor_divide(dividend: pa.Array, divisor: int) -> pa.Array:
     quotient = pc.divide(dividend, divisor)
     short = pc.less(dividend, pc.multiply(quotient, divisor))
     return pc.subtract(quotient, pc.cast(short, dividend.type))
+
+
+def remainder(dividend: pa.Array, divisor: int) -> pa.Array:
+    """What is left of a quotient rounded down: never negative. On the way it may wrap, there and back.
+
+    >>> remainder(pa.array([-1, 0, 7]), 4).to_pylist()
+    [3, 0, 3]
+    """
+    return pc.subtract(dividend, pc.multiply(floor_divide(dividend, divisor), divisor))
+
+
+def mixed_radix(first: pa.Array, *places: tuple[int, pa.Array]) -> pa.Array:
+    """The number that has these digits, each with the base of its place; an overflow is an error.
+
+    >>> mixed_radix(pa.array([1]), (24, pa.array([2])), (60, pa.array([3]))).to_pylist()  # minutes of 1 day, 2 h, 3 min
+    [1563]
+    """
+    for base, digit in places:
+        first = pc.add_checked(pc.multiply_checked(first, base), digit)
+    return first
 
 
 def join(*pieces: pa.Array | str) -> pa.Array:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from indextables.arrow_features import view_types
 from indextables.errors import SchemaError
 from indextables.nearest import nearest
 
@@ -49,9 +50,8 @@ _FLOATS = (pa.float32(), pa.float64())
 # Arrow types that hold the same values as a table type in another shape.
 _SAME_VALUES = {
     pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
     pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
+    **view_types(),
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),

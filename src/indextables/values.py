@@ -41,7 +41,9 @@ from indextables.kernels import (
     flat,
     floor_divide,
     join,
+    mixed_radix,
     over_distinct,
+    remainder,
     where,
     within,
 )
@@ -175,12 +177,11 @@ def _encode_timestamp(array: pa.Array) -> pa.Array:
         text = pc.utf8_replace_slice(instant.view(_WALL_CLOCK).cast(pa.string()), 10, 11, "T")
         return join(pc.replace_substring(text, ".000000", ""), zone)
     days = floor_divide(instant, DAY)
-    time = pc.subtract(instant, pc.multiply(days, DAY))  # on the first day that there is, wraps there and back
-    minutes, seconds = time / (60 * SECOND), time / SECOND
-    fraction = time - seconds * SECOND
+    time = remainder(instant, DAY)
+    minutes, seconds, fraction = pc.divide(time, 60 * SECOND), pc.divide(time, SECOND), remainder(time, SECOND)
     return join(
-        join(text_from_days(days), "T", padded(time / HOUR)),
-        join(":", padded(minutes - minutes / 60 * 60), ":", padded(seconds - seconds / 60 * 60)),
+        join(text_from_days(days), "T", padded(pc.divide(time, HOUR))),
+        join(":", padded(remainder(minutes, 60)), ":", padded(remainder(seconds, 60))),
         pc.if_else(pc.equal(fraction, 0), "", join(".", padded(fraction, 6))),
         zone,
     )
@@ -197,22 +198,19 @@ def _decode_timestamp(text: pa.Array, timestamp: pa.DataType) -> pa.Array:
         return plain.view(timestamp)
     zone = f"(?:{_ZONE})?" if timestamp.tz else ""
     captures = extract(text, f"{DATE_PATTERN}(?:[T ]{_CLOCK}(?:{_SECONDS})?{zone})?")
-    minutes = (
-        days_from_captures(captures) * 1440
-        + captured_number(captures, "hour") * 60
-        + captured_number(captures, "minute")
-    )
+    hour, minute, second = (captured_number(captures, name) for name in ("hour", "minute", "second"))
+    minutes = mixed_radix(days_from_captures(captures), (24, hour), (60, minute))
     if timestamp.tz:
-        minutes = minutes - _zone_minutes(captures)
-    seconds = minutes * 60 + captured_number(captures, "second")
+        minutes = pc.subtract(minutes, _zone_minutes(captures))
+    seconds = mixed_radix(minutes, (60, second))
     fraction = pc.utf8_rpad(captured(captures, "fraction"), 6, "0").cast(pa.int64())
     instant = pc.add(pc.multiply(seconds, SECOND), fraction)  # wraps beyond the limits, which the next line notices
     return where(pc.equal(floor_divide(instant, SECOND), seconds), instant).view(timestamp)
 
 
 def _zone_minutes(captures: pa.StructArray) -> pa.Array:
-    ahead = captured_number(captures, "zone_hour") * 60 + captured_number(captures, "zone_minute")
-    return pc.if_else(pc.equal(captured(captures, "zone_sign"), "-"), -ahead, ahead)
+    ahead = mixed_radix(captured_number(captures, "zone_hour"), (60, captured_number(captures, "zone_minute")))
+    return pc.if_else(pc.equal(captured(captures, "zone_sign"), "-"), pc.negate(ahead), ahead)
 
 
 def _decode_plain(text: pa.Array, pattern: str, kind: pa.DataType) -> pa.Array | None:

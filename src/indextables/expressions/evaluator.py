@@ -22,7 +22,6 @@ _SETTINGS = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
     "preserve_insertion_order": True,
-    "ieee_floating_point_ops": False,  # a division by zero is an error
 }
 
 
@@ -56,6 +55,7 @@ class Evaluator:
         self._connection = duckdb.connect(
             ":memory:", config={"threads": min(threads, os.cpu_count() or 1), **_SETTINGS}
         )
+        self._connection.execute("SET ieee_floating_point_ops = false")  # a division by zero is an error
         self._set_time_zone(time_zone)
         for relation in scope.relations:
             self._connection.register(relation.name, relation.schema.empty_table())

@@ -38,7 +38,19 @@ from indextables.civil import (
     text_from_year,
 )
 from indextables.errors import LayoutError, SchemaError
-from indextables.kernels import captured_number, clamp, extract, flat, floor_divide, join, over_distinct, where, within
+from indextables.kernels import (
+    captured_number,
+    clamp,
+    extract,
+    flat,
+    floor_divide,
+    join,
+    mixed_radix,
+    over_distinct,
+    remainder,
+    where,
+    within,
+)
 from indextables.layout import iceberg
 from indextables.schema import MAX_DECIMAL_PRECISION
 
@@ -230,7 +242,7 @@ class Calendar(Transform):
         ordinal = results.cast(pa.int32()).cast(pa.int64())
         match self.unit:
             case "year":
-                return text_from_year(ordinal + 1970)
+                return text_from_year(pc.add(ordinal, 1970))
             case "month":
                 year, month, _ = date_from_days(days_from_month(ordinal))
                 return join(text_from_year(year), "-", padded(month))
@@ -238,7 +250,7 @@ class Calendar(Transform):
                 return text_from_days(ordinal)
             case "hour":
                 day = floor_divide(ordinal, 24)
-                return join(text_from_days(day), "-", padded(ordinal - day * 24))
+                return join(text_from_days(day), "-", padded(remainder(ordinal, 24)))
             case _:
                 assert_never(self.unit)
 
@@ -246,13 +258,14 @@ class Calendar(Transform):
         captures = extract(text, _CALENDAR_PATTERNS[self.unit])
         match self.unit:
             case "year":
-                ordinal = captured_number(captures, "year") - 1970
+                ordinal = pc.subtract(captured_number(captures, "year"), 1970)
             case "month":
-                ordinal = (captured_number(captures, "year") - 1970) * 12 + captured_number(captures, "month") - 1
+                months = pc.subtract(captured_number(captures, "month"), 1)
+                ordinal = mixed_radix(pc.subtract(captured_number(captures, "year"), 1970), (12, months))
             case "day":
                 ordinal = days_from_captures(captures)
             case "hour":
-                ordinal = days_from_captures(captures) * 24 + captured_number(captures, "hour")
+                ordinal = mixed_radix(days_from_captures(captures), (24, captured_number(captures, "hour")))
             case _:
                 assert_never(self.unit)
         return within(ordinal, _LOWEST[32], _HIGHEST[32]).cast(pa.int32())
@@ -262,7 +275,7 @@ class Calendar(Transform):
         day = count if pa.types.is_date(array.type) else floor_divide(count, DAY)
         match self.unit:
             case "year":
-                ordinal = date_from_days(day)[0] - 1970
+                ordinal = pc.subtract(date_from_days(day)[0], 1970)
             case "month":
                 ordinal = month_from_days(day)
             case "day":

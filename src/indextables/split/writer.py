@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from indextables.arrow_features import HAS_ROW_LIMIT_OF_PAGES
 from indextables.search.field_rules import FieldRule
 from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.exact_index import ExactIndex, Kind, build
@@ -211,7 +212,7 @@ def _parquet_options(rows: pa.Table, rules: Mapping[str, FieldRule], options: Sp
         "write_page_checksum": True,
         "write_page_index": True,
         "data_page_size": options.page_bytes,
-        "max_rows_per_page": options.page_rows,
+        **({"max_rows_per_page": options.page_rows} if HAS_ROW_LIMIT_OF_PAGES else {}),
         "write_batch_size": _rows_per_batch(first, options.page_bytes),
     }
 

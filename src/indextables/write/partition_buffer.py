@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from indextables.kernels import concat_batches
 from indextables.layout import Group
 
 MAX_SPLIT_BYTES = (
@@ -88,7 +89,7 @@ class PartitionBuffer:
         self._spills += 1
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, unspilled[0].in_memory[0].schema) as writer:
             for partition in unspilled:
-                writer.write_batch(pa.concat_batches(list(partition.in_memory)))
+                writer.write_batch(concat_batches(partition.in_memory))
         mapped = pa.ipc.open_file(pa.memory_map(str(path)))
         for position, partition in enumerate(unspilled):
             partition.spilled.append(mapped.get_batch(position))

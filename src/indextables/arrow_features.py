@@ -1,0 +1,22 @@
+"""What differs between the versions of pyarrow that are supported, asked of the one that is installed.
+
+The format of tables is the same with all of them: a split that one has written is read by every other.
+"""
+
+import pyarrow as pa
+
+MAJOR_VERSION = int(pa.__version__.partition(".")[0])
+
+# Before version 23, pages of Parquet files are bounded by their bytes alone: values that repeat come in pages of more rows.
+HAS_ROW_LIMIT_OF_PAGES = MAJOR_VERSION >= 23  # noqa: PLR2004
+
+
+def view_types() -> dict[pa.DataType, pa.DataType]:
+    """The types of strings and binaries that are views, and the plain ones; there are none before version 16.
+
+    >>> sorted(map(str, view_types()))
+    ['binary_view', 'string_view']
+    """
+    if not hasattr(pa, "string_view"):
+        return {}
+    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
