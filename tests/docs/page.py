@@ -20,7 +20,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -92,17 +92,22 @@ def run(page: Path, names: dict[str, Any]) -> None:
     """Runs a page in the current directory; what it prints must be what it shows."""
     names["__name__"] = "page"
     for block in blocks_of(page):
-        where = f"{page.relative_to(ROOT)}:{block.line}"
-        if block.title and block.kind in {"csv", "json"}:
-            Path(block.title).write_text(block.text)
-        elif not block.runs:
-            continue
-        elif block.kind == "console":
-            _run_commands(block, where)
-        elif block.is_doctest:
-            _run_doctest(block, names, where)
-        else:
-            _run_code(block, names, where)
+        run_block(block, names, f"{page.relative_to(ROOT)}:{block.line}", shell=_printed_by)
+
+
+def run_block(block: Block, names: dict[str, Any], where: str, *, shell: Callable[[str], str]) -> bool:
+    """Runs a block, and its commands by `shell`; whether there was anything to run."""
+    if block.title and block.kind in {"csv", "json"}:
+        Path(block.title).write_text(block.text)
+    elif not block.runs:
+        return False
+    elif block.kind == "console":
+        _run_commands(block, where, shell)
+    elif block.is_doctest:
+        _run_doctest(block, names, where)
+    else:
+        _run_code(block, names, where)
+    return True
 
 
 def _run_code(block: Block, names: dict[str, Any], where: str) -> None:
@@ -121,17 +126,22 @@ def _run_doctest(block: Block, names: dict[str, Any], where: str) -> None:
     assert not failed, report.getvalue()
 
 
-def _run_commands(block: Block, where: str) -> None:
+def _run_commands(block: Block, where: str, shell: Callable[[str], str]) -> None:
     assert block.text.startswith("$ "), where
     for shown in block.text.removeprefix("$ ").split("\n$ "):
         line, _, expected = shown.partition("\n")
-        compare(expected, _printed_by(line), f"{where} $ {line}")
+        compare(expected, shell(line), f"{where} $ {line}")
 
 
 def _printed_by(line: str) -> str:
     """What a command prints; without a process of its own where it is only our program."""
     if _OF_SHELLS.isdisjoint(shlex.shlex(line, posix=True, punctuation_chars=True)):
         return "\n".join(run_line(line))
+    return run_in_shell(line)
+
+
+def run_in_shell(line: str) -> str:
+    """What a command prints that a shell runs, with the programs of this Python's environment."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.run(["bash", "-c", line], **both, text=True, env={**os.environ, "PATH": path}, check=False).stdout
