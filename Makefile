@@ -12,10 +12,10 @@ help: ## list what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
-	@scripts/make-venv "$(PYTHON)" "$(VENV)"
+	@scripts/make-venv "$(PYTHON)" "$(VENV)" $(if $(PYSPARK),"pyspark==$(PYSPARK).*")
 	@touch $@
 
-setup: $(READY) ## create .venv with everything that the project needs
+setup: $(READY) ## create .venv with everything that the project needs; PYTHON=python3.13 PYSPARK=4.1 for other versions
 
 demo: $(READY) ## see what it does, in a minute
 	@$(JAVA) PYSPARK_PYTHON="$(abspath $(BIN))/python" $(BIN)/python -m indextables.demo 2> >(grep -v -e WARN -e log4j -e "log level" >&2)
@@ -42,6 +42,15 @@ packed: $(READY) ## the transcript of docs/cluster.md: a packed environment on a
 matrix: $(READY) ## suites on versions of Python and PySpark, and docs/versions.md; VERSIONS="4.1 3.13" for some of them
 	@$(JAVA) $(BIN)/python scripts/matrix.py $(VERSIONS)
 	@test -n "$(VERSIONS)" || $(BIN)/python scripts/matrix.py --page
+
+package: $(READY) ## the wheel and the sdist in dist/: built, checked, installed in a new environment, tried; SPARK=1 with Spark
+	@$(JAVA) $(BIN)/python scripts/package.py $(if $(SPARK),--spark)
+
+lowest: $(READY) ## the tests with the oldest supported versions of all dependencies; TESTS="tests/split" for some of them
+	@$(JAVA) $(BIN)/python scripts/lowest.py $(TESTS)
+
+licences: $(READY) ## write docs/licences.md again: the licences of all dependencies
+	@$(BIN)/python scripts/licences.py
 
 cluster: $(READY) ## a Spark cluster on loopback: every operation, changing inputs, executors killed; KILLS=10 for some kills
 	@$(JAVA) $(BIN)/python -m tests.cluster $(if $(KILLS),--kills $(KILLS)) $(if $(ONLY),--only $(ONLY))
@@ -76,4 +85,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test connect unit laws torture matrix packed cluster streams check format docs load bench clean
+.PHONY: help setup demo test connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean

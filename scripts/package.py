@@ -19,7 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
 METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
-REQUIRED = {"indextables/py.typed", "indextables/__init__.pyi", "indextables/report/page.html"}
+REQUIRED = {
+    "indextables/py.typed",
+    "indextables/__init__.pyi",
+    "indextables/report/page.html",
+    "indextables/serve/page/index.html",
+}
 
 
 def main(arguments: list[str]) -> int:
