@@ -57,7 +57,7 @@ class OrderedScan(Scan):
         scan = self._in_no_order(replace(self.scan_spec, columns=names))
         parts = scan.rows_of(self.logged(visit_order(self.plan, self.order)))
         rows = pa.Table.from_batches((batch for batches in parts for batch in batches), scan.schema)
-        return rows.select(self.schema.names).take(sorted_positions(rows, self.order))
+        return rows.take(sorted_positions(rows, self.order)).select(self.schema.names)
 
     def with_columns(self, columns: tuple[str, ...]) -> Scan:
         """A scan of all rows with other output columns, in no order."""

@@ -60,12 +60,9 @@ def parse_order_by(order_by: OrderBy, schema: pa.Schema) -> Order:
     indextables.errors.SchemaError: there is no column 'tz'; ...
     """
     texts = _SEPARATOR.split(order_by) if isinstance(order_by, str) else order_by
-    try:
-        terms = [_parse_term(text, schema) for text in texts]
-    except TypeError:
-        raise _invalid(order_by) from None
-    if not terms:
+    if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
         raise _invalid(order_by)
+    terms = [_parse_term(text, schema) for text in texts]
     return tuple({term.column: term for term in reversed(terms)}[name] for name in columns_of(terms))
 
 

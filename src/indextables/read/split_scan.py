@@ -34,6 +34,7 @@ from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows
 
 _NO_ROWS = np.array([], np.int64)
+_ALL = np.array([True])
 _TRUE = Literal(value=True)
 _MORE = 8
 _FEW_ROWS = 8192  # as few are read as fast as an index
@@ -75,7 +76,7 @@ def matching_numbers(reader: SplitReader, scan_spec: ScanSpec, *, all_rows_match
 
 
 def _count_hits(reader: SplitReader, scan_spec: ScanSpec) -> int:
-    search, rules = _search_of(scan_spec), scan_spec.rules
+    search, rules = search_of(scan_spec), scan_spec.rules
     return len(reader.live_among(reader.search(search, rules))) if reader.num_deleted else reader.count(search, rules)
 
 
@@ -102,7 +103,7 @@ def count_by_index(reader: SplitReader, scan_spec: ScanSpec) -> int | None:
 
 def ranked(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> tuple[Numbers, Scores]:
     """The row numbers of the best matches of a scan that only searches, and their scores."""
-    numbers, scores = reader.top(_search_of(scan_spec), limit + reader.num_deleted, scan_spec.rules)
+    numbers, scores = reader.top(search_of(scan_spec), limit + reader.num_deleted, scan_spec.rules)
     if not reader.num_deleted:
         return numbers, scores
     live = reader.live[numbers]
@@ -131,7 +132,7 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
     """
     split_scan, candidates = SplitScan(reader, scan_spec), limit
     while True:
-        numbers, scores = reader.top(_search_of(scan_spec), candidates, scan_spec.rules)
+        numbers, scores = reader.top(search_of(scan_spec), candidates, scan_spec.rules)
         order = np.argsort(numbers)
         ascending = numbers[order]
         ranked_rows = split_scan.rows_at(ascending).append_column(SCORE, pa.array(scores[order], pa.float32()))
@@ -142,7 +143,8 @@ def best_rows(reader: SplitReader, scan_spec: ScanSpec, limit: int) -> pa.Table:
         candidates *= _MORE
 
 
-def _search_of(scan_spec: ScanSpec) -> Query:
+def search_of(scan_spec: ScanSpec) -> Query:
+    """The searches of a scan that has some, as one query."""
     if scan_spec.search is None:
         raise AssertionError("ranking needs a search")
     return scan_spec.search
@@ -184,8 +186,9 @@ class SplitScan:
     def numbered_rows(self) -> Iterator[tuple[pa.Table, Numbers]]:
         """The required columns of the matching rows, and the numbers of these rows, in parts."""
         found = self.numbers()
-        for rows, numbers in self._parts(None) if found is None else [(self.rows_at(found), found)]:
-            kept = self.mask(rows, numbers)
+        parts = [(self.rows_at(found), found)] if found is not None and len(found) else []
+        for rows, numbers in self._parts(None) if found is None else parts:
+            kept = self.mask(rows, numbers) if self._is_filtered else _ALL
             yield (rows, numbers) if kept.all() else (rows.filter(pa.array(kept)), numbers[kept])
 
     def output(self, rows: pa.Table) -> pa.Table:
@@ -259,7 +262,7 @@ class SplitScan:
             rows = self._with_results(rows, numbers)
         if self.scan_spec.row_address:
             rows = self._with_address(rows, numbers)
-        if self.scan_spec.residual == _TRUE and not self.reader.num_deleted:
+        if not self._is_filtered:
             return rows
         kept = self.mask(rows, numbers)
         return rows if kept.all() else rows.filter(pa.array(kept))
@@ -288,6 +291,11 @@ class SplitScan:
         spec = self.scan_spec
         ranked_ = [self._scores[score][0] for score in self._scores if {*score.searches} == spec.required_searches]
         return np.flatnonzero(ranked_[0]) if ranked_ else self.reader.search(search, spec.rules)
+
+    @property
+    def _is_filtered(self) -> bool:
+        """Whether some rows may not satisfy the residual, or may be deleted."""
+        return self.scan_spec.residual != _TRUE or self.reader.num_deleted > 0
 
     def _with_address(self, rows: pa.Table, numbers: Numbers) -> pa.Table:
         path, row = ADDRESS_SCHEMA

@@ -23,13 +23,15 @@ from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask
 from indextables.read.scan_spec import SCORE, ScanSpec, with_predicate
 from indextables.read.sort_order import Order, SortTerm, before, columns_of, sorted_positions
-from indextables.read.split_scan import SplitScan, conform, fetch_numbered
+from indextables.read.split_scan import SplitScan, conform, fetch_numbered, search_of
 from indextables.search.row_matching import Numbers, Scores
 from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 
-_MORE = 2  # times as many rows are looked up in a split as should be enough
-_LOOKUP = 64  # a row is looked up in the time in which so many hits are listed
+_ENOUGH = 64  # rows that a search is run on, and
+_MORE = 2  # times as many rows as should have enough hits
+_STEP = 16  # times as many rows, where these did not
+_SPARSE = 64  # the rows of a search that finds fewer than one in so many are read by page
 _TRUE = Literal(value=True)
 _UNKNOWN, _KNOWN, _LAST = 0, 1, 2  # what the bounds of a split say: it may come first, where it comes, it comes last
 _WRITTEN = ("modification_time", "path")
@@ -184,27 +186,34 @@ class _Visit:
         return _Found(keys, numbers, numbers).first(self.order, limit)
 
     def _looked_up(self, reader: SplitReader, spec: ScanSpec) -> _Found | None:
-        """The first rows of a search with many hits: rows are looked up in the order; None if that would take longer."""
-        if spec.search is None:
+        """The first rows of a search with many hits: it is run on the first rows; None if that would take longer."""
+        listed = reader.listed_rows(search_of(spec), spec.rules)
+        enough = _ENOUGH + _MORE * self.limit * reader.num_rows // max(1, listed)
+        if enough >= listed or _SPARSE * listed < reader.num_rows:
             return None
-        listed = reader.listed_rows(spec.search, spec.rules)
-        enough = _LOOKUP + _MORE * self.limit * reader.num_rows // max(1, listed)
-        if enough * _LOOKUP > listed:
+        most = _STEP * enough
+        candidates = self._ranked(reader, with_predicate(spec, spec.residual), most)
+        hits = np.array([], np.int64)
+        for start, end in ((0, enough), (enough, most)):
+            if len(hits) < self.limit and start < len(candidates):
+                hits = np.concatenate([hits, start + _found_among(candidates.rows[start:end], reader, spec)])
+        if len(hits) < self.limit and len(candidates) == most:
             return None
-        candidates = self._ranked(reader, with_predicate(spec, spec.residual), enough)
-        ascending = np.argsort(candidates.rows)
-        hits = ascending[reader.matches(spec.search, candidates.rows[ascending], spec.rules)]
-        if len(hits) < self.limit and len(candidates) == enough:
-            return None
-        return candidates.take(np.sort(hits)[: self.limit])
+        return candidates.take(hits[: self.limit])
+
+
+def _found_among(rows: Numbers, reader: SplitReader, spec: ScanSpec) -> Numbers:
+    """The positions of the rows that the search finds among some, which are in any order."""
+    ascending = np.argsort(rows)
+    return np.sort(ascending[reader.matches(search_of(spec), rows[ascending], spec.rules)])
 
 
 def _read(scan: Scan, splits: Sequence[SplitTask], found: _Found, *, scored: bool) -> pa.Table:
     """The output columns of rows that were found, in their order."""
     spec = replace(scan.scan_spec.without_predicate, search_results={})
     schema = spec.output_schema.append(pa.field(SCORE, pa.float32())) if scored else spec.output_schema
-    if not len(found):
-        return schema.empty_table()
+    if not len(found) or not schema.names:
+        return found.keys.select([]) if not schema.names else schema.empty_table()
     by_split = np.lexsort((found.rows, found.splits))
     visits, starts = np.unique(found.splits[by_split], return_index=True)
     rows_of = dict(zip(visits.tolist(), np.split(found.rows[by_split], starts[1:]), strict=True))
@@ -212,7 +221,9 @@ def _read(scan: Scan, splits: Sequence[SplitTask], found: _Found, *, scored: boo
 
     def fetch(task: SplitTask) -> tuple[FetchedRows, Scores | None]:
         reader, rows = scan.open(task), wanted[task.split]
-        return fetch_numbered(reader, spec, rows), _scores(reader, scan.scan_spec, rows) if scored else None
+        return fetch_numbered(reader, spec, rows), reader.scores(
+            search_of(scan.scan_spec), rows, spec.rules
+        ) if scored else None
 
     fetched = list(scan.over([splits[visit] for visit in rows_of], fetch))
     tables = [conform(rows, spec) for rows in decode_rows([rows for rows, _ in fetched], threads=scan.threads)]
@@ -223,9 +234,3 @@ def _read(scan: Scan, splits: Sequence[SplitTask], found: _Found, *, scored: boo
     return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)]).take(
         pa.array(np.argsort(by_split))
     )
-
-
-def _scores(reader: SplitReader, spec: ScanSpec, rows: Numbers) -> Scores:
-    if spec.search is None:
-        raise AssertionError("a score needs a search")
-    return reader.scores(spec.search, rows, spec.rules)

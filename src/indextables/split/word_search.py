@@ -11,12 +11,14 @@ import tantivy
 from indextables.errors import DamagedSplitError
 from indextables.search import Query, compile_query
 from indextables.search.exact_values import Mask
-from indextables.search.queries import Exists, Leaf, MatchAll, MatchNone, Not, Phrase, Term, leaves
-from indextables.search.row_matching import Numbers, Scores
+from indextables.search.queries import Not
+from indextables.search.row_matching import Numbers, Scores, has_patterns
 from indextables.search.text_fields import TextColumns, field_name, tantivy_schema
 from indextables.split.word_index import read_safely
 
 _FEW_HITS = 128  # are returned along with their number
+_FEW_ROWS = 256  # are looked up without a count of all hits
+_SKIP = 16  # hits are skipped in the time in which one is listed
 _LOOKUP = 64  # a row is looked up in the time in which so many hits are listed
 _NO_MATCH = ("does not match'", "does not exist'")  # ends of tantivy's messages
 _LITTLE_MEMORY = 15_000_000  # bytes; tantivy takes no less
@@ -74,30 +76,41 @@ class WordSearch:
         return rows, np.fromiter((score for score, _ in found), np.float32, len(found))
 
     def mask(self, query: Query, rows: Numbers) -> Mask:
-        """Whether each of some rows (ascending) satisfies a query; few rows are looked up, one by one."""
+        """Whether each of some rows (ascending) satisfies a query, in the way that takes the least time."""
         if self._is_looked_up(query, rows):
             return np.fromiter((one is not None for one in self._explained(query, rows)), np.bool_, len(rows))
         mask = np.zeros(self.num_rows, np.bool_)
-        mask[self.rows(query)] = True
+        mask[self._rows_around(query, rows)] = True
         return mask[rows]
 
     def scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
         """Whether each of some rows (ascending) satisfies a query, and its score if it does."""
         if self._is_looked_up(query, rows):
             found = [None if one is None else _score(one) for one in self._explained(query, rows)]
-            return np.array([one is not None for one in found], np.bool_), np.array(
-                [one or 0 for one in found], np.float32
-            )
+            matches = np.array([one is not None for one in found], np.bool_)
+            return matches, np.array([one or 0 for one in found], np.float32)
         best, values = self.ranking(query, self.num_rows)
         mask, scores = np.zeros(self.num_rows, np.bool_), np.zeros(self.num_rows, np.float32)
         mask[best], scores[best] = True, values
         return mask[rows], scores[rows]
 
     def _is_looked_up(self, query: Query, rows: Numbers) -> bool:
-        """Whether some rows are looked up faster than all hits are listed; a pattern would find all words for each."""
-        if not self.columns or _LOOKUP * len(rows) > self.num_rows or not all(map(_is_seekable, leaves(query))):
+        """Whether some rows are looked up one by one; a pattern would find its words again for each of them."""
+        if not self.columns or has_patterns(query):
             return False
-        return _LOOKUP * len(rows) <= self.count(query)
+        return len(rows) <= _FEW_ROWS or _LOOKUP * len(rows) <= self.count(query)
+
+    def _rows_around(self, query: Query, rows: Numbers) -> Numbers:
+        """Rows that a query finds; all of them in the range of some rows (ascending)."""
+        if not self.columns or not len(rows):
+            return self.rows(query)
+        hits, upto, down_to = self.count(query), int(rows[-1]) + 1, self.num_rows - int(rows[0])
+        fewest = min(hits, self.num_rows - hits)
+        if min(upto, down_to + hits // _SKIP) >= fewest:
+            return self.rows(query)
+        if upto <= down_to:
+            return self._rows(query, upto)
+        return self._rows(query, down_to, offset=max(0, hits - down_to))
 
     def _explained(self, query: Query, rows: Numbers) -> list[tantivy.Explanation | None]:
         """How tantivy scores each of some rows; None for one that does not satisfy the query."""
@@ -122,28 +135,27 @@ class WordSearch:
         with read_safely(self.name):
             return list(self.open().searcher().terms_with_prefix(field_name(column), prefix, None, limit))
 
-    def _rows(self, query: Query, hits: int) -> Numbers:
+    def _rows(self, query: Query, hits: int, *, offset: int = 0) -> Numbers:
+        """So many rows that a query finds, in their order, without the first `offset` of them."""
         if not hits:
             return np.array([], np.int64)
-        return _row_numbers(self._searched(query, limit=hits, scored=False))
+        return _row_numbers(self._searched(query, limit=hits, offset=offset, scored=False))
 
-    def _searched(self, query: Query, *, limit: int, count: bool = False, scored: bool = True) -> tantivy.SearchResult:
+    def _searched(
+        self, query: Query, *, limit: int, offset: int = 0, count: bool = False, scored: bool = True
+    ) -> tantivy.SearchResult:
         """The hits of a query. A cached index that is damaged on disk is made again."""
         try:
-            return self._found(query, limit=limit, count=count, scored=scored)
+            return self._found(query, limit=limit, offset=offset, count=count, scored=scored)
         except DamagedSplitError:
             self.forget()
-            return self._found(query, limit=limit, count=count, scored=scored)
+            return self._found(query, limit=limit, offset=offset, count=count, scored=scored)
 
-    def _found(self, query: Query, *, limit: int, count: bool, scored: bool) -> tantivy.SearchResult:
+    def _found(self, query: Query, *, limit: int, offset: int, count: bool, scored: bool) -> tantivy.SearchResult:
         with read_safely(self.name):
             compiled = compile_query(query, self.columns)
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
-            return self.open().searcher().search(request, limit=limit, count=count)
-
-
-def _is_seekable(leaf: Leaf) -> bool:
-    return isinstance(leaf, MatchAll | MatchNone | Exists | Term | Phrase)
+            return self.open().searcher().search(request, limit=limit, offset=offset, count=count)
 
 
 def _score(explanation: tantivy.Explanation) -> float:
