@@ -19,6 +19,7 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from indextables.config import Config, canonical, duration_argument
+from indextables.display.progress_bar import shown_progress
 from indextables.engine import engine
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, TransactionLog
@@ -156,15 +157,16 @@ class IndexTable:
         log = TransactionLog.open(path, Config.resolve(settings, properties=properties))
         snapshot = current_snapshot(log)
         if snapshot is None:
-            after = write_new_table(
-                log,
-                data,
-                mode=how,
-                settings=settings,
-                properties=properties or {},
-                overwrite=resolve_overwrite,
-                progress=progress,
-            )
+            with shown_progress(progress) as callback:
+                after = write_new_table(
+                    log,
+                    data,
+                    mode=how,
+                    settings=settings,
+                    properties=properties or {},
+                    overwrite=resolve_overwrite,
+                    progress=callback,
+                )
             return cls(log, after, options=options)
         table = cls(log, snapshot, options=options)
         if how is Mode.ERROR:
@@ -303,7 +305,9 @@ class IndexTable:
         config = self._config(options)
         pairs = [(batches_of(rows, self.schema), where) for rows, where in _pairs(data, predicate)]
         log = self._log.configured(config)
-        return self._after_write(replace_where(log, self._verified(), pairs, config, progress=progress), config)
+        with shown_progress(progress) as callback:
+            after = replace_where(log, self._verified(), pairs, config, progress=callback)
+        return self._after_write(after, config)
 
     def drop_partitions(
         self, where: str | Predicate, *, dry_run: bool = False, time_zone: str = "UTC", case_sensitive: bool = False
@@ -803,7 +807,8 @@ class IndexTable:
         if dry_run:
             return plan_only(log, snapshot, request, config)
         run = run_in_process if spark is None else engine("spark").compaction_runner(spark, self.path)
-        after, result = reindex(log, snapshot, request, config, run=run, progress=progress)
+        with shown_progress(progress) as callback:
+            after, result = reindex(log, snapshot, request, config, run=run, progress=callback)
         self._advance(after)
         return result
 
@@ -881,7 +886,9 @@ class IndexTable:
         if dry_run:
             return plan_only(snapshot, request, config)
         run = run_in_process if spark is None else engine("spark").compaction_runner(spark, self.path)
-        after, result = merge(self._log.configured(config), snapshot, request, config, run=run, progress=progress)
+        log = self._log.configured(config)
+        with shown_progress(progress) as callback:
+            after, result = merge(log, snapshot, request, config, run=run, progress=callback)
         self._advance(after)
         return result
 
@@ -1115,8 +1122,9 @@ class IndexTable:
         replaces_schema = mode is Mode.OVERWRITE and config.write.overwrite_schema
         rows = peeked(batches_of(data, None if replaces_schema else self.schema))
         job = plan_on(log, snapshot, rows.schema, config, mode=mode, overwrite=resolve_overwrite, by_value=True)
-        counter = ProgressCounter(progress, rows.num_rows)
-        after = write_and_commit(job, rows.batches, log=log, snapshot=snapshot, counter=counter)
+        with shown_progress(progress) as callback:
+            counter = ProgressCounter(callback, rows.num_rows)
+            after = write_and_commit(job, rows.batches, log=log, snapshot=snapshot, counter=counter)
         return self._after_write(after, config)
 
     def _merge_into(self, merge: Merge, options: Mapping[str, str] | None) -> MergeIntoResult:
@@ -1149,14 +1157,15 @@ def _check(
 ) -> CheckResult:
     from indextables.inspect.table_check import check_table
 
-    return check_table(
-        log.store,
-        deep=deep,
-        sample=sample,
-        all_versions=all_versions,
-        parallelism=log.config.read.parallelism,
-        progress=progress or (lambda _: None),
-    )
+    with shown_progress(progress) as callback:
+        return check_table(
+            log.store,
+            deep=deep,
+            sample=sample,
+            all_versions=all_versions,
+            parallelism=log.config.read.parallelism,
+            progress=callback or (lambda _: None),
+        )
 
 
 def _pairs(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config, ReadConfig
+from indextables.display.progress_bar import BarState
 from indextables.display.text_output import text_output
 from indextables.errors import ConfigError
 from indextables.inspect.check_findings import CheckFinding, CheckSeverity, Problem
@@ -43,6 +44,9 @@ class CheckProgress:
     stage: str
     done: int
     total: int
+
+    def state(self) -> BarState:
+        return BarState(self.done, self.total, f"{self.done:,} of {self.total:,} {self.stage} checked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

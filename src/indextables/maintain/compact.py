@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.display.progress_bar import BarState
 from indextables.display.text_output import text_output
 from indextables.errors import CommitRetriesExhaustedError, ConflictError
 from indextables.events import log_event
@@ -44,6 +45,9 @@ class MergeProgress:
     done: int
     groups: int
     result: "MergeResult"
+
+    def state(self) -> BarState:
+        return BarState(self.done, self.groups, f"{self.done:,} of {self.groups:,} groups of splits rewritten")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from indextables.display.progress_bar import BarState
 from indextables.log.actions import Add
+from indextables.plural import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,12 @@ class WriteProgress:
     rows_written: int
     splits: int
     total_rows: int | None = None
+
+    def state(self) -> BarState:
+        rows = (
+            f"{self.rows_read:,} rows" if self.total_rows is None else f"{self.rows_read:,} of {self.total_rows:,} rows"
+        )
+        return BarState(self.rows_read, self.total_rows, f"{rows} read, {pluralize(self.splits, 'split')} written")
 
 
 OnProgress: TypeAlias = Callable[[WriteProgress], object]
