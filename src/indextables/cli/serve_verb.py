@@ -29,7 +29,7 @@ def serve(
 
     import msgspec
 
-    from indextables.serve.server import bind_server
+    from indextables.serve.server import bind_server, is_loopback
     from indextables.serve.server import serve as run
 
     def announce(bound: "Bound") -> None:
@@ -38,5 +38,8 @@ def serve(
         sys.stdout.flush()
 
     tables = [open_table(path, option) for path in paths]
+    if not is_loopback(host):
+        note = f"{host} is not a loopback address: the page is sent without encryption, and the token with it"
+        typer.echo(f"warning: {note}; a tunnel to a loopback address is safer", err=True)
     bound = bind_server(tables, host=host, port=port, time=time)
     run(bound, announce=announce, open_browser=None if no_open else webbrowser.open)

@@ -14,7 +14,9 @@ from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import SplitTask
-from indextables.read.split_scan import matching_numbers
+from indextables.read.split_scan import count_matching, is_search_only, matching_numbers
+from indextables.search.field_rules import TEXT
+from indextables.search.queries import fields
 from indextables.search.row_matching import Numbers
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.time_column import TimeColumn
@@ -108,9 +110,21 @@ class View:
         return from_log.rows + sum(self.count_in(task) for task in from_log.unknown)
 
     def count(self) -> int:
-        """The number of rows. Those that the log cannot count are found, as histograms and facets need them too."""
+        """The number of rows: from the log, by the index of words, or by finding them, as histograms and facets do."""
         from_log = count_from_metadata(self.scan.plan)
-        return from_log.rows + sum(self.scan.over(from_log.unknown, self.count_in))
+        return from_log.rows + sum(self.scan.over(from_log.unknown, self._counted))
+
+    def _counted(self, task: SplitTask) -> int:
+        if self._has_only_words and not self.is_known(task):
+            return count_matching(self.open(task), self.scan.scan_spec)
+        return self.count_in(task)
+
+    @cached_property
+    def _has_only_words(self) -> bool:
+        """Whether the view is a search for words: the index counts its hits faster than it lists them."""
+        spec = self.scan.scan_spec
+        searched = set() if spec.search is None else fields(spec.search)
+        return is_search_only(spec) and bool(searched) and all(spec.rules[name].type == TEXT for name in searched)
 
     def footer(self, opened: Sequence[SplitTask], rows: int) -> Footer:
         verdicts = self.scan.plan.split_verdicts
