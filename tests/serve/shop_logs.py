@@ -39,8 +39,15 @@ _LINES = {
         "mail to customer {n} delivered",
         "user {n} logged in from 10.0.{k}.{k}",
     ],
-    "WARN": ["slow query: {d} ms on table orders", "retry {k} of payment {n} after {d} ms", "disk 91% full on /var/log"],
-    "ERROR": ["payment {n} failed: connection timeout after {d} ms", "connection reset by peer while reading order {n}"],
+    "WARN": [
+        "slow query: {d} ms on table orders",
+        "retry {k} of payment {n} after {d} ms",
+        "disk 91% full on /var/log",
+    ],
+    "ERROR": [
+        "payment {n} failed: connection timeout after {d} ms",
+        "connection reset by peer while reading order {n}",
+    ],
     "FATAL": ["out of memory: worker {k} was killed"],
 }
 _STATUS = {"DEBUG": None, "INFO": 200, "WARN": 200, "ERROR": 504, "FATAL": 500}
@@ -84,7 +91,7 @@ def _message(level: str, duration: float, numbers: list[int], trace: str) -> str
     return _TRACE.format(message=text, line=120 + other % 40) if level == "ERROR" and other % 3 == 0 else text
 
 
-def shop_table(path: Path, count: int, *, commits: int = 4) -> IndexTable:
+def shop_table(path: Path | str, count: int, *, commits: int = 4) -> IndexTable:
     """A table that has grown by appends, hour after hour."""
     table = IndexTable.create(path, SCHEMA, fields={"message": "text"})
     made, size = lines(count), -(-count // commits)

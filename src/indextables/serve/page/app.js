@@ -97,7 +97,7 @@ function drawTable() {
   for (const option of $("sort").options) if (option.value.endsWith("time")) option.disabled = table.timeColumn === null;
   $("sort").value = view.sort ?? (table.timeColumn === null ? "score" : "time");
   showPast(table, view, change);
-  document.title = [view.q, table.name, "indextables"].filter(Boolean).join(" – ");
+  document.title = [view.q, table.name, "indextables"].filter(Boolean).join(" | ");
 }
 
 function drawHits(answer) {
@@ -190,7 +190,7 @@ async function more(offset) {
 
 // ---------------------------------------------------------------------------------------------- parts
 
-const ofRow = (id, rest) => toParams({ ...EMPTY, table: view.table, version: shown.version }, { split: id.split, row: id.row, ...rest });
+const ofRow = (id, rest) => toParams({ ...EMPTY, table: view.table, q: view.q, version: shown.version }, { split: id.split, row: id.row, ...rest });
 
 const hits = new Hits($("hits"), {
   row: (id) => get("api/row", ofRow(id), `row ${id.split} ${id.row}`),

@@ -132,11 +132,11 @@ export class Hits {
       if (!answer) return;
       const names = this.columns.filter((name) => ["time", "level", "text"].includes(this.kind(name)));
       const line = (row, here) => h("tr", { class: here ? "here" : null },
-        names.map((name) => h("td", { class: this.kind(name) }, this.content(name, { ...row, highlights: {} }))));
+        names.map((name) => h("td", { class: this.kind(name) }, this.content(name, row))));
       const lines = [...answer.before.map((row) => line(row, false)), line(answer.row, true), ...answer.after.map((row) => line(row, false))];
       const more = h("button", { class: "quiet small", type: "button", onclick: () => this.showAround(place, id, n * 3) }, "More");
       place.replaceChildren(
-        h("p", { class: "dim" }, `${counted(answer.before.length, "row")} before and ${answer.after.length} after, by ${this.table.timeColumn}, whatever was searched for `, more),
+        h("p", { class: "dim" }, `${counted(answer.before.length, "row")} before and ${answer.after.length} after by ${this.table.timeColumn}, whether they match or not `, more),
         h("table", { class: "rows context" }, h("tbody", {}, lines)));
     } catch (error) {
       place.replaceChildren(h("p", { class: "problem" }, error.message));
