@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.read.scan_plan import SplitTask
 from indextables.schema import column_named, type_name
 from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
@@ -24,7 +23,7 @@ from indextables.serve.view_state import Parameters, ViewState, parse_state, who
 from indextables.serve.view_summaries import facet, time_histogram, time_range
 
 _MAX_VERSION = 2**62
-_ANSWERS = 512
+_ANSWERS = 128
 _MAX_BUCKETS, _MAX_NEIGHBOURS, _MAX_FACETS = 500, 100, 20
 Answer = dict[str, Any]
 
@@ -81,7 +80,7 @@ class Api:
             "rows": row_answers(view, page.ids, rows, page.scores),
             "total": view.known_count(),
             "more": page.more,
-            "footer": _footer(view, page.opened, len(page.ids)),
+            "footer": asdict(view.footer(len(page.ids))),
         }
 
     def count(self, given: Parameters, query: Cancellation) -> Answer:
@@ -90,7 +89,7 @@ class Api:
         def answer() -> Answer:
             view = shown.view(state, check=query.check)
             total = view.count()
-            return {"version": shown.version, "total": total, "footer": _footer(view, view.tasks, total)}
+            return {"version": shown.version, "total": total, "footer": asdict(view.footer(total))}
 
         return self._timed(("count", shown, state), answer)
 
@@ -219,10 +218,6 @@ def _highlights(spans: MatchSpans, values: Mapping[str, Any]) -> dict[str, list[
         for name, places in found.items()
         if places
     }
-
-
-def _footer(view: View, opened: Sequence[SplitTask], rows: int) -> Answer:
-    return asdict(view.footer(opened, rows))
 
 
 def _histogram(shown: TableVersion, state: ViewState, wanted: int, *, check: Callable[[], None]) -> Answer:

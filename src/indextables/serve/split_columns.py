@@ -37,7 +37,9 @@ class Codes:
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         entries = len(encoded.dictionary)
         narrow = np.min_scalar_type(entries)
-        indices = pc.fill_null(encoded.indices.cast(pa.int64()), entries)
+        indices = encoded.indices
+        if indices.null_count:
+            indices = pc.fill_null(indices.cast(pa.int64()), entries)
         return cls(np.asarray(indices).astype(narrow), encoded.dictionary)
 
     def at(self, rows: Numbers | None) -> np.ndarray[Any, Any]:

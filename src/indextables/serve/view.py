@@ -1,6 +1,7 @@
 """The rows that a state of the page shows, of one version of a table: found split by split, and kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,7 @@ from indextables.search.row_matching import Numbers
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.time_column import TimeColumn
 from indextables.split import SplitReader
+from indextables.storage.traffic import Meter
 
 _MATCH_BYTES = 256 * 1024 * 1024
 _kept = ComputedCache(_MATCH_BYTES, getsizeof=lambda found: 64 + found.nbytes)
@@ -28,7 +30,10 @@ _kept = ComputedCache(_MATCH_BYTES, getsizeof=lambda found: 64 + found.nbytes)
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a query cost: the splits of the table, those that were pruned, and those that were opened, with their bytes."""
+    """What a query cost: the splits of the table, those that were pruned and opened, and the bytes that were read.
+
+    What is in memory already is neither opened nor read.
+    """
 
     splits: int
     pruned: int
@@ -58,7 +63,9 @@ class View:
     @classmethod
     def of(cls, scan: Scan, time: TimeColumn | None, *, check: Callable[[], None]) -> "View":
         """The rows of a scan; `check` is called before a split is opened, and may end the query."""
-        scan.opener = CheckedOpener(scan.opener.store, scan.opener.cache, check)
+        store = copy(scan.opener.store)
+        store.meter = Meter()  # of this query alone
+        scan.opener = CheckedOpener(store, scan.opener.cache, check)
         return cls(scan, time)
 
     @property
@@ -96,8 +103,10 @@ class View:
         return (task.all_rows_match and not task.split.num_deleted) or self._key(task) in _kept
 
     def count_in(self, task: SplitTask) -> int:
-        rows = self.rows_in(task)
-        return self.open(task).num_rows if rows is None else len(rows)
+        rows, known = self.rows_in(task), task.split.live_rows
+        if rows is not None:
+            return len(rows)
+        return self.open(task).num_rows if known is None else known
 
     def open(self, task: SplitTask) -> SplitReader:
         return self.scan.open(task)
@@ -126,13 +135,13 @@ class View:
         searched = set() if spec.search is None else fields(spec.search)
         return is_search_only(spec) and bool(searched) and all(spec.rules[name].type == TEXT for name in searched)
 
-    def footer(self, opened: Sequence[SplitTask], rows: int) -> Footer:
+    def footer(self, rows: int) -> Footer:
         verdicts = self.scan.plan.split_verdicts
         return Footer(
             splits=len(verdicts.splits),
             pruned=verdicts.count(Verdict.NEVER),
-            opened=len(opened),
-            bytes=sum(task.split.size for task in opened),
+            opened=len(self.scan.opened_splits),
+            bytes=self.scan.opener.store.traffic.bytes_read,
             rows=rows,
         )
 

@@ -30,12 +30,11 @@ class RowId:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Rows in order. `more` says whether there are others after them; `opened` are the splits that were looked into."""
+    """Rows in order. `more` says whether there are others after them."""
 
     ids: list[RowId]
     scores: list[float] | None
     more: bool
-    opened: list[SplitTask]
 
 
 def page_of(view: View, sort: Sort, *, offset: int, size: int) -> Page:
@@ -49,7 +48,7 @@ def page_of(view: View, sort: Sort, *, offset: int, size: int) -> Page:
         found = _by_time(view, view.time, wanted, sort)
     end = offset + size
     scores = None if found.scores is None else found.scores[offset:end]
-    return Page(found.ids[offset:end], scores, len(found.ids) > end, found.opened)
+    return Page(found.ids[offset:end], scores, len(found.ids) > end)
 
 
 def time_order(time: TimeColumn, sort: Sort) -> Order:
@@ -75,21 +74,18 @@ def rows_at(view: View, ids: Sequence[RowId], columns: Sequence[str]) -> pa.Tabl
 def _by_time(view: View, time: TimeColumn, wanted: int, sort: Sort) -> Page:
     splits, visits, rows = first_row_numbers(view.scan, time_order(time, sort), wanted)
     places = np.array([view.place_of[task.split.path] for task in splits], np.int64)
-    opened = [task for task in view.tasks if task.split.path in view.scan.opened_splits]
-    return Page(row_ids(places[visits], rows), None, more=False, opened=opened)
+    return Page(row_ids(places[visits], rows), None, more=False)
 
 
 def _first(view: View, wanted: int) -> Page:
     """The first rows as they were written."""
     ids: list[RowId] = []
-    opened: list[SplitTask] = []
     for task in as_written(view.scan.plan):
         if len(ids) >= wanted:
             break
-        opened.append(task)
         rows = all_numbers(view.rows_in(task), view.open(task))[: wanted - len(ids)]
         ids += [RowId(view.place_of[task.split.path], row) for row in rows.tolist()]
-    return Page(ids, None, more=False, opened=opened)
+    return Page(ids, None, more=False)
 
 
 def _best(view: View, wanted: int) -> Page:
@@ -101,7 +97,7 @@ def _best(view: View, wanted: int) -> Page:
     places = [view.place_of[task.split.path] for task in tasks]
     places_of_rows = np.repeat(np.array(places, np.int64), [len(rows) for rows, _ in parts])
     first = np.argsort(-scores, kind="stable")[:wanted]
-    return Page(row_ids(places_of_rows[first], rows[first]), scores[first].tolist(), more=False, opened=tasks)
+    return Page(row_ids(places_of_rows[first], rows[first]), scores[first].tolist(), more=False)
 
 
 def _best_of_split(view: View, task: SplitTask, wanted: int) -> tuple[Numbers, Keys]:

@@ -1,7 +1,7 @@
 """The web application: routes, and errors as JSON."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any
@@ -66,7 +66,7 @@ def web_app(tables: ServedTables, access: Access, threads: QueryThreads) -> Star
             result = await threads.run(lambda query: method(request.query_params, query), _gone(request))
             return _json(result)
 
-        return endpoint
+        return _guarded(endpoint)
 
     async def index(_request: Request) -> Response:
         return _page_file(page, "index.html")
@@ -82,7 +82,7 @@ def web_app(tables: ServedTables, access: Access, threads: QueryThreads) -> Star
             disposition = {"content-disposition": f'attachment; filename="view.{kind}"'}
             return StreamingResponse(pieces, media_type=kinds[kind], headers=disposition)
 
-        return endpoint
+        return _guarded(endpoint)
 
     routes = [
         Route("/", index),
@@ -104,7 +104,7 @@ def web_app(tables: ServedTables, access: Access, threads: QueryThreads) -> Star
     return Starlette(
         routes=routes,
         middleware=[Middleware(AccessMiddleware, access=access)],
-        exception_handlers={IndexTablesError: _error, HTTPException: _http_error, OSError: _error, Exception: _failure},
+        exception_handlers={IndexTablesError: _error, HTTPException: _http_error, OSError: _error},
     )
 
 
@@ -152,10 +152,20 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     return _json({"error": {"message": "there is nothing at this address", "position": None, "hint": None}}, status)
 
 
-async def _failure(_request: Request, error: Exception) -> Response:
-    logger.error("a request failed: %s", redacted(repr(error)))
-    message = "the server could not answer; its log says why"
-    return _json({"error": {"message": message, "position": None, "hint": None}}, 500)
+def _guarded(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint whose unexpected errors are logged, and answered without their details."""
+
+    async def guarded(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (IndexTablesError, HTTPException, OSError):
+            raise
+        except Exception as error:  # whatever it is, the answer says no more
+            logger.exception("a request to %s failed", request.url.path)
+            message = f"the server could not answer: {type(error).__name__}; its log has the details"
+            return _json({"error": {"message": message, "position": None, "hint": None}}, 500)
+
+    return guarded
 
 
 def _span(error: Exception) -> tuple[int, int] | None:
