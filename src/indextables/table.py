@@ -600,10 +600,13 @@ class IndexTable:
         limit: int = 10,
         order_by: OrderBy | None = None,
         offset: int = 0,
+        highlight: bool = False,
     ) -> pa.Table:
         """The rows that match best, best first, with their `_score`; or the first ones in another order, see `scan`.
 
-        `offset` skips rows: the second page of ten hits has `offset=10`.
+        `offset` skips rows: the second page of ten hits has `offset=10`. `highlight` adds a column `_highlight`: a struct of
+        the text columns that the search looks in, as HTML with `<em>` around the words found; a field is null where
+        no word was found.
 
         >>> import pyarrow as pa
         >>> table = IndexTable.create("memory://docs/newest", {"ts": pa.int64(), "message": pa.string()},
@@ -612,15 +615,22 @@ class IndexTable:
         1
         >>> table.search("disk", order_by="ts desc", columns=["message"]).column("message").to_pylist()
         ['disk ok', 'disk full']
+        >>> table.search("disk", highlight=True, limit=1)["_highlight"].to_pylist()
+        [{'message': '<em>disk</em> full'}]
         """
         from indextables.display.notebooks import shown_as_grid
+        from indextables.read.highlight_column import refuse_highlight_column, with_highlights
         from indextables.read.sort_order import parse_order_by
         from indextables.read.top_hits import search_sorted, search_top
 
         scan = self.scan(where=where, query=query, columns=columns)
+        if highlight:
+            refuse_highlight_column(scan.scan_spec)
         if order_by is None:
-            return shown_as_grid(search_top(scan, limit, offset=offset), scan.scan_spec.match_spans)
-        rows = search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
+            rows = search_top(scan, limit, offset=offset)
+        else:
+            rows = search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
+        rows = with_highlights(rows, scan.scan_spec) if highlight else rows
         return shown_as_grid(rows, scan.scan_spec.match_spans)
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:

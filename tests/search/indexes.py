@@ -8,7 +8,7 @@ import pyarrow as pa
 import tantivy
 
 from indextables.search import FieldRule, Query, compile_query, documents, tantivy_schema
-from indextables.search.exact_values import matches
+from indextables.search.exact_values import Mask, matches
 from indextables.search.queries import Leaf
 from indextables.search.row_matching import Numbers, Scores, find_rows, rank_rows
 from indextables.search.text_fields import Shape, shape, text_columns
@@ -47,6 +47,14 @@ class MemorySplit:
 
     def word_count(self, query: Query) -> int:
         return len(self.word_rows(query))
+
+    def word_mask(self, query: Query, rows: Numbers) -> Mask:
+        return np.isin(rows, self.word_rows(query))
+
+    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
+        found, scores = self.word_ranking(query, max(1, self.num_rows))
+        of = dict(zip(found.tolist(), scores.tolist(), strict=True))
+        return np.isin(rows, found), np.array([of.get(row, 0) for row in rows.tolist()], np.float32)
 
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
         hits = (

@@ -33,6 +33,26 @@ def words(text: str, tokenizer: str) -> list[str]:
     return _WORDS[tokenizer].analyze(text)
 
 
+def placed_words(text: str, tokenizer: str | None) -> list[tuple[str, int, int]]:
+    """The words of a text that are in the index, each with its place: from which character to before which.
+
+    Without a tokenizer, the text is one word.
+
+    >>> placed_words("It's OK", "default"), placed_words("It's", None)
+    ([('it', 0, 2), ('s', 3, 4), ('ok', 5, 7)], [("It's", 0, 4)])
+    """
+    if tokenizer is None or tokenizer == "raw":
+        return [(text, 0, len(text))] if text else []
+    written = _WRITTEN.analyze(text) if tokenizer in _FOLDING else words(text, tokenizer)
+    limit, end, placed = LONGEST_WORD if tokenizer in _FOLDING else LONGEST_TERM, 0, []
+    for word, as_written in zip(words(text, tokenizer), written, strict=True):
+        start = text.index(as_written, end)  # only separators are between two words
+        end = start + len(as_written)
+        if len(as_written.encode()) <= limit:
+            placed.append((word, start, end))
+    return placed
+
+
 def too_long(text: str, tokenizer: str) -> list[str]:
     """The words of a text that are not in the index, because they have too many bytes as they are written.
 
