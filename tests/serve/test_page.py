@@ -406,6 +406,25 @@ def test_a_table_without_times_and_words_is_shown(page: SearchPage) -> None:
     expect(page.at("#chart")).to_be_visible()
 
 
+def test_times_without_a_zone_are_shown_as_they_are(browser: Browser, tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "local", pa.schema({"at": pa.timestamp("us"), "n": pa.int32()}))
+    hours = [datetime(2026, 3, 14, hour) for hour in range(24)]  # noqa: DTZ001 - a column without a zone
+    table.append([{"at": at, "n": at.hour} for at in hours])
+    table.append([{"at": None, "n": None}])
+    with served([table]) as address:
+        page = new_page(browser, address, timezone_id="Asia/Tokyo").open(**{"from": "2026-03-14T06:00:00Z"})
+        assert page.count == "18"
+        assert page.column("at")[-1] == "2026-03-14 06:00:00.000"
+        expect(page.at("#zone")).to_be_hidden()
+        expect(page.at("#pills")).to_have_text(re.compile("^from Mar 14 06:00"))
+        expect(page.at(".chart-range")).to_contain_text("Mar 14 06:00")
+        page.rows.last.click()
+        page.button("Rows before and after").click()
+        assert page.at(".context td.time").first.inner_text() == "2026-03-14 01:00:00.000"
+        assert page.problems == []
+        page.page.context.close()
+
+
 def test_the_theme_is_that_of_the_system_until_it_is_chosen(browser: Browser, address: str) -> None:
     page = new_page(browser, address, color_scheme="dark").open()
     colour = "() => getComputedStyle(document.body).backgroundColor"

@@ -20,8 +20,11 @@ let turn = 0; // counts views, so that late answers are dropped
 
 // ---------------------------------------------------------------------------------------------- the view and the address
 
+/** Shows another view. What was typed and not searched for yet becomes part of it, unless it says something else. */
 function change(next, { replace = false } = {}) {
-  const changed = Object.freeze({ ...next });
+  const typed = { q: query.text.trim(), where: condition.text.trim() };
+  const changed = { ...next };
+  for (const name of ["q", "where"]) if (next[name] === view[name]) changed[name] = typed[name];
   if (same(changed, view) && !replace) return draw();
   view = changed;
   history[replace ? "replaceState" : "pushState"](null, "", `?${toParams(view)}`);
@@ -35,7 +38,7 @@ addEventListener("popstate", () => {
 });
 
 function submit() {
-  change({ ...view, q: query.text.trim(), where: condition.text.trim() });
+  change(view);
 }
 
 // ---------------------------------------------------------------------------------------------- drawing a view
@@ -83,6 +86,10 @@ function drawControls() {
   $("condition").hidden = !view.where;
   $("clear").hidden = !view.q;
   $("table").value = view.table;
+  drawFilters();
+}
+
+function drawFilters() {
   showPills(view, change, () => $("time-panel").showPopover({ source: $("time") }));
   $("time-label").textContent = view.from || view.to ? rangeLabel(view.from && Date.parse(view.from), view.to && Date.parse(view.to)) : "All time";
 }
@@ -96,6 +103,7 @@ function drawTable() {
   drawZone();
   for (const option of $("sort").options) if (option.value.endsWith("time")) option.disabled = table.timeColumn === null;
   $("sort").value = view.sort ?? (table.timeColumn === null ? "score" : "time");
+  drawFilters(); // in the zone of this table
   showPast(table, view, change);
   document.title = [view.q, table.name, "indextables"].filter(Boolean).join(" | ");
 }
@@ -194,7 +202,7 @@ const ofRow = (id, rest) => toParams({ ...EMPTY, table: view.table, q: view.q, v
 
 const hits = new Hits($("hits"), {
   row: (id) => get("api/row", ofRow(id), `row ${id.split} ${id.row}`),
-  context: (id, n) => get("api/context", ofRow(id, { n }), `context ${id.split} ${id.row}`),
+  context: (id, n) => get("api/context", ofRow(id, { n, columns: JSON.stringify(hits.columns) }), `context ${id.split} ${id.row}`),
   change, more,
 });
 
@@ -247,13 +255,17 @@ function listen() {
     submit();
   });
   $("clear").addEventListener("click", () => {
-    change({ ...view, q: "" });
+    query.text = "";
+    change(view);
     $("q").focus();
   });
   $("table").addEventListener("change", (event) => change({ ...EMPTY, table: event.target.value, q: view.q }));
   $("sort").addEventListener("change", (event) => change({ ...view, sort: event.target.value === "time" ? null : event.target.value }));
   $("add-where").addEventListener("click", editCondition);
-  $("where-remove").addEventListener("click", () => change({ ...view, where: "" }));
+  $("where-remove").addEventListener("click", () => {
+    condition.text = "";
+    change(view);
+  });
   $("help").addEventListener("click", showKeys);
   $("filters").addEventListener("click", () => {
     const open = document.body.classList.toggle("with-facets");
@@ -298,6 +310,7 @@ async function start() {
   themeButton();
   drawZone();
   listen();
+  [query.text, condition.text] = [view.q, view.where];
   try {
     tables = await get("api/tables", "");
   } catch (error) {

@@ -76,7 +76,7 @@ export function instant(...given) {
 /** "2024-01-14 10:00:05.123": a text of ISO 8601 in the zone that is shown, with at least `digits` of the second. */
 export function time(iso, digits = 3) {
   const found = /^([-+]?\d{4,})-(\d\d)-(\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[-+]\d\d:?\d\d)?$/.exec(iso);
-  if (!found) return iso;
+  if (!found || Number.isNaN(Date.parse(iso))) return iso;
   const fraction = (found[5] ?? "").replace(/0+$/, "");
   const shown = digits === null ? fraction : (found[5] ?? "").padEnd(digits, "0").slice(0, digits);
   const second = shown ? `.${shown}` : "";

@@ -29,7 +29,8 @@ export class Histogram {
 
   /** Shows an answer of the server, or nothing where the table has no time. */
   show(answer, zoomed) {
-    this.data = answer && answer.buckets.length ? prepare(answer) : null;
+    const data = answer && answer.buckets.length ? prepare(answer) : null;
+    this.data = Number.isFinite(data?.from) && Number.isFinite(data?.to) ? data : null; // a browser has years up to 275,760
     this.zoomed = zoomed;
     this.place.hidden = !answer;
     this.out.hidden = this.all.hidden = !zoomed;
