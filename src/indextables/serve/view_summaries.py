@@ -117,8 +117,7 @@ def _histogram_of(view: View, task: SplitTask, buckets: Buckets, level: str | No
         raise AssertionError("a view without time has no histogram")
     rows, reader = view.rows_in(task), view.open(task)
     times = times_of(reader, view.time, rows)
-    inside = (times >= buckets.edges[0]) & (times < buckets.edges[-1])
-    inside &= times != NULL_TIME
+    inside = buckets.cover(times) & (times != NULL_TIME)
     is_whole = bool(inside.all())
     numbers = buckets.number_of(times if is_whole else times[inside])
     if level is None:
