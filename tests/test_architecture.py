@@ -28,7 +28,7 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("split",),
     ("log",),
     ("read",),
-    ("write",),
+    ("query", "write"),
     ("maintain",),
     ("inspect",),
     ("report",),

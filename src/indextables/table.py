@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from indextables.config import Config, canonical, duration_argument
 from indextables.display.progress_bar import shown_progress
 from indextables.engine import engine
-from indextables.errors import IndexTablesError
+from indextables.errors import IndexTablesError, TableNotFoundError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.missing_table import missing_table_errors
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from indextables.maintain.update_rows import UpdateResult
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
+    from indextables.query import TableReference
     from indextables.read.opener import SplitOpener
     from indextables.read.prewarm import PrewarmResult
     from indextables.read.scan import Scan
@@ -632,6 +633,59 @@ class IndexTable:
             rows = search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
         rows = with_highlights(rows, scan.scan_spec) if highlight else rows
         return shown_as_grid(rows, scan.scan_spec.match_spans)
+
+    @classmethod
+    def sql(
+        cls,
+        text: str,
+        *,
+        tables: Mapping[str, IndexTable | str | Path] | None = None,
+        limit: int | None = None,
+        time_zone: str = "UTC",
+        options: Mapping[str, str] | None = None,
+    ) -> pa.Table:
+        """Runs a query (SELECT) without Spark, in DuckDB's SQL with INDEXQUERY; see docs/sql.md.
+
+        A table is named by its path in single quotes, or by a name in `tables`. `limit` is how many rows of the result are
+        returned at most. `time_zone` applies to times without a zone; `options` are for the tables at paths.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/queried", {"level": pa.string(), "message": pa.string()},
+        ...                           fields={"message": "text"})
+        >>> table.append(pa.table({"level": ["WARN", "ERROR", "ERROR"], "message": ["disk slow", "disk full", "timeout"]}))
+        1
+        >>> found = IndexTable.sql("SELECT level, count(*) AS n FROM logs WHERE message INDEXQUERY 'disk' GROUP BY ALL "
+        ...                        "ORDER BY level", tables={"logs": table})
+        >>> found.to_pylist()
+        [{'level': 'ERROR', 'n': 1}, {'level': 'WARN', 'n': 1}]
+        """
+        from indextables.query import DuckDBSession
+
+        known = {name.lower(): table for name, table in (tables or {}).items()}
+        with DuckDBSession(time_zone=time_zone) as session:
+            return session.query(
+                text, lambda reference: cls._named(reference, known, options).scan(), names=known, limit=limit
+            )
+
+    @classmethod
+    def _named(
+        cls,
+        reference: TableReference,
+        known: Mapping[str, IndexTable | str | Path],
+        options: Mapping[str, str] | None,
+    ) -> IndexTable:
+        """The table that a query names."""
+        given = reference.name if reference.is_path else known.get(reference.name.lower())
+        if given is None:
+            raise TableNotFoundError(
+                f"there is no table called {reference.name!r}; write its path in single quotes (FROM 'path'), or name it "
+                f"(tables={{{reference.name!r}: path}}, --table {reference.name}=PATH)",
+                table=reference.name,
+            )
+        table = given if isinstance(given, IndexTable) else cls.open(given, options=options)
+        if reference.version is None and reference.timestamp is None:
+            return table
+        return table.at(reference.version, reference.timestamp)
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
         """Unpacks the indexes of the splits that may match a condition into the local cache."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from indextables.cli import inspect_verbs, maintain_verbs, serve_verb, write_verbs
+from indextables.cli import inspect_verbs, maintain_verbs, serve_verb, sql_verb, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
 from indextables.release import __version__
@@ -39,7 +39,12 @@ class _Verb(TyperCommand):
     """An option that has one value may be given once: of two values, one would be lost in silence."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        try:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        except _UsageError as error:
+            if self.name == "search" and "No such option" in error.format_message():
+                ctx.fail(f"{error.format_message()}. A search that begins with - follows --: search TABLE -- '-word'")
+            raise
         for option in self.params:
             once = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if once and given.count(option) > 1:
@@ -48,7 +53,7 @@ class _Verb(TyperCommand):
 
 
 def demo() -> None:
-    """A tour with made-up log lines; needs PySpark and Java."""
+    """Take a tour with generated log lines. Needs PySpark and Java."""
     from indextables.demo import main as tour
 
     tour()
@@ -58,15 +63,17 @@ app = typer.Typer(
     cls=_Verbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Searchable tables from a shell. Exit codes: 0 done, 1 failed, 2 not understood, 3 done and something is left.",
+    help="Searchable lakehouse tables. Exit codes: 0 success, 1 failure, 2 usage error, 3 findings or work left.",
 )
 VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [
-        inspect_verbs.info,
         inspect_verbs.search,
+        sql_verb.sql,
         serve_verb.serve,
-        inspect_verbs.tail,
         inspect_verbs.count,
+        inspect_verbs.tail,
+        inspect_verbs.info,
+        inspect_verbs.schema,
         inspect_verbs.explain,
         inspect_verbs.partitions,
         inspect_verbs.splits,
@@ -104,12 +111,12 @@ VERBS: dict[str, list[Callable[..., None]]] = {
 for kind, verbs in VERBS.items():
     for verb in verbs:
         name = verb.__name__.rstrip("_").replace("_", "-")
-        app.command(name, cls=_Verb, short_help=verb.__doc__, rich_help_panel=kind)(verb)
+        app.command(name, cls=_Verb, short_help=(verb.__doc__ or "").split("\n")[0], rich_help_panel=kind)(verb)
 
 
 ALIASES: dict[str, Callable[..., None]] = {"compact": maintain_verbs.merge, "vacuum": maintain_verbs.purge}
 for alias, original in ALIASES.items():
-    app.command(alias, cls=_Verb, help=f"The same as `{original.__name__}`.", rich_help_panel="Upkeep")(original)
+    app.command(alias, cls=_Verb, help=f"Alias of `{original.__name__}`.", rich_help_panel="Upkeep")(original)
 
 
 def _print_release(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -118,13 +125,13 @@ def _print_release(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
         raise typer.Exit
 
 
-_Release = typer.Option("--version", help="Print the release and end.", is_eager=True, callback=_print_release)
+_Release = typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_release)
 
 
 @app.callback()
 def _options(
     *,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
     version: Annotated[bool, _Release] = False,
 ) -> None: ...
 

@@ -12,39 +12,37 @@ from indextables.errors import ConfigError, TableNotFoundError
 from indextables.schema import parse_type
 from indextables.table import IndexTable
 
-Table = Annotated[str, typer.Argument(metavar="TABLE", help="Where the table is: a directory, s3://..., abfss://...")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Table = Annotated[
+    str, typer.Argument(metavar="TABLE", help="Path of the table: a directory, s3://..., abfss://... or gs://...")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
+    list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="A setting. Can be repeated.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
-AtVersion = Annotated[
-    int | None, typer.Option("--version", "-v", metavar="N", help="The table as it was after this version.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")]
+AtVersion = Annotated[int | None, typer.Option("--version", "-v", metavar="N", help="Read this version of the table.")]
 AtTime = Annotated[
     str | None,
-    typer.Option("--timestamp", "-t", metavar="TIME", help="The table as it was then: 2024-01-31T12:00:00Z."),
+    typer.Option("--timestamp", "-t", metavar="TIME", help="Read the table as of this time: 2024-01-31T12:00:00Z."),
 ]
 Where = Annotated[
     str | None,
-    typer.Option("--where", "-w", metavar="SQL", help="A condition in SQL: \"day = '2024-01-31' AND n > 3\"."),
+    typer.Option("--where", "-w", metavar="SQL", help="A SQL condition: \"day = '2024-01-31' AND n > 3\"."),
 ]
 ON_PARTITIONS = typer.Option(
-    "--where", "-w", metavar="SQL", help="A condition on partition columns: \"day < '2024-01-01'\"."
+    "--where", "-w", metavar="SQL", help="A SQL condition on partition columns: \"day < '2024-01-01'\"."
 )
 Query = Annotated[
-    str | None, typer.Option("--query", "-q", metavar="SEARCH", help="A search: 'message:timeout AND NOT level:INFO'.")
+    str | None,
+    typer.Option("--query", "-q", metavar="SEARCH", help="A full-text search: 'message:timeout AND NOT level:INFO'."),
 ]
 TimeZone = Annotated[
-    str, typer.Option("--time-zone", metavar="ZONE", help="That of times in the condition that name none.")
+    str, typer.Option("--time-zone", metavar="ZONE", help="The time zone of timestamps that do not specify one.")
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        "--columns",
-        "-c",
-        metavar="COLUMNS",
-        help="Columns, separated by commas; all of them otherwise; may be repeated.",
+        "--columns", "-c", metavar="COLUMNS", help="A comma-separated list of columns. Default: all. Can be repeated."
     ),
 ]
 
@@ -70,11 +68,20 @@ def parse_settings(given: Iterable[str] | None) -> dict[str, str]:
     >>> parse_settings(["checkpoint.interval=50", "clusterBy="])
     {'checkpoint.interval': '50', 'clusterBy': ''}
     """
-    pairs = [text.partition("=") for text in given or ()]
+    return parse_pairs("--option", given or (), "KEY=VALUE")
+
+
+def parse_pairs(option: str, given: Iterable[str], form: str) -> dict[str, str]:
+    """Values by their keys, as an option gives them.
+
+    >>> parse_pairs("--table", ["l=logs"], "NAME=PATH")
+    {'l': 'logs'}
+    """
+    pairs = [text.partition("=") for text in given]
     wrong = [key for key, equals, _ in pairs if not equals]
     if wrong:
-        raise ConfigError(f"the option {wrong[0]!r} has no value; write KEY=VALUE", key=wrong[0], value=None)
-    return _once("--option", [(key, value) for key, _, value in pairs])
+        raise ConfigError(f"{option} {wrong[0]!r} has no value; write {form}", key=wrong[0], value=None)
+    return _once(option, [(key, value) for key, _, value in pairs])
 
 
 def parse_assignments(given: Iterable[str]) -> dict[str, str]:

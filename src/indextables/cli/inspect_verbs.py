@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from indextables.cli.terminal_tables import Style
     from indextables.read.scan import Scan
     from indextables.read.scan_spec import ScanSpec
+    from indextables.search import FieldRule
 
 
 def info(
@@ -34,7 +35,7 @@ def info(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Show the version, size, layout and columns of a table."""
+    """Show the version, size, layout, columns and properties of a table."""
     table = open_table(path, option, version=version, timestamp=timestamp)
     splits = table.splits()
     metrics = {
@@ -51,31 +52,84 @@ def info(
     show_metrics(metrics, as_json=as_json)
 
 
-def search(
+def schema(
     path: Table,
-    query: Annotated[
-        str, typer.Argument(metavar="SEARCH", help="What to look for: 'message:timeout AND NOT level:INFO'.")
-    ],
     *,
-    where: Where = None,
-    columns: Columns = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="The maximum number of rows.")] = 10,
     version: AtVersion = None,
     timestamp: AtTime = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """The rows that match a search best, best first."""
-    from indextables.read.top_hits import search_top
+    """Show the columns of a table: types, how each is indexed, and the partition fields.
+
+    Example:
+      indextables schema logs
+    """
+    import pyarrow as pa
 
     table = open_table(path, option, version=version, timestamp=timestamp)
-    scan = table.scan(where=where, query=query, columns=parse_names(columns))
+    terms: dict[str, list[str]] = {}
+    for term in table.layout.fields:
+        terms.setdefault(term.source, []).append(str(term))
+    columns = [
+        {
+            "column": field.name,
+            "type": type_name(field.type),
+            "nullable": field.nullable,
+            "index": str(rule) if as_json else _index_text(rule),
+            "partition_by": ", ".join(terms.get(field.name, ())) or ("" if not as_json else None),
+        }
+        for field, rule in zip(table.schema, table.fields.values(), strict=True)
+    ]
+    names = {"column": pa.string(), "type": pa.string(), "nullable": pa.bool_(), "index": pa.string()}
+    rows = pa.Table.from_pylist(columns, pa.schema({**names, "partition_by": pa.string()}))
+    show_rows(rows, as_json=as_json, note=pluralize(len(rows), "column"))
+
+
+def search(
+    path: Table,
+    query: Annotated[str, typer.Argument(metavar="SEARCH", help="The search: 'message:timeout AND NOT level:INFO'.")],
+    *,
+    where: Where = None,
+    columns: Columns = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="Print at most N rows.")] = 10,
+    sort: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sort", "-s", metavar="ORDER", help="Sort by columns, not by score: 'ts desc'. Can be repeated."
+        ),
+    ] = None,
+    version: AtVersion = None,
+    timestamp: AtTime = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Search a table and print the best matches first.
+
+    Examples:
+      indextables search logs 'timeout AND disk' --columns ts,message
+      indextables search logs 'level:ERROR' --sort 'ts desc' --where "ts >= '2024-01-31'"
+      indextables search logs -- -timeout
+    """
+    from indextables.cli.search_notes import negation_note, no_hits_note
+
+    table = open_table(path, option, version=version, timestamp=timestamp)
+    names = parse_names(columns)
+    most = limit if as_json else limit + 1  # one more shows that there are more
+    rows = table.search(query, where=where, columns=names, limit=most, order_by=parse_names(sort))
     if as_json:
-        show_rows(search_top(scan, limit), as_json=True)
+        show_rows(rows, as_json=True)
         return
-    best = search_top(scan, limit + 1)
-    note = _of_all(scan, limit) if len(best) > limit else "" if len(best) else f"0 rows; {_search_note(scan.scan_spec)}"
-    show_rows(best.slice(0, limit), as_json=False, style=_highlighter(scan.scan_spec), note=note)
+    scan = table.scan(where=where, query=query, columns=names)
+    note = "" if len(rows) else f"0 rows; {no_hits_note(path, table, scan)}"
+    show_rows(
+        rows.slice(0, limit),
+        as_json=False,
+        style=_highlighter(scan.scan_spec),
+        note=_of_all(scan, limit) if len(rows) > limit else note,
+    )
+    if (negation := negation_note(scan, query)) is not None:
+        typer.echo(f"note: {negation}", err=True)
 
 
 def tail(
@@ -86,21 +140,26 @@ def tail(
     columns: Columns = None,
     after: Annotated[
         int | None,
-        typer.Option(
-            "--after", metavar="N", help="The rows added after this version; after the one before by default."
-        ),
+        typer.Option("--after", metavar="N", help="Show rows added after this version. Default: the last commit."),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new rows, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new rows until Ctrl-C.")] = False,
     interval: Annotated[
-        str, typer.Option("--interval", metavar="TIME", help="How often --follow looks for new rows: '5s'.")
+        str, typer.Option("--interval", metavar="TIME", help="How often --follow checks for new rows: '5s'.")
     ] = "1s",
     skip_change_commits: Annotated[
-        bool, typer.Option("--skip-change-commits", help="Skip commits that removed rows, in place of an error.")
+        bool,
+        typer.Option("--skip-change-commits", help="Skip commits that removed rows; without it, they are an error."),
     ] = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Show the rows that were added last; with --follow, new ones as they come. With --json, one row a line."""
+    """Show the rows that were added last, and with --follow new rows as they arrive.
+
+    With --json, prints JSON Lines: one row per line.
+
+    Example:
+      indextables tail logs --follow --query 'level:ERROR'
+    """
     from indextables.cli.follow import versions_as_they_come
 
     table = open_table(path, option)
@@ -124,15 +183,21 @@ def count(
     query: Query = None,
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", "-b", metavar="COLUMNS", help="Count for each value of these columns; may be repeated."),
+        typer.Option("--by", "-b", metavar="COLUMNS", help="Count rows per value of these columns. Can be repeated."),
     ] = None,
     version: AtVersion = None,
     timestamp: AtTime = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Count rows; from the transaction log, where its statistics suffice."""
-    scan = open_table(path, option, version=version, timestamp=timestamp).scan(where=where, query=query)
+    """Count rows, from the transaction log where its statistics suffice.
+
+    Examples:
+      indextables count logs --where "ts >= '2024-01-31'"
+      indextables count logs --query timeout --by level
+    """
+    table = open_table(path, option, version=version, timestamp=timestamp)
+    scan = table.scan(where=where, query=query)
     if by is not None:
         show_rows(scan.group_by(*parse_names(by) or ()).count(), as_json=as_json)
     elif as_json:
@@ -141,7 +206,9 @@ def count(
         rows = scan.count()
         typer.echo(rows)
         if not rows and query is not None:
-            typer.echo(_search_note(scan.scan_spec), err=True)
+            from indextables.cli.search_notes import no_hits_note
+
+            typer.echo(no_hits_note(path, table, scan), err=True)
 
 
 def explain(
@@ -155,20 +222,24 @@ def explain(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Show which splits a scan would open, and why; it opens none."""
+    """Show which splits a scan would prune and which it would open, without opening any.
+
+    Example:
+      indextables explain logs --query timeout --where "ts >= '2024-01-31'"
+    """
     table = open_table(path, option, version=version, timestamp=timestamp)
     explanation = table.scan(where=where, query=query, columns=parse_names(columns)).explain()
     show_report(explanation, as_json=as_json)
 
 
 def partitions(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
-    """The partitions of a table, with their splits, rows and bytes."""
+    """List the partitions of a table with their splits, rows and bytes."""
     found = open_table(path, option, version=version).partitions()
     show_rows(found.sort_by([("spec_id", "ascending"), ("partition", "ascending")]), as_json=as_json)
 
 
 def splits(path: Table, *, version: AtVersion = None, option: Settings = None, as_json: Json = False) -> None:
-    """The data files of a table."""
+    """List the splits (data files) of a table."""
     found = open_table(path, option, version=version).splits()
     wanted = ["path", "num_records", "size", "spec_id", "modification_time"]
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
@@ -190,18 +261,13 @@ def _of_all(scan: "Scan", shown: int) -> str:
     return f"{pluralize(shown, 'row')} and more; use --limit"
 
 
-def _search_note(scan_spec: "ScanSpec") -> str:
-    """A note for a search without results: its search columns, and how to match parts of exact values."""
-    from indextables.read.scan_plan import columns_and_values
+def _index_text(rule: "FieldRule") -> str:
+    """How a column is indexed, in words."""
+    from indextables.search.field_rules import indexed_as
 
-    columns = scan_spec.search_columns
-    exact = next((name for name, values in columns.items() if values == "exact values"), None)
-    hint = (
-        f"; exact values are compared as a whole, letter case included; {exact}:*word* finds those that contain a word"
-        if exact
-        else ""
-    )
-    return f"search columns: {columns_and_values(columns) or 'no column'}{hint}"
+    if rule.type == "none":
+        return "not indexed"
+    return f"{rule} ({indexed_as(rule)})" if rule.type in ("text", "string") else indexed_as(rule)
 
 
 def _highlighter(scan_spec: "ScanSpec") -> "Style":

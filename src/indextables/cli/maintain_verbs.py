@@ -35,7 +35,11 @@ def health(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Show metrics of a table, and findings with their fixes."""
+    """Show metrics of a table, and findings with their fixes.
+
+    Example:
+      indextables health logs --exit-code
+    """
     found, format_step = open_table(path, option).health(), commands_on(path)
     if as_json:
         show_json(facts(found, format_step))
@@ -48,13 +52,11 @@ def health(
 def erasure(
     path: Table,
     *,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with code 3 if the report is not empty.")
-    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with code 3 if such files are left.")] = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Show which files still hold rows that are not in the table any more, and the steps that are left."""
+    """Show which files still hold deleted rows, and the steps that remove them."""
     found, format_step = open_table(path, option).erasure(), commands_on(path)
     if as_json:
         show_json({"erased": found.erased, "empty": found.empty, **facts(found, format_step)})
@@ -68,22 +70,25 @@ def check(
     path: Table,
     *,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Read splits too, and compare their rows with the log and the indexes.")
+        bool, typer.Option("--deep", help="Also read splits, and compare their rows with the log and the indexes.")
     ] = False,
     sample: Annotated[
         int | None,
-        typer.Option("--sample", metavar="N", min=1, help="How many splits are read: 100 by default. Implies --deep."),
+        typer.Option("--sample", metavar="N", min=1, help="Read N splits. Default: 100. Implies --deep."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Read all splits, and the words of all rows. Implies --deep.")
+        bool, typer.Option("--all", help="Read all splits and the words of all rows. Implies --deep.")
     ] = False,
     all_versions: Annotated[
-        bool, typer.Option("--all-versions", help="Check the splits of older versions, too.")
+        bool, typer.Option("--all-versions", help="Also check the splits of older versions.")
     ] = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Check a table for damage, and show repairs; it writes nothing. Ends with 3 if there are errors."""
+    """Check a table for damage and suggest repairs, without writing anything.
+
+    Exits with code 3 if there are errors.
+    """
     from indextables.cli.progress import parts_checked
     from indextables.inspect.table_check import DEFAULT_SAMPLE
 
@@ -110,14 +115,16 @@ def check(
 def report(
     path: Table,
     *,
-    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="The file that is written.")] = Path(
-        "report.html"
-    ),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="The file to write.")] = Path("report.html"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Writes one HTML page that shows what a table is; with `--json`, prints its facts instead."""
+    """Write an HTML report about a table. With --json, print its data instead.
+
+    Example:
+      indextables report logs --output logs.html
+    """
     found = open_table(path, option).report()
     if as_json:
         show_json(facts(found, commands_on(path)))
@@ -130,19 +137,23 @@ def report(
 
 def advise(
     path: Table,
-    queries: Annotated[list[str] | None, typer.Argument(metavar="SQL", help="Queries or conditions in SQL.")] = None,
+    queries: Annotated[list[str] | None, typer.Argument(metavar="SQL", help="Queries or SQL conditions.")] = None,
     *,
     file: Annotated[
         list[Path] | None,
-        typer.Option("--file", "-f", metavar="FILE", help="A file with one query in each line; may be repeated."),
+        typer.Option("--file", "-f", metavar="FILE", help="A file with one query per line. Can be repeated."),
     ] = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """The layout that suits some queries, and why."""
+    """Recommend a layout for a set of queries, and explain why.
+
+    Example:
+      indextables advise logs "tenant = 'a' AND ts >= '2024-01-31'"
+    """
     given = [*(queries or ()), *(line for each in file or () for line in _lines(each))]
     if not given:
-        raise IndexTablesError("there are no queries to advise on; give some, or --file with one in each line")
+        raise IndexTablesError("there are no queries to advise on; give some, or use --file with one query per line")
     advice, format_step = open_table(path, option).advise(given), commands_on(path)
     if as_json:
         show_json({**facts(advice), "commands": [format_step(step) for step in advice.steps]})
@@ -155,38 +166,41 @@ def merge(
     *,
     where: Annotated[str | None, ON_PARTITIONS] = None,
     target_size: Annotated[
-        str | None, typer.Option("--target-size", metavar="SIZE", help="The size of merged splits: 100M.")
+        str | None, typer.Option("--target-size", metavar="SIZE", help="Target size of merged splits: 100M.")
     ] = None,
     max_dest_splits: Annotated[
-        int | None, typer.Option("--max-dest-splits", metavar="N", help="The maximum number of merged splits.")
+        int | None, typer.Option("--max-dest-splits", metavar="N", help="Write at most N merged splits.")
     ] = None,
     max_source_splits_per_merge: Annotated[
         int | None,
-        typer.Option(
-            "--max-source-splits-per-merge", metavar="N", help="The maximum number of splits that are merged into one."
-        ),
+        typer.Option("--max-source-splits-per-merge", metavar="N", help="Merge at most N splits into one."),
     ] = None,
     cluster_by: Annotated[
         list[str] | None,
         typer.Option(
-            "--cluster-by", metavar="COLUMNS", help="Sort the rows of merged splits by these columns; may be repeated."
+            "--cluster-by", metavar="COLUMNS", help="Sort the rows of merged splits by these columns. Can be repeated."
         ),
     ] = None,
     rewrite_layout: Annotated[
-        bool, typer.Option("--rewrite-layout", help="Also move splits of older layouts to the current one.")
+        bool, typer.Option("--rewrite-layout", help="Also rewrite splits of older layouts in the current one.")
     ] = False,
     coalesce: Annotated[bool, typer.Option("--coalesce", help="Let small partitions share splits.")] = False,
     deleted_rows: Annotated[
         bool,
-        typer.Option(
-            "--deleted-rows", help="Only write splits with deleted rows again, all of them, without these rows."
-        ),
+        typer.Option("--deleted-rows", help="Rewrite all splits that have deleted rows, and only these."),
     ] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Makes few splits of a good size out of many small ones; ends with 3 where some had to stay as they were."""
+    """Compact a table: merge small splits into larger ones.
+
+    Exits with code 3 if some splits could not be merged.
+
+    Examples:
+      indextables merge logs
+      indextables merge logs --where "day = '2024-01-31'" --target-size 200M --dry-run
+    """
     from indextables.cli.progress import groups_merged
 
     table = open_table(path, option)
@@ -221,14 +235,24 @@ def reindex(
     *,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", metavar="COLUMN", help="Splits whose index of this column is old; may be repeated."),
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="Reindex only splits whose index of this column is old. Can be repeated.",
+        ),
     ] = None,
     where: Annotated[str | None, ON_PARTITIONS] = None,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Indexes splits anew that were written before set-indexing; ends with 3 where some had to stay as they were."""
+    """Rebuild the indexes of splits that were written before set-indexing.
+
+    Exits with code 3 if some splits could not be reindexed.
+
+    Example:
+      indextables reindex logs --column message
+    """
     from indextables.cli.progress import groups_merged
 
     table = open_table(path, option)
@@ -244,18 +268,24 @@ def purge(
     *,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="SPAN", help="Keep what was needed within this time: '30 days', '12h'."),
+        typer.Option("--older-than", metavar="SPAN", help="Keep files needed within this time: '30 days', '12h'."),
     ] = None,
     log_retention: Annotated[
         str | None,
-        typer.Option("--log-retention", metavar="SPAN", help="Keep the log of this time, whatever log.retention says."),
+        typer.Option("--log-retention", metavar="SPAN", help="Keep log files for this time, instead of log.retention."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Allow less than purge.minRetention.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Allow a retention below purge.minRetention.")] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Vacuum: delete files that no version within the retention needs (7 days by default)."""
+    """Vacuum a table: delete files that no version within the retention needs.
+
+    The default retention is 7 days.
+
+    Example:
+      indextables purge logs --older-than '30 days' --dry-run
+    """
     result = open_table(path, option).purge(
         older_than=duration_argument(older_than, name="--older-than"),
         log_retention=duration_argument(log_retention, name="--log-retention"),
@@ -266,12 +296,12 @@ def purge(
 
 
 def checkpoint(path: Table, *, option: Settings = None, as_json: Json = False) -> None:
-    """Writes a checkpoint of the log, so that the table opens faster."""
+    """Write a checkpoint of the transaction log, so that the table opens faster."""
     show_metrics(facts(open_table(path, option).checkpoint()), as_json=as_json)
 
 
 def prewarm(path: Table, *, where: Where = None, option: Settings = None, as_json: Json = False) -> None:
-    """Unpack search indexes into the cache of this machine."""
+    """Load search indexes into the cache of this machine."""
     show_metrics(facts(open_table(path, option).prewarm(where)), as_json=as_json)
 
 
@@ -280,7 +310,7 @@ def _write(file: Path, text: str, *, replace: bool) -> None:
         with file.open("w" if replace else "x", encoding="utf-8") as opened_file:
             opened_file.write(text)
     except FileExistsError:
-        raise IndexTablesError(f"there is a file {file} already; choose another --output, or --force") from None
+        raise IndexTablesError(f"the file {file} exists; choose another --output, or use --force") from None
     except OSError as error:
         raise IndexTablesError(f"the report cannot be written to {file}: {error}") from error
 

@@ -35,6 +35,26 @@ def show_lines(rows: "pa.Table") -> None:
     sys.stdout.flush()
 
 
+def show_json_rows(rows: "pa.Table") -> None:
+    show_json(plain_rows(rows))
+
+
+def show_csv(rows: "pa.Table") -> None:
+    """Rows as CSV with a header; nested values are JSON."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(rows.column_names)
+    for row in plain_rows(rows):
+        writer.writerow(map(_csv_value, row.values()))
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def show_metrics(metrics: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         show_json(metrics)

@@ -1,11 +1,12 @@
 """Aligned tables for a terminal."""
 
 import re
-import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime  # noqa: F401 - the zone is for a doctest
 from typing import Any
 
 import pyarrow as pa
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,21 +14,51 @@ from rich.text import Text
 from indextables.display.plain_rows import plain_rows
 from indextables.plural import pluralize
 
-_PIPE_WIDTH = 200  # where there is no terminal that would have a width
+_GAP = 2  # between columns
+_LEAST = 20  # a column of strings is folded to this width, and not further
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 Style = Callable[[str, str], Text]
 """The style of a text in a column."""
 
 
 def draw_rows(rows: pa.Table, style: Style | None, note: str) -> None:
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for field in rows.schema:
-        shown.add_column(field.name, justify="right" if _is_number(field.type) else "left", overflow="fold")
-    for row in plain_rows(rows):
-        shown.add_row(*(_cell(name, value, style) for name, value in row.items()))
+    """Draws rows as a table, or where the terminal is too narrow for one, each row as lines of names and values."""
     console = _console()
-    console.print(shown)
+    cells = [[_cell(name, value, style) for name, value in row.items()] for row in plain_rows(rows)]
+    draw = _draw_table if _least_width(rows.schema, cells) <= console.width else _draw_records
+    draw(console, rows.schema, cells)
     console.print(note or pluralize(len(rows), "row"), style="dim")
+
+
+def _draw_table(console: Console, schema: pa.Schema, cells: list[list[Text]]) -> None:
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for field in schema:
+        is_text = _is_text(field.type)
+        justify: Any = "right" if _is_number(field.type) else "left"
+        shown.add_column(field.name, justify=justify, overflow="fold", no_wrap=not is_text)
+    for row in cells:
+        shown.add_row(*row)
+    console.print(shown)
+
+
+def _draw_records(console: Console, schema: pa.Schema, cells: list[list[Text]]) -> None:
+    for row in cells:
+        shown = Table(box=None, pad_edge=False, show_header=False)
+        shown.add_column(style="bold", no_wrap=True)
+        shown.add_column(overflow="fold")
+        for name, cell in zip(schema.names, row, strict=True):
+            shown.add_row(name, cell)
+        console.print(shown)
+        console.print()
+
+
+def _least_width(schema: pa.Schema, cells: list[list[Text]]) -> int:
+    """The width that a table needs: only strings are folded."""
+    widths = [_GAP * (len(schema) - 1)]
+    for place, field in enumerate(schema):
+        widest = max((row[place].cell_len for row in cells), default=0)
+        widths.append(max(cell_len(field.name), min(widest, _LEAST) if _is_text(field.type) else widest))
+    return sum(widths)
 
 
 def draw_metrics(metrics: Mapping[str, Any]) -> None:
@@ -41,7 +72,8 @@ def draw_metrics(metrics: Mapping[str, Any]) -> None:
 
 
 def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+    """Standard output: as wide as the terminal, or as COLUMNS says, and 80 columns otherwise."""
+    return Console(highlight=False)
 
 
 def _cell(column: str, value: Any, style: Style | None) -> Text:
@@ -50,7 +82,7 @@ def _cell(column: str, value: Any, style: Style | None) -> Text:
     return style(column, shown(value)) if style and isinstance(value, str) else Text(_plain(value))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any) -> str:  # noqa: PLR0911 - one for each kind of value
     """The display text of a value.
 
     >>> _plain({"day": "mon", "names": ["a", "b"]}), _plain([("rows", 3), ("splits", 1)])
@@ -61,6 +93,8 @@ def _plain(value: Any) -> str:
             return str(value).lower()
         case float():
             return f"{value:.4g}"
+        case datetime():
+            return _time(value)
         case dict():
             return ", ".join(f"{key}={_plain(inner)}" for key, inner in value.items())
         case [tuple(), *_]:  # what Arrow makes of a map
@@ -71,6 +105,17 @@ def _plain(value: Any) -> str:
             return shown(str(value))
 
 
+def _time(moment: datetime) -> str:
+    """A time, as short as it can be.
+
+    >>> _time(datetime(2024, 1, 31, 12, tzinfo=UTC)), _time(datetime(2024, 1, 31, 12, 0, 0, 250_000))
+    ('2024-01-31 12:00:00Z', '2024-01-31 12:00:00.25')
+    """
+    date, _, zone = moment.isoformat(sep=" ").partition("+")
+    whole, point, fraction = date.partition(".")
+    return whole + (point + fraction.rstrip("0")) + ("Z" if zone == "00:00" else zone and f"+{zone}")
+
+
 def shown(text: str) -> str:
     r"""A text without what would change a terminal: control characters are spelt out, but for tabs and line breaks.
 
@@ -78,6 +123,11 @@ def shown(text: str) -> str:
     ('a\\x1b[31mb', 'a   b\n')
     """
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.expandtabs(4))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether values can be folded without being misread."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_nested(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:

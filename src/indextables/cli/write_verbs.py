@@ -184,7 +184,11 @@ def drop_partitions(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Deletes the rows that satisfy a condition on partition columns."""
+    """Delete partitions: the rows that satisfy a condition on partition columns.
+
+    Example:
+      indextables drop-partitions logs --where "day < '2024-01-01'"
+    """
     dropped = open_table(path, option).drop_partitions(where, dry_run=dry_run, time_zone=time_zone)
     show_metrics(facts(dropped), as_json=as_json)
 
@@ -199,7 +203,14 @@ def delete(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Deletes the rows that satisfy a condition or a search, or both; `--where true` is all rows."""
+    """Delete the rows that satisfy a condition, a search, or both.
+
+    `--where true` deletes all rows.
+
+    Examples:
+      indextables delete logs --where "user_id = 4711" --dry-run
+      indextables delete logs --query 'message:"reset by peer"'
+    """
     table = open_table(path, option)
     show_report(table.delete(where, query=query, dry_run=dry_run, time_zone=time_zone), as_json=as_json)
 
@@ -210,7 +221,7 @@ def update(
     assignments: Annotated[
         list[str],
         typer.Option(
-            "--set", "-s", metavar="COLUMN=SQL", help="A column and the expression that it gets; may be repeated."
+            "--set", "-s", metavar="COLUMN=SQL", help="Set a column to a SQL expression: 'n = n + 1'. Can be repeated."
         ),
     ],
     where: Where = None,
@@ -220,7 +231,13 @@ def update(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Gives columns of the rows that satisfy a condition or a search, or of all rows, new values: `--set "n = n + 1"`."""
+    """Update columns of the rows that satisfy a condition, a search, or both.
+
+    Without --where and --query, updates all rows.
+
+    Example:
+      indextables update logs --set "level = upper(level)" --where "day = '2024-01-31'"
+    """
     updates = parse_assignments(assignments)
     table = open_table(path, option)
     show_report(table.update(updates, where, query=query, dry_run=dry_run, time_zone=time_zone), as_json=as_json)
@@ -229,18 +246,24 @@ def update(
 def restore(
     path: Table,
     *,
-    version: Annotated[
-        int | None, typer.Option("--version", "-v", metavar="N", help="The version that is restored.")
-    ] = None,
+    version: Annotated[int | None, typer.Option("--version", "-v", metavar="N", help="The version to restore.")] = None,
     timestamp: Annotated[
         str | None,
-        typer.Option("--timestamp", "-t", metavar="TIME", help="The time that is restored: 2024-01-31T12:00:00Z."),
+        typer.Option(
+            "--timestamp", "-t", metavar="TIME", help="Restore the version at this time: 2024-01-31T12:00:00Z."
+        ),
     ] = None,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Makes a table what it was at a version or at a time, in a new version; another restore undoes it."""
+    """Restore an earlier version of a table, as a new commit.
+
+    Another restore undoes it.
+
+    Example:
+      indextables restore logs --version 41 --dry-run
+    """
     table = open_table(path, option)
     result = table.restore_plan(version, timestamp)
     if not dry_run:
@@ -250,31 +273,37 @@ def restore(
 
 def evolve(
     path: Table,
-    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="The new layout: 'tenant, day(ts)'; '' for none.")],
+    layout: Annotated[str, typer.Argument(metavar="LAYOUT", help="The new layout: 'tenant, day(ts)', or '' for none.")],
     *,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Lays out what is written from now on another way; `merge --rewrite-layout` moves what is there."""
+    """Change the partition layout for future writes.
+
+    `merge --rewrite-layout` rewrites existing splits.
+
+    Example:
+      indextables evolve logs 'tenant, month(ts)'
+    """
     show_report(open_table(path, option).evolve_layout(layout), as_json=as_json)
 
 
-ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A type of SQL: string, long, decimal(10,2).")]
+ColumnType = Annotated[str, typer.Argument(metavar="TYPE", help="A SQL type: string, long, decimal(10,2).")]
 
 
 def add_column(
     path: Table,
-    name: Annotated[str, typer.Argument(metavar="COLUMN", help="The new column.")],
+    name: Annotated[str, typer.Argument(metavar="COLUMN", help="Name of the new column.")],
     kind: ColumnType,
     *,
     field: Annotated[
         str | None,
-        typer.Option("--field", metavar="RULE", help="How a column of strings is indexed: text, string or none."),
+        typer.Option("--field", metavar="RULE", help="How to index a string column: text, string or none."),
     ] = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Adds a column, which is null in all rows that are there."""
+    """Add a column, which is null in existing rows."""
     version = open_table(path, option).add_column(name, kind, field=field)
     show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
@@ -287,7 +316,7 @@ def widen_column(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Gives a column a wider type: integers up to long, float to double."""
+    """Widen the type of a column: integers up to long, float to double."""
     version = open_table(path, option).widen_column(name, kind)
     show_metrics({"table": path, "version": version, "column": name, "type": kind}, as_json=as_json)
 
@@ -300,7 +329,7 @@ def rename_column(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Renames a column; no split is written again."""
+    """Rename a column, without rewriting splits."""
     version = open_table(path, option).rename_column(old, new)
     show_metrics({"table": path, "version": version, "column": new, "renamed_from": old}, as_json=as_json)
 
@@ -313,7 +342,10 @@ def drop_column(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Drops a column; no split is written again. `merge` and `purge` remove its values from the files."""
+    """Drop a column, without rewriting splits.
+
+    `merge` and `purge` remove its values from the files.
+    """
     version = open_table(path, option).drop_column(name, dry_run=dry_run)
     show_metrics({"table": path, "version": version, "dry_run": dry_run, "column": name}, as_json=as_json)
 
@@ -322,13 +354,19 @@ def set_indexing(
     path: Table,
     fields: Annotated[
         list[str],
-        typer.Argument(metavar="COLUMN=RULE", help="How a column is indexed: text, text:en_stem, string or none."),
+        typer.Argument(metavar="COLUMN=RULE", help="How to index a column: text, text:en_stem, string or none."),
     ],
     *,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Changes how columns are indexed; `reindex` gives splits that are there the new index."""
+    """Change how columns are indexed.
+
+    Searches use the new index at once. `reindex` rebuilds the indexes of existing splits.
+
+    Example:
+      indextables set-indexing logs message=text level=string
+    """
     table = open_table(path, option)
     table.set_indexing(parse_settings(fields))
     rules = {column: str(rule) for column, rule in table.fields.items()}
@@ -339,13 +377,13 @@ def set_properties(
     path: Table,
     properties: Annotated[
         list[str],
-        typer.Argument(metavar="KEY=VALUE", help="A setting of the table, or a property of your own."),
+        typer.Argument(metavar="KEY=VALUE", help="A setting, or a property of your own."),
     ],
     *,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Sets properties of a table: settings for everybody who uses it, and keys of your own."""
+    """Set properties of a table: settings that apply to all its users, and keys of your own."""
     table = open_table(path, option)
     table.set_properties(parse_settings(properties))
     show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)
@@ -353,12 +391,12 @@ def set_properties(
 
 def unset_properties(
     path: Table,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="The properties that go.")],
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="The properties to remove.")],
     *,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Removes properties of a table."""
+    """Remove properties of a table."""
     table = open_table(path, option)
     table.unset_properties(*keys)
     show_metrics({"table": path, "version": table.version, "properties": table.properties}, as_json=as_json)

@@ -3,7 +3,6 @@
 The texts of users reach it as trees that were checked: what is left of them in its SQL are quoted names, and literals.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,18 +10,10 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from indextables.errors import ConfigError, ExpressionError
+from indextables.errors import ExpressionError
+from indextables.expressions.closed_connection import closed_connection
 from indextables.expressions.expression import Expression, Scope, unusable
 from indextables.expressions.spark_semantics import cast_sql, duckdb_type, to_duckdb
-from indextables.predicate.cast import zone_name
-
-_SETTINGS = {
-    "enable_external_access": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "python_enable_replacements": False,
-    "preserve_insertion_order": True,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +43,7 @@ class Evaluator:
 
         self._errors: Any = duckdb.Error
         self._scope = scope
-        self._connection = duckdb.connect(
-            ":memory:", config={"threads": min(threads, os.cpu_count() or 1), **_SETTINGS}
-        )
-        self._connection.execute("SET ieee_floating_point_ops = false")  # a division by zero is an error
-        self._set_time_zone(time_zone)
+        self._connection = closed_connection(threads=threads, time_zone=time_zone)
         for relation in scope.relations:
             self._connection.register(relation.name, relation.schema.empty_table())
 
@@ -122,23 +109,6 @@ class Evaluator:
             yield
         except self._errors as error:
             raise _failed(text, error) from error
-
-    def _set_time_zone(self, time_zone: str) -> None:
-        try:
-            self._connection.execute("SET TimeZone = $zone", {"zone": duckdb_zone(time_zone)})
-        except self._errors as error:
-            message = f"{time_zone!r} is no time zone; use a name such as Europe/Berlin"
-            raise ConfigError(message, key="time_zone", value=time_zone) from error
-
-
-def duckdb_zone(time_zone: str) -> str:
-    """A time zone's name as DuckDB accepts it; it would take `UTC+05:30` for five hours.
-
-    >>> duckdb_zone("+05:30"), duckdb_zone("UTC+05:30"), duckdb_zone("Z"), duckdb_zone("Europe/Berlin")
-    ('GMT+05:30', 'GMT+05:30', 'UTC', 'Europe/Berlin')
-    """
-    name = zone_name(time_zone)
-    return f"GMT{name}" if name.startswith(("+", "-")) else name
 
 
 def _failed(text: str, error: Exception) -> ExpressionError:

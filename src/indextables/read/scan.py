@@ -186,7 +186,10 @@ class Scan:
 
     def with_columns(self, columns: tuple[str, ...]) -> "Scan":
         """A scan of the same rows with other output columns."""
-        scan_spec = replace(self.scan_spec, columns=columns, search_results={})
+        return self.with_spec(replace(self.scan_spec, columns=columns, search_results={}))
+
+    def with_spec(self, scan_spec: ScanSpec) -> "Scan":
+        """A scan of the same version of the table with another specification."""
         scan = type(self)(self.snapshot, scan_spec, self.opener, parallelism=self._parallelism, options=self.options)
         scan.opened_splits = self.opened_splits
         return scan

@@ -1,0 +1,83 @@
+"""The tables of a query: how a statement names them, and the rows that DuckDB reads from them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.predicate import IndexQuery, Predicate
+from indextables.read.scan import Scan
+from indextables.read.scan_spec import build_scan_spec
+
+_ROW = "_row"  # DuckDB has no tables without columns
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference:
+    """A table as a statement names it: by its path or by its name, at a version, at a time, or as it is now."""
+
+    name: str
+    is_path: bool
+    version: int | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table in a statement for DuckDB: its name there, and what is pushed down to its scan.
+
+    Each search in `flags` is a column: true where it finds the row.
+    """
+
+    name: str
+    table: Scan
+    predicate: Predicate
+    columns: tuple[str, ...]
+    flags: Mapping[str, IndexQuery]
+
+    def scan(self) -> Scan:
+        table = self.table
+        spec = build_scan_spec(
+            table.snapshot, table.scan_spec.rules, where=self.predicate, columns=self.columns, search_results=self.flags
+        )
+        return table.with_spec(spec)
+
+
+@dataclass(slots=True)
+class ScanStream:
+    """The rows of a scan as an Arrow stream, a new one for each time that DuckDB reads them.
+
+    DuckDB has only the text of an error: `error` is what a scan has raised.
+    """
+
+    scan: Scan
+    error: Exception | None = field(default=None, init=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        columns = self.scan.schema
+        return columns if len(columns) else pa.schema({_ROW: pa.bool_()})
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def scan_table(self) -> pa.Table:
+        """All rows, in memory."""
+        return pa.Table.from_batches(self._batches(), self.schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self.scan.to_batches():
+                yield batch if batch.num_columns else _placeholders(batch.num_rows)
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def _placeholders(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({_ROW: pa.nulls(rows, pa.bool_())})

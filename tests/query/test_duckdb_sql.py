@@ -1,0 +1,147 @@
+"""SELECT without Spark: what it finds, what it pushes down to the scans, and what it refuses."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from indextables.errors import DamagedSplitError, IndexTablesError, StatementError, TableNotFoundError
+from indextables.predicate import IndexQuery
+from indextables.query.select_plan import plan_select
+
+SCHEMA = {"level": pa.string(), "message": pa.string(), "n": pa.int64(), "ts": pa.timestamp("us", "UTC")}
+ROWS = {
+    "level": ["WARN", "ERROR", "ERROR", None],
+    "message": ["disk slow", "disk full", "timeout", None],
+    "n": [1, 2, 3, 4],
+    "ts": [datetime(2024, 1, day, tzinfo=UTC) for day in range(1, 5)],
+}
+
+
+@pytest.fixture(scope="module")
+def logs() -> IndexTable:
+    table = IndexTable.create("memory://sql/logs", SCHEMA, fields={"message": "text"})
+    table.append(pa.table(ROWS, schema=pa.schema(SCHEMA)))
+    return table
+
+
+def rows(text: str, logs: IndexTable) -> list[tuple[object, ...]]:
+    found = IndexTable.sql(text, tables={"logs": logs})
+    return list(zip(*found.to_pydict().values(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT level, count(*) FROM logs WHERE message INDEXQUERY 'disk' GROUP BY 1 ORDER BY 1",
+         [("ERROR", 1), ("WARN", 1)]),
+        ("SELECT n FROM logs WHERE message INDEXQUERY 'disk' OR n = 3", [(1,), (2,), (3,)]),
+        ("SELECT n FROM logs WHERE message NOT INDEXQUERY 'disk' ORDER BY n", [(3,), (4,)]),
+        ("SELECT * EXCLUDE (ts) FROM logs l WHERE NOT l.message TEXTSEARCH 'disk'",
+         [("ERROR", "timeout", 3), (None, None, 4)]),
+        ("SELECT l.* EXCLUDE (ts, n) FROM logs l WHERE indexquery(l.message, 'slow') IS true", [("WARN", "disk slow")]),
+        ("SELECT message INDEXQUERY 'disk' AS hit, sum(n) FROM logs GROUP BY hit ORDER BY hit", [(False, 7), (True, 3)]),
+        ("SELECT count(*) FROM logs WHERE * INDEXQUERY 'disk AND NOT level:WARN'", [(1,)]),
+        ("SELECT a.n, b.message INDEXQUERY 'disk' FROM logs a LEFT JOIN logs b ON a.n = b.n + 1 ORDER BY 1",
+         [(1, False), (2, True), (3, True), (4, False)]),
+        ("SELECT a.n FROM logs a LEFT JOIN logs b ON a.n = b.n AND b.message INDEXQUERY 'disk' WHERE b.n IS NULL ORDER BY 1",
+         [(3,), (4,)]),
+        ("WITH q AS (SELECT n FROM logs WHERE message INDEXQUERY 'disk') SELECT count(*) FROM q, q r", [(4,)]),
+        ("SELECT n FROM logs WHERE n IN (SELECT n FROM 'memory://sql/logs' x WHERE x.message INDEXQUERY 'full')", [(2,)]),
+        ("SELECT count(*) FROM logs VERSION AS OF 0", [(0,)]),
+        ("FROM logs SELECT max(ts) WHERE ts < '2024-01-03'", [(ROWS["ts"][1],)]),
+        ("SELECT logs FROM logs WHERE n = 1", [({name: values[0] for name, values in ROWS.items()},)]),
+    ],
+)  # fmt: skip
+def test_a_query_finds_what_it_says(logs: IndexTable, text: str, expected: list[tuple[object, ...]]) -> None:
+    assert rows(text, logs) == expected
+
+
+def test_what_a_scan_does_not_need_to_read_is_not_read(logs: IndexTable) -> None:
+    text = "SELECT level FROM logs WHERE message INDEXQUERY 'disk' AND ts >= '2024-01-02' AND n % 2 = 0"
+    (relation,) = plan_select(text, lambda _: logs.scan(), ["logs"]).relations
+    assert relation.columns == ("level", "n", "ts")
+    assert relation.flags == {}
+    searched, since = relation.predicate.terms  # type: ignore[union-attr] - an AND
+    assert (searched, since) == (
+        IndexQuery("message", "disk"),
+        logs.scan(where="ts >= '2024-01-02'").scan_spec.predicate,
+    )
+    assert relation.scan().count() == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.n FROM logs b LEFT JOIN logs a ON a.n = b.n WHERE a.n = 1",
+        "SELECT a.n FROM logs b POSITIONAL JOIN logs a WHERE a.n = 1",
+        "SELECT a.n FROM logs b ASOF JOIN logs a ON b.n >= a.n WHERE a.n = 1",
+        "SELECT a.n FROM logs b FULL JOIN logs a ON a.n = b.n WHERE a.n = 1",
+        "SELECT n FROM logs a WHERE n = 1 USING SAMPLE 2 ROWS",
+        "SELECT n FROM logs a TABLESAMPLE 1 ROWS WHERE n = 1",
+        "SELECT a.x FROM logs AS a(w, x, n, z) WHERE a.n = 1",
+        "SELECT n FROM logs a WHERE n = 1 OR random() < 2",
+        "SELECT n FROM logs a WHERE level = 1 OR n = 1.5 OR n = '1'",
+    ],
+)
+def test_a_condition_is_not_pushed_below_what_it_filters(logs: IndexTable, text: str) -> None:
+    relations = plan_select(text, lambda _: logs.scan(), ["logs"]).relations
+    assert [relation.scan().count() for relation in relations] == [4] * len(relations)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT mesage FROM logs", "no column 'mesage'; did you mean 'message'"),
+        ("SELECT n FROM logs WHERE mesage INDEXQUERY 'x'", "no column 'mesage'; did you mean 'message'"),
+        ("SELECT n FROM logs WHERE upper(message) INDEXQUERY 'x'", "needs a column"),
+        ("SELECT n FROM logs WHERE message INDEXQUERY level", "is a string literal"),
+        ("SELECT a.n FROM logs a, logs b WHERE message INDEXQUERY 'x'", "write the alias"),
+        ("SELECT n FROM (SELECT * FROM logs) s WHERE s.message INDEXQUERY 'x'", "its own SELECT reads"),
+        ("SELECT COLUMNS('n') FROM logs WHERE message INDEXQUERY 'x' OR n = 1", "name the columns"),
+        ("FROM logs WHERE message INDEXQUERY 'x' OR n = 1", "needs SELECT before FROM"),
+        ("SELECT n FRO logs", "at position 13: 'logs' is not expected here"),
+        ("SELECT 'x FROM logs", "not closed"),
+        ("DELETE FROM logs", "only queries are run here"),
+        ("SELECT 1; SELECT 2", "more than one statement"),
+        ("WITH logs AS (SELECT 1) SELECT * FROM logs", "both called 'logs'"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "disabled"),
+        ("SELECT * FROM read_text('/etc/passwd')", "disabled"),
+        ("SELECT 'x'::INT FROM logs", "could not convert"),
+    ],
+)
+def test_what_cannot_be_run_says_why(logs: IndexTable, text: str, message: str) -> None:
+    with pytest.raises(StatementError, match=message):
+        rows(text, logs)
+
+
+def test_an_unknown_table_says_how_to_name_one(logs: IndexTable) -> None:
+    with pytest.raises(TableNotFoundError, match="write its path in single quotes"):
+        rows("SELECT * FROM lgos", logs)
+
+
+def test_a_query_cannot_reach_files_that_are_not_tables(logs: IndexTable, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    for text in (f"SELECT * FROM '{secret}'", f'SELECT * FROM "{secret}"', "SELECT * FROM glob('/*')"):
+        with pytest.raises(IndexTablesError):
+            rows(text, logs)
+
+
+def test_names_of_columns_are_unique_and_sums_are_integers(logs: IndexTable) -> None:
+    found = IndexTable.sql(
+        "SELECT a.n, b.n, sum(a.n) OVER () AS total FROM logs a JOIN logs b USING (level)", tables={"logs": logs}
+    )
+    assert found.column_names == ["n", "n_1", "total"]
+    assert found.schema.field("total").type == pa.int64()
+
+
+def test_errors_of_a_scan_keep_their_type(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "t", {"n": pa.int64()})
+    table.append(pa.table({"n": [1, 2]}))
+    (split,) = (tmp_path / "t").rglob("*.split")
+    split.write_bytes(bytes(split.stat().st_size))
+    with pytest.raises(DamagedSplitError):
+        IndexTable.sql(f"SELECT sum(n) FROM '{tmp_path / 't'}'")
