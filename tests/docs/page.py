@@ -6,7 +6,7 @@
 | `python` | run; what it prints is in a `text` block right after it |
 | `sql` | run and shown by Spark; what that prints may be in a `text` block right after it |
 | `console` | each `$` command is run; what follows it is what it prints |
-| `csv`, `json` with `title="name"` | a file of that name |
+| `csv`, `json`, `text` with `title="name"` | a file of that name |
 | a comment that begins with `<!-- run` | Python that the reader need not see |
 | `sh`, `json`, `text`, no language | not run: installing, samples, drawings |
 
@@ -73,7 +73,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
     found = list(_BLOCK.finditer(text))
     for match, after in zip_longest(found, found[1:]):
         language, title, body, hidden = match.groups()
-        printed = after and after[1] == "text" and not text[match.end() : after.start()].strip()
+        printed = after and after[1] == "text" and not after[2] and not text[match.end() : after.start()].strip()
         yield Block(
             "python" if hidden is not None else language,
             title or "",
@@ -97,7 +97,7 @@ def run(page: Path, names: dict[str, Any]) -> None:
 
 def run_block(block: Block, names: dict[str, Any], where: str, *, shell: Callable[[str], str]) -> bool:
     """Runs a block, and its commands by `shell`; whether there was anything to run."""
-    if block.title and block.kind in {"csv", "json"}:
+    if block.title and block.kind in {"csv", "json", "text"}:
         Path(block.title).write_text(block.text)
     elif not block.runs:
         return False

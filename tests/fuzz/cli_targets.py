@@ -126,13 +126,28 @@ def _records(rng: Random) -> list[dict[str, Any]]:
 
 def _generate_file(rng: Random) -> bytes:
     """The ending of the name and the options of the import in the first line, then the file."""
-    kind = rng.choice(("csv", "json", "jsonl", "parquet", "tsv", "txt", "csv.gz"))
-    content = {"parquet": _parquet, "json": _json, "jsonl": _json}.get(kind, _csv)(rng)
+    kind = rng.choice(("csv", "json", "jsonl", "parquet", "tsv", "txt", "csv.gz", "log", "log"))
+    content = {"parquet": _parquet, "json": _json, "jsonl": _json, "log": _log}.get(kind, _csv)(rng)
     if rng.random() < 0.5:
         content = mutate_bytes(rng, content)
     options = rng.choice(
-        ([], [], ["--merge-schema"], ["--overwrite"], ["--columns", "n,day"], ["--delimiter", ";"], ["--type", "n=int"])
+        (
+            [],
+            [],
+            ["--merge-schema"],
+            ["--overwrite"],
+            ["--columns", "n,day"],
+            ["--delimiter", ";"],
+            ["--type", "n=int"],
+            [
+                "--timestamp",
+                rng.choice(("at=day+ts", "ts=ts", "ts=ts as %d/%b/%Y:%H:%M:%S %z", "x=ts as %", "ts", "=n")),
+            ],
+        )
     )
+    if kind == "log" or rng.random() < 0.1:
+        pattern = rng.choice(("combined", "syslog", "iso", r"(?P<n>\d+) (?P<message>.*)", "(?P<a>", "(x)", ""))
+        options = [*options, "--pattern", pattern] if rng.random() < 0.7 else options
     target = rng.choice(("new", "new", "old"))
     layout = (
         ["--partition-by", rng.choice(("day", "bucket(4, n)", "day(ts)", "x"))]
@@ -159,6 +174,22 @@ def _csv(rng: Random) -> bytes:
         .join(lines)
         .encode(rng.choice(("utf-8", "utf-8", "utf-16", "latin-1")), errors="replace")
     )
+
+
+def _log(rng: Random) -> bytes:
+    lines = (
+        '::1 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 - "-" "x"',
+        "May  1 10:00:00 web sshd[42]: session opened",
+        "Feb 30 25:00:00 web cron: no such day",
+        "2024-05-01 10:00:00,123 ERROR disk full",
+        "2024-05-01T10:00:00.123456789+0200 INFO ok",
+        "  at run (jobs.py:12)",
+        "42 the answer",
+        "",
+        "\0",
+        "é" * 50,
+    )
+    return rng.choice((b"\n", b"\r\n")).join(rng.choice(lines).encode() for _ in range(rng.randrange(12)))
 
 
 def _json(rng: Random) -> bytes:

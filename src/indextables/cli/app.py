@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from indextables.cli import inspect_verbs, maintain_verbs, serve_verb, sql_verb, write_verbs
+from indextables.cli import import_verb, inspect_verbs, maintain_verbs, serve_verb, sql_verb, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
 from indextables.release import __version__
@@ -80,7 +80,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
         inspect_verbs.history,
     ],
     "Write": [
-        write_verbs.import_,
+        import_verb.import_,
         write_verbs.update,
         write_verbs.delete,
         write_verbs.drop_partitions,

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,12 +23,14 @@ from indextables.cli.file_reader import (
     named,
     names_in,
     not_utf8,
+    opened,
     place_of,
     read_errors,
     refuse_utf16,
     shortened,
     text_of,
 )
+from indextables.cli.input_files import InputFile
 from indextables.errors import IndexTablesError
 from indextables.plural import pluralize
 
@@ -43,7 +44,7 @@ class CsvReader(Reader):
     delimiter: str
     guessed: bool
 
-    def columns(self, file: Path) -> pa.Schema:
+    def columns(self, file: InputFile) -> pa.Schema:
         with read_errors(file, "CSV", lambda: self._culprit(file, {})):
             refuse_utf16(file)
             guessed = named(self._open_file(file, ConvertOptions()).schema)
@@ -55,7 +56,7 @@ class CsvReader(Reader):
                 raise not_utf8(f"{file}: column {column.name!r}", column.name)
         return found
 
-    def _without_lossy_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
+    def _without_lossy_numbers(self, file: InputFile, guessed: pa.Schema) -> pa.Schema:
         """Text where numbers would lose something: the zeros at the beginning of 007, the last of many digits."""
         numbers = {column.name: pattern for column in guessed if (pattern := lossy(column.type))}
         if not numbers or len(set(guessed.names)) < len(guessed.names):
@@ -69,17 +70,17 @@ class CsvReader(Reader):
         }
         return pa.schema([column.with_type(pa.string()) if column.name in text else column for column in guessed])
 
-    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+    def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)
         kinds = {name: wanted.field(column).type for column, name in own.items()}
         with read_errors(file, "CSV", lambda: self._culprit(file, kinds)):
             for batch in self._open_file(file, self._convert_options(kinds)):
                 yield in_columns(batch, own, wanted)
 
-    def _open_file(self, source: Path | BytesIO, converting: ConvertOptions) -> pa.RecordBatchReader:
+    def _open_file(self, source: InputFile | BytesIO, converting: ConvertOptions) -> pa.RecordBatchReader:
         reading = ReadOptions(block_size=BLOCK)
         parsing = ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        return open_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
+        return open_csv(opened(source), read_options=reading, parse_options=parsing, convert_options=converting)
 
     def _convert_options(self, kinds: Types) -> ConvertOptions:
         first = {name: self._as_read(name, kind) for name, kind in kinds.items()}
@@ -90,7 +91,7 @@ class CsvReader(Reader):
         checked = lossy(kind) and name.lower() not in self.named
         return pa.string() if checked else as_read(name, kind, self.types)
 
-    def _culprit(self, file: Path, kinds: Types) -> IndexTablesError | None:
+    def _culprit(self, file: InputFile, kinds: Types) -> IndexTablesError | None:
         """The error of the first invalid record."""
         csv.field_size_limit(sys.maxsize)
         with text_of(file) as lines:
@@ -131,7 +132,7 @@ class CsvReader(Reader):
         return None
 
 
-def _refuse_other_delimiter(file: Path, names: Sequence[str]) -> None:
+def _refuse_other_delimiter(file: InputFile, names: Sequence[str]) -> None:
     """A file of one column whose name has a `;` in it is one of several columns."""
     other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
     if other is not None:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.csv import ConvertOptions
 
+from indextables.cli.input_files import InputFile
 from indextables.errors import IndexTablesError, SchemaError
 from indextables.schema import type_name
 from indextables.values import decode, table_type
+from indextables.write.dataframe_input import columns_without_index
 
 BLOCK = 8 << 20  # of text: the sample for type inference, and the longest record
 _SHOWN = 60
@@ -36,29 +38,35 @@ class Reader(ABC):
     """Whether a file may have columns that are not in its first block."""
 
     @abstractmethod
-    def columns(self, file: Path) -> pa.Schema:
+    def columns(self, file: InputFile) -> pa.Schema:
         """The columns of a file, with types inferred from its first block."""
 
-    def later_columns(self, file: Path, kinds: Types) -> set[str]:  # noqa: ARG002
+    def later_columns(self, file: InputFile, kinds: Types) -> set[str]:  # noqa: ARG002
         """The columns that are in a file but not in its first block."""
         return set()
 
     @abstractmethod
-    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
         """The rows in the wanted columns; `strict` if others are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetReader(Reader):
-    def columns(self, file: Path) -> pa.Schema:
+    def columns(self, file: InputFile) -> pa.Schema:
         with read_errors(file, "Parquet"):
-            return named(pq.read_schema(file))
+            schema = named(pq.read_schema(file.path))
+        return pa.schema([schema.field(name) for name in columns_without_index(schema)])
 
-    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+    def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         own = names_in(self.columns(file).names, wanted)
-        with read_errors(file, "Parquet"), pq.ParquetFile(file) as opened:
+        with read_errors(file, "Parquet"), pq.ParquetFile(file.path) as opened:
             for batch in opened.iter_batches(columns=list(own.values())):
                 yield in_columns(batch, own, wanted)
+
+
+def opened(source: InputFile | BytesIO) -> Path | BytesIO:
+    """What Arrow's readers take."""
+    return source.path if isinstance(source, InputFile) else source
 
 
 def named(schema: pa.Schema) -> pa.Schema:
@@ -103,7 +111,9 @@ def succeeds(work: Callable[[], object]) -> bool:
 
 
 @contextmanager
-def read_errors(file: Path, name: str, culprit: Callable[[], IndexTablesError | None] = lambda: None) -> Iterator[None]:
+def read_errors(
+    file: InputFile, name: str, culprit: Callable[[], IndexTablesError | None] = lambda: None
+) -> Iterator[None]:
     """Inside, what Arrow refuses becomes what is wrong with the file."""
     try:
         yield
@@ -114,7 +124,7 @@ def read_errors(file: Path, name: str, culprit: Callable[[], IndexTablesError | 
         raise (found or IndexTablesError(f"{file} cannot be read as {name}: {error}")) from error
 
 
-def _found(file: Path, culprit: Callable[[], IndexTablesError | None]) -> IndexTablesError | None:
+def _found(file: InputFile, culprit: Callable[[], IndexTablesError | None]) -> IndexTablesError | None:
     try:
         return culprit()
     except UnicodeDecodeError:
@@ -122,9 +132,9 @@ def _found(file: Path, culprit: Callable[[], IndexTablesError | None]) -> IndexT
 
 
 @contextmanager
-def text_of(file: Path) -> Iterator[TextIOWrapper]:
+def text_of(file: InputFile) -> Iterator[TextIOWrapper]:
     """The text of a file, compressed or not; bytes that are not UTF-8 come back as they were when it is encoded."""
-    with pa.input_stream(str(file)) as stream:
+    with pa.input_stream(str(file.path)) as stream:
         yield TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
 
 
@@ -164,8 +174,8 @@ def _in_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return read.cast(kind)
 
 
-def refuse_utf16(file: Path) -> None:
-    with pa.input_stream(str(file)) as stream:
+def refuse_utf16(file: InputFile) -> None:
+    with pa.input_stream(str(file.path)) as stream:
         if stream.read(2) in {b"\xff\xfe", b"\xfe\xff"}:
             raise not_utf8(str(file), None)
 
@@ -184,10 +194,12 @@ def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaE
             f"as a number it would lose digits; use --type {column}={name} if they do not matter, "
             f"or --type {column}=string for a new table"
         )
+    if pa.types.is_timestamp(kind):
+        advice = f"correct it, or say how it is written, as in --timestamp '{column}={column} as %d/%m/%Y %H:%M:%S'"
     return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)
 
 
-def place_of(file: Path, line: int) -> str:
+def place_of(file: InputFile, line: int) -> str:
     return f"{file}, line {line:,}"
 
 

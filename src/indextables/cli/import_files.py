@@ -1,50 +1,62 @@
-"""Files of rows, read as Arrow batches: Parquet, CSV, JSON lines."""
+"""Files of rows, read as Arrow batches: Parquet, CSV, JSON lines, logs."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from indextables.cli.csv_reader import CsvReader
 from indextables.cli.file_reader import ParquetReader, Reader, Types
+from indextables.cli.input_files import InputFile, format_of
 from indextables.cli.json_reader import JsonReader
-from indextables.errors import IndexTablesError, SchemaError
+from indextables.cli.log_patterns import LogPattern
+from indextables.cli.log_reader import LogReader, pattern_of
+from indextables.cli.timestamp_columns import TimestampColumn, TimestampReader
+from indextables.errors import ConfigError, IndexTablesError, SchemaError
 from indextables.nearest import nearest
-from indextables.redaction import redacted
 from indextables.schema import column_named, refuse_ambiguous_names
 
-_READERS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
-_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """How files are read: their format if it is not that of their extension, and what is special about it."""
+
+    format: str | None = None
+    delimiter: str | None = None
+    pattern: LogPattern | None = None
+    timestamps: Sequence[TimestampColumn] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRows:
+    """The rows of files, and the reader of log files if they are such files."""
+
+    batches: pa.RecordBatchReader
+    log: LogReader | None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.batches.schema
 
 
 def rows_in(
-    files: Sequence[Path],
+    files: Sequence[InputFile],
     columns: Sequence[str] | None = None,
     *,
     table: pa.Schema | None = None,
     merge_schema: bool = False,
     named: Types | None = None,
-    delimiter: str | None = None,
-) -> pa.RecordBatchReader:
+    options: FileOptions | None = None,
+) -> ImportedRows:
     """The rows of all files, which have one format; times of day and columns of nulls as text.
 
     What is text in a file has the type of the column of that name in `named`, which must be there, or else in the `table`
     that the rows are for. Where there is none, columns are inferred from the files. Each file has the columns of the table,
     unless `merge_schema` allows others and fewer. A column that some files do not have is null in their rows.
     """
-    missing = [str(file) for file in files if not file.exists()]
-    if missing:
-        raise IndexTablesError(f"there is no file {redacted(str(missing[0]))}")
     types = {} if table is None else dict(zip(table.names, table.types, strict=True))
     known = {name.lower(): kind for name, kind in {**types, **(named or {})}.items()}
-    reader = _reader_of(files, delimiter, known, frozenset(name.lower() for name in named or ()))
+    reader = reader_of(files, options or FileOptions(), known, frozenset(name.lower() for name in named or ()))
     if named and isinstance(reader, ParquetReader):
         raise IndexTablesError("the columns of Parquet files have their types; --type is for CSV and JSON lines")
     found = [reader.columns(file) for file in files]
@@ -59,10 +71,16 @@ def rows_in(
     if table is not None and not merge_schema:
         for file, own in zip(files, found, strict=True):
             _refuse_other_columns(reader, file, own, wanted, table)
-    return pa.RecordBatchReader.from_batches(wanted, _batches(reader, files, wanted, strict=columns is None))
+    batches = _batches(reader, files, wanted, strict=columns is None)
+    return ImportedRows(pa.RecordBatchReader.from_batches(wanted, batches), _log_reader(reader))
 
 
-def _refuse_other_columns(reader: Reader, file: Path, own: pa.Schema, wanted: pa.Schema, table: pa.Schema) -> None:
+def _log_reader(reader: Reader) -> LogReader | None:
+    inner = reader.inner if isinstance(reader, TimestampReader) else reader
+    return inner if isinstance(inner, LogReader) else None
+
+
+def _refuse_other_columns(reader: Reader, file: InputFile, own: pa.Schema, wanted: pa.Schema, table: pa.Schema) -> None:
     """Refuses a file that has columns which are wanted and which the table lacks, or that lacks columns of the table."""
     has, chosen, known = ({name.lower() for name in schema.names} for schema in (own, wanted, table))
     strange = [name for name in own.names if name.lower() in chosen - known]
@@ -91,35 +109,45 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _batches(reader: Reader, files: Sequence[Path], wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
+def _batches(
+    reader: Reader, files: Sequence[InputFile], wanted: pa.Schema, *, strict: bool
+) -> Iterator[pa.RecordBatch]:
     for file in files:
         yield from reader.batches(file, wanted, strict=strict)
 
 
-def format_of(file: Path) -> str:
-    """The format of a file, from its extension.
-
-    >>> format_of(Path("lines.jsonl")), format_of(Path("rows.csv.gz"))
-    ('json', 'csv')
-    """
-    endings = [ending.lower() for ending in file.suffixes]
-    ending = next((ending for ending in reversed(endings) if ending not in _COMPRESSED), "")
-    if ending not in _READERS:
-        known = ", ".join(_READERS)
-        raise IndexTablesError(f"{file} has no known file extension; supported are {known} (also with .gz)")
-    return _READERS[ending]
-
-
-def _reader_of(files: Sequence[Path], delimiter: str | None, types: Types, named: frozenset[str]) -> Reader:
-    formats = sorted({format_of(file) for file in files})
+def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, named: frozenset[str]) -> Reader:
+    """The reader of files, which have one format."""
+    formats = sorted({format_of(file, options.format) for file in files})
+    _refuse_other_options(formats, options)
+    timestamps = list(options.timestamps)
+    reader: Reader
     match formats:
         case ["parquet"]:
-            return ParquetReader()
+            reader = ParquetReader()
         case ["json"]:
-            return JsonReader(types)
+            reader = JsonReader(types)
         case ["csv" | "tsv" as name]:
-            return CsvReader(types, named, delimiter or {"csv": ",", "tsv": "\t"}[name], guessed=delimiter is None)
-    raise IndexTablesError(f"the files are of several formats: {', '.join(formats)}; import one format at a time")
+            mark = options.delimiter or {"csv": ",", "tsv": "\t"}[name]
+            reader = CsvReader(types, named, mark, guessed=options.delimiter is None)
+        case ["log"]:
+            pattern = options.pattern or pattern_of(files[0])
+            reader = LogReader(pattern, types)
+            given = {source.lower() for column in timestamps for source in column.sources}
+            own = [pattern.timestamp] if pattern.timestamp else reader.iso_timestamps(files[0])
+            timestamps += [column for column in own if column.name.lower() not in given]
+        case _:
+            raise IndexTablesError(
+                f"the files are of several formats: {', '.join(formats)}; import one format at a time"
+            )
+    return TimestampReader(reader, timestamps) if timestamps else reader
+
+
+def _refuse_other_options(formats: Sequence[str], options: FileOptions) -> None:
+    if options.pattern is not None and formats != ["log"]:
+        raise ConfigError(f"--pattern is for --format log, and the files are {formats[0]}", key="--pattern", value=None)
+    if options.delimiter is not None and not {"csv", "tsv"} & set(formats):
+        raise ConfigError(f"--delimiter is for CSV, and the files are {formats[0]}", key="--delimiter", value=None)
 
 
 def _together(schemas: Sequence[pa.Schema], types: Types) -> pa.Schema:

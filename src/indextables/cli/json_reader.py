@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +22,7 @@ from indextables.cli.file_reader import (
     named,
     names_in,
     not_utf8,
+    opened,
     place_of,
     read_errors,
     refuse_utf16,
@@ -30,6 +30,7 @@ from indextables.cli.file_reader import (
     succeeds,
     text_of,
 )
+from indextables.cli.input_files import InputFile
 from indextables.errors import IndexTablesError, SchemaError
 
 _EXACT = 2**53  # up to here, doubles have all whole numbers
@@ -41,7 +42,7 @@ class JsonReader(Reader):
     types: Types
     may_have_more_columns = True
 
-    def columns(self, file: Path) -> pa.Schema:
+    def columns(self, file: InputFile) -> pa.Schema:
         with read_errors(file, "JSON lines"), text_of(file) as lines:
             refuse_utf16(file)
             if not any(line.strip() for line in lines):
@@ -49,7 +50,7 @@ class JsonReader(Reader):
         with read_errors(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
             return self._with_whole_numbers(file, named(self._open_file(file, None, "infer").schema))
 
-    def _with_whole_numbers(self, file: Path, guessed: pa.Schema) -> pa.Schema:
+    def _with_whole_numbers(self, file: InputFile, guessed: pa.Schema) -> pa.Schema:
         """Decimals where whole numbers of more than 64 bits would be doubles, and lose digits."""
         doubles = {column.name: column.type for column in guessed if column.type == pa.float64()}
         first = self._first(file, doubles) if doubles else None
@@ -57,10 +58,10 @@ class JsonReader(Reader):
         whole = [name for name in large if succeeds(partial(self._first, file, {name: _WHOLE}))]
         return pa.schema([column.with_type(_WHOLE) if column.name in whole else column for column in guessed])
 
-    def _first(self, file: Path, kinds: Types) -> pa.RecordBatch | None:
+    def _first(self, file: InputFile, kinds: Types) -> pa.RecordBatch | None:
         return next(iter(self._open_file(file, kinds, "ignore")), None)
 
-    def later_columns(self, file: Path, kinds: Types) -> set[str]:
+    def later_columns(self, file: InputFile, kinds: Types) -> set[str]:
         with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, "ignore")):
             found = [
                 name
@@ -70,7 +71,7 @@ class JsonReader(Reader):
             ]
         return set(found)
 
-    def batches(self, file: Path, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
         found = self.columns(file)
         if not found.names:
             return
@@ -80,14 +81,14 @@ class JsonReader(Reader):
             for batch in self._open_file(file, kinds, others):
                 yield in_columns(batch, own, wanted)
 
-    def _open_file(self, source: Path | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
+    def _open_file(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
         reading = ReadOptions(block_size=BLOCK)
         first = {name: as_read(name, kind, self.types) for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)
         parsing = ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-        return open_json(source, read_options=reading, parse_options=parsing)
+        return open_json(opened(source), read_options=reading, parse_options=parsing)
 
-    def _culprit(self, file: Path, kinds: Types | None, others: str) -> IndexTablesError | None:
+    def _culprit(self, file: InputFile, kinds: Types | None, others: str) -> IndexTablesError | None:
         """The error of the first invalid line; without types, they are inferred from the lines before it."""
         with text_of(file) as lines:
             numbered = ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())

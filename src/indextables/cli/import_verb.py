@@ -1,0 +1,307 @@
+"""The command `import`: files of rows to a table. Imports are lazy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from indextables.cli.arguments import (
+    Columns,
+    DryRun,
+    Json,
+    Settings,
+    Table,
+    parse_names,
+    parse_settings,
+    parse_types,
+    refuse_file,
+)
+from indextables.cli.output import show_metrics
+from indextables.config import Config
+from indextables.errors import ConfigError, TableNotFoundError
+from indextables.nearest import nearest
+from indextables.plural import pluralize
+from indextables.schema import normalize, type_name
+from indextables.search.field_rules import STRING, TEXT
+from indextables.table import IndexTable
+from indextables.write.commit_metrics import split_metrics
+from indextables.write.job_planning import plan_job
+from indextables.write.overwrite import refuse_contradictory_options
+from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
+from indextables.write.write_progress import OnProgress, ProgressCounter
+
+if TYPE_CHECKING:
+    from indextables.cli.import_files import FileOptions, ImportedRows
+    from indextables.cli.log_reader import UnmatchedLines
+
+
+def import_(
+    path: Table,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE", help="CSV, JSON lines, Parquet or log files, compressed or not; - is standard input."
+        ),
+    ],
+    *,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="csv, tsv, json, parquet or log; else by the file extension."),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            metavar="PATTERN",
+            help="The lines of log files: combined, common, syslog, iso, or a regular expression with named groups.",
+        ),
+    ] = None,
+    timestamp: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--timestamp",
+            metavar="NAME=COLUMNS",
+            help="A timestamp made of columns: 'ts=date+time', or 'ts=time as %d/%b/%Y:%H:%M:%S %z'; may be repeated.",
+        ),
+    ] = None,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--partition-by",
+            "-p",
+            metavar="LAYOUT",
+            help="The layout of a new table: 'tenant, day(ts)'; may be repeated.",
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text",
+            metavar="COLUMNS",
+            help="Columns of a new table to be searched by their words, separated by commas; may be repeated.",
+        ),
+    ] = None,
+    columns: Columns = None,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="The type of a column in CSV, JSON lines or logs: 'price=decimal(10,2)'; may be repeated.",
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="MARK", help="The delimiter of a CSV file: ';'.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
+    merge_schema: Annotated[
+        bool,
+        typer.Option(
+            "--merge-schema",
+            help="Add columns that the table does not have; columns that a file does not have are null in its rows.",
+        ),
+    ] = False,
+    overwrite_schema: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite-schema", help="Replace the columns, the layout and the field types of the table with its rows."
+        ),
+    ] = False,
+    dry_run: DryRun = False,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Writes files of rows to a table, which is made if it is not there."""
+    from indextables.cli.input_files import input_files
+
+    refuse_file(path)
+    schema_options = {"mergeSchema": merge_schema, "overwriteSchema": overwrite_schema}
+    options = {**parse_settings(option), **{key: "true" for key, given in schema_options.items() if given}}
+    refuse_contradictory_options(options, overwrites=overwrite)
+    read = _file_options(format_, delimiter, pattern, timestamp)
+    table = _existing(path, options)
+    fields = dict.fromkeys(parse_names(text) or (), TEXT)
+    layout = ", ".join(partition_by or ())
+    settings = Config.resolve(options, properties={} if table is None else table.properties).write
+    is_new = table is None or settings.overwrite_schema
+    if table is not None and not is_new and (layout or fields):
+        raise _not_new(table, "--partition-by" if layout else "--text")
+    with input_files(files) as inputs:
+        from indextables.cli.import_files import rows_in
+        from indextables.maintain.replace_where import resolve_overwrite
+
+        rows = rows_in(
+            inputs,
+            parse_names(columns),
+            table=None if table is None or is_new else table.schema,
+            merge_schema=settings.merge_schema,
+            named=parse_types(type_),
+            options=read,
+        )
+        if is_new and not fields:
+            fields = _text_of_log(rows)
+        new = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
+        if table is None or layout:
+            new["partitionBy"] = layout
+        job = plan_job(
+            path,
+            rows.schema,
+            mode=Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND,
+            sources=[{**options, **(new if is_new else {})}],
+            overwrite=resolve_overwrite,
+            by_value=True,
+        )
+        first, batches = _peeked(rows.batches)
+        done = _Import(path, job, inputs[0].name if len(inputs) == 1 else pluralize(len(inputs), "file"), len(inputs))
+        if dry_run:
+            _show_plan(done, sum(batch.num_rows for batch in batches), rows.schema, as_json=as_json)
+        else:
+            _run(done, batches, rows, as_json=as_json)
+    if table is None and not as_json and _has_only_exact_strings(job):
+        typer.echo(_note_on_text(path, first, dry_run=dry_run), err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """A planned import; `source` is what its files are called."""
+
+    table: str
+    job: WriteJob
+    source: str
+    files: int
+
+    def sentence(self, version: int, added: dict[str, int]) -> str:
+        rows, splits = pluralize(added["numAddedRows"], "row"), pluralize(added["numAddedSplits"], "split")
+        place = {
+            Mode.ERROR: f"imported {rows} from {self.source} into the new table {self.table}",
+            Mode.OVERWRITE: f"replaced the rows of {self.table} by {rows} from {self.source}",
+        }.get(self.job.mode, f"imported {rows} from {self.source} into {self.table}")
+        return f"{place} ({splits}, version {version})"
+
+
+def _file_options(
+    format_: str | None, delimiter: str | None, pattern: str | None, timestamp: Sequence[str] | None
+) -> "FileOptions":
+    from indextables.cli.import_files import FileOptions
+    from indextables.cli.input_files import FORMATS
+    from indextables.cli.log_patterns import parse_pattern
+    from indextables.cli.timestamp_columns import parse_timestamps
+
+    if delimiter is not None and len(delimiter) != 1:
+        raise ConfigError("the delimiter is one character", key="--delimiter", value=delimiter)
+    if format_ is not None and format_ not in FORMATS:
+        meant = nearest(format_, FORMATS)
+        hint = f"did you mean {meant!r}? Use" if meant else "use"
+        raise ConfigError(
+            f"{format_!r} is not a format of files; {hint} {', '.join(FORMATS)}", key="--format", value=format_
+        )
+    return FileOptions(
+        format=format_ or ("log" if pattern is not None else None),
+        delimiter=delimiter,
+        pattern=None if pattern is None else parse_pattern(pattern),
+        timestamps=parse_timestamps(timestamp),
+    )
+
+
+def _peeked(batches: pa.RecordBatchReader) -> tuple[pa.RecordBatch | None, pa.RecordBatchReader]:
+    """The first batch, and all of them."""
+    rest = iter(batches)
+    first = next(rest, None)
+    everything = chain([] if first is None else [first], rest)
+    return first, pa.RecordBatchReader.from_batches(batches.schema, everything)
+
+
+def _show_plan(planned: _Import, rows: int, schema: pa.Schema, *, as_json: bool) -> None:
+    """What an import would do; every value has been looked at, as the import would."""
+    would = {Mode.ERROR: "create", Mode.OVERWRITE: "overwrite"}.get(planned.job.mode, "append")
+    columns = {field.name: type_name(field.type) for field in normalize(schema)}
+    plan = {"table": planned.table, "would": would, "files": planned.files, "rows": rows, "columns": columns}
+    show_metrics(plan, as_json=as_json)
+
+
+def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", *, as_json: bool) -> None:
+    from indextables.cli.progress import rows_imported
+
+    with rows_imported() as progress:
+        version, added = _written(planned.job, batches, progress)
+    unmatched = None if rows.log is None else rows.log.unmatched
+    if as_json:
+        found: dict[str, Any] = {"table": planned.table, "version": version, "files": planned.files}
+        found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
+        if unmatched is not None:
+            found["unmatched_lines"] = {"added_to_row_before": unmatched.added, "left_out": unmatched.left_out}
+        show_metrics(found, as_json=True)
+        return
+    typer.echo(planned.sentence(version, added))
+    if unmatched is not None and unmatched.lines:
+        typer.echo(_note_on_lines(unmatched), err=True)
+
+
+def _note_on_lines(unmatched: "UnmatchedLines") -> str:
+    added = f"{unmatched.added:,} added to the row before" if unmatched.added else ""
+    left_out = f"{unmatched.left_out:,} left out" if unmatched.left_out else ""
+    what = " and ".join(filter(None, [added, left_out]))
+    return (
+        f"note: {pluralize(unmatched.lines, 'line')} did not match the pattern: {what}; the first is {unmatched.first}"
+    )
+
+
+def _text_of_log(rows: "ImportedRows") -> dict[str, str]:
+    """The column of log files that is searched by its words."""
+    text = None if rows.log is None else rows.log.pattern.text
+    is_text = text is not None and text in rows.schema.names and rows.schema.field(text).type == pa.string()
+    return {text: TEXT} if text is not None and is_text else {}
+
+
+def _has_only_exact_strings(job: WriteJob) -> bool:
+    kinds = {rule.type for rule in job.plan.rules.values()}
+    return STRING in kinds and TEXT not in kinds
+
+
+def _note_on_text(path: str, first: pa.RecordBatch | None, *, dry_run: bool) -> str:
+    """Which column should be searched by its words, and how."""
+    from indextables.cli.prose import prose_column
+
+    column = None if first is None else prose_column(first)
+    note = "note: no column is indexed as text, so searches compare whole values"
+    if dry_run:
+        return f"{note}; --text {quote(column or 'COLUMN')} makes a column searchable by its words"
+    if column is None:
+        return f"{note}; `indextables set-indexing {quote(path)} COLUMN=text` makes a column searchable by its words"
+    command = f"indextables set-indexing {quote(path)} {quote(f'{column}=text')}"
+    return f"{note}; {column!r} looks like text; to search it by its words, run: {command}"
+
+
+def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) -> tuple[int, dict[str, int]]:
+    """The version of the table after a write, and the metrics of what it added; a failure leaves no files."""
+    from indextables.maintain.compact_on_write import merge_after_write
+
+    log = open_log(job)
+    result = TaskResult(adds=[])
+    if not job.already_committed:
+        result = write_task(job, rows, task=0, store=log.store, counter=ProgressCounter(progress))
+    after = commit_job(job, [result], log=log)
+    return merge_after_write(log, after, job.plan.config).version, split_metrics(result.adds)
+
+
+def _not_new(table: IndexTable, option: str) -> ConfigError:
+    words = sorted(name for name, rule in table.fields.items() if rule.type == TEXT)
+    return ConfigError(
+        f"there is a table at {table.path} already, with the layout {str(table.layout) or 'none'!r} and the text columns "
+        f"{', '.join(words) or 'none'!r}; --partition-by and --text are for new tables; `indextables evolve` changes the "
+        "layout, and `indextables set-indexing` how columns are indexed",
+        key=option,
+        value=None,
+    )
+
+
+def _existing(path: str, options: dict[str, str]) -> IndexTable | None:
+    try:
+        return IndexTable.open(path, options=options)
+    except TableNotFoundError:
+        return None

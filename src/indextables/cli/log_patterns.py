@@ -1,0 +1,140 @@
+"""Patterns of log lines: regular expressions whose named groups are columns, and some that have a name.
+
+| name | lines |
+|---|---|
+| `combined` | access logs of Apache and nginx, with referrer and user agent |
+| `common` | access logs without them |
+| `syslog` | `May  1 10:00:00 host program[pid]: message`, or with an ISO 8601 timestamp |
+| `iso` | `2024-05-01 10:00:00,123 LEVEL message` |
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.cli.timestamp_columns import TimestampColumn
+from indextables.errors import ConfigError
+from indextables.nearest import nearest
+
+_QUOTED = r'(?:\\.|[^"\\])*'
+_ACCESS = (
+    r'(?P<host>\S+) \S+ (?P<user>\S+) \[(?P<ts>[^\]]+)\] "(?P<request>(?:(?P<method>[A-Z]+) (?P<path>\S+)(?: [^" ]+)?)|'
+    + _QUOTED
+    + r')" (?P<status>\d{3}|-) (?P<bytes>\d+|-)'
+)
+_ISO_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?"
+_SYSLOG_TIME = r"[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d"
+_EXAMPLE = r"'(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
+
+
+@dataclass(frozen=True, slots=True)
+class LogPattern:
+    """A regular expression for whole lines.
+
+    Lines that do not match are added to the column `continued` of the row before; None if they are left out. `text` is
+    searched by its words. `dash_is_null` if `-` means that there is no value.
+    """
+
+    regex: str
+    columns: Sequence[str]
+    text: str | None
+    continued: str | None
+    timestamp: TimestampColumn | None = None
+    dash_is_null: bool = False
+
+    def match(self, lines: pa.Array) -> pa.StructArray:
+        """The groups of each line, null where it does not match."""
+        return pc.extract_regex(lines, self.regex)
+
+
+def _access(regex: str, *columns: str) -> LogPattern:
+    names = ("host", "user", "ts", "request", "method", "path", "status", "bytes", *columns)
+    time = TimestampColumn("ts", ("ts",), "%d/%b/%Y:%H:%M:%S %z")
+    return LogPattern(_whole(regex), names, "request", None, time, dash_is_null=True)
+
+
+def _whole(regex: str) -> str:
+    return f"^(?:{regex})$"
+
+
+PATTERNS = {
+    "combined": _access(f'{_ACCESS} "(?P<referrer>{_QUOTED})" "(?P<agent>{_QUOTED})".*', "referrer", "agent"),
+    "common": _access(_ACCESS),
+    "syslog": LogPattern(
+        _whole(
+            rf"(?:<\d+>)?(?P<ts>{_ISO_TIME}|{_SYSLOG_TIME}) (?P<host>\S+) "
+            r"(?P<program>[^:\[\s]+)(?:\[(?P<pid>\d+)\])?: ?(?P<message>.*)"
+        ),
+        ("ts", "host", "program", "pid", "message"),
+        "message",
+        "message",
+        TimestampColumn("ts", ("ts",), "%b %d %H:%M:%S"),
+    ),
+    "iso": LogPattern(
+        _whole(rf"\[?(?P<ts>{_ISO_TIME})\]? +[\[(]?(?P<level>[A-Za-z]+)[\])]?:? +(?P<message>.*)"),
+        ("ts", "level", "message"),
+        "message",
+        "message",
+        TimestampColumn("ts", ("ts",), None),
+    ),
+}
+
+
+def parse_pattern(text: str) -> LogPattern:
+    r"""A pattern by its name, or a regular expression with named groups.
+
+    >>> parse_pattern(r"(?<level>\w+): (?<message>.*)").columns
+    ['level', 'message']
+    >>> parse_pattern("syslg")
+    Traceback (most recent call last):
+    indextables.errors.ConfigError: 'syslg' is neither a pattern ... did you mean 'syslog'? ...
+    """
+    if text in PATTERNS:
+        return PATTERNS[text]
+    regex = re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", text)
+    names = re.findall(r"\(\?P<([^>]+)>", regex)
+    if not names:
+        meant = nearest(text, PATTERNS)
+        hint = f"did you mean {meant!r}? " if meant else ""
+        raise ConfigError(
+            f"{text!r} is neither a pattern that has a name ({', '.join(PATTERNS)}) nor a regular expression with named "
+            f"groups; {hint}Write --pattern NAME, or --pattern {_EXAMPLE}",
+            key="--pattern",
+            value=text,
+        )
+    text_column = next((name for name in names if name.lower() in {"message", "msg", "content"}), names[-1])
+    pattern = LogPattern(_whole(regex), names, text_column, names[-1])
+    _refuse_invalid(pattern, text)
+    return pattern
+
+
+def _refuse_invalid(pattern: LogPattern, text: str) -> None:
+    twice = [name for name in pattern.columns if [n.lower() for n in pattern.columns].count(name.lower()) > 1]
+    if twice:
+        raise ConfigError(f"the pattern has two groups called {twice[0]!r}; rename one", key="--pattern", value=text)
+    try:
+        pattern.match(pa.array([""]))
+    except pa.ArrowInvalid as error:
+        raise ConfigError(
+            f"--pattern {text!r} is not a regular expression that can be used: {error}; groups have names or are "
+            "(?:...), and there is no look-ahead (RE2)",
+            key="--pattern",
+            value=text,
+        ) from error
+
+
+def detect_pattern(lines: pa.Array) -> LogPattern | None:
+    """The pattern that has a name and matches most of the lines.
+
+    It matches at least half of them, or a tenth if lines that do not match may belong to the row before.
+
+    >>> detect_pattern(pa.array(["2024-05-01 10:00:00 INFO ready"])).columns
+    ('ts', 'level', 'message')
+    """
+    matches = {name: len(lines) - pattern.match(lines).null_count for name, pattern in PATTERNS.items()}
+    best = max(matches, key=lambda name: matches[name])
+    enough = 2 if PATTERNS[best].continued is None else 10
+    return PATTERNS[best] if matches[best] * enough >= len(lines) > 0 else None

@@ -1,0 +1,170 @@
+"""Log files, standard input and timestamps of an import."""
+
+import gzip
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from indextables import IndexTable
+from indextables.cli.app import app
+from indextables.cli.import_files import FileOptions, rows_in
+from indextables.cli.input_files import InputFile
+from indextables.cli.log_patterns import parse_pattern
+from tests.cli.shell import found, run
+
+ACCESS = [
+    '10.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif HTTP/1.0" 200 2326 "http://x.org/" "Mozilla/4.08 (Win98)"',
+    r'::1 - - [10/Oct/2000:13:55:37 +0000] "\x16\x03 \"q\"" 400 - "-" "-"',
+]
+APP = [
+    "before everything",
+    "2024-05-01 10:00:00,123 INFO ready",
+    "2024-05-01 10:00:05,999 ERROR failed to connect",
+    "Traceback (most recent call last):",
+    "",
+    "ValueError: no route",
+    "2024-05-01 10:00:06 WARN slow disk",
+]
+
+
+def rows(table: Path) -> list[dict[str, Any]]:
+    return IndexTable.open(table).scan().to_arrow().to_pylist()
+
+
+def test_access_logs(tmp_path: Path) -> None:
+    log = tmp_path / "access.log.gz"
+    log.write_bytes(gzip.compress("\r\n".join([*ACCESS, "garbage", ""]).encode()))
+    result = run("import", tmp_path / "t", log)
+    assert result.stdout == f"imported 2 rows from {log} into the new table {tmp_path / 't'} (1 split, version 0)\n"
+    assert result.stderr == "note: 1 line did not match the pattern: 1 left out; the first is line 3: 'garbage'\n"
+    first, second = rows(tmp_path / "t")
+    assert (first["ts"], first["path"], first["status"]) == (
+        datetime(2000, 10, 10, 20, 55, 36, tzinfo=UTC),
+        "/a.gif",
+        200,
+    )
+    assert (second["user"], second["bytes"], second["method"], second["agent"]) == (None, None, None, None)
+    assert second["request"] == r"\x16\x03 \"q\""
+    assert found("count", tmp_path / "t", "--query", "request:gif") == {"count": 1}
+
+
+def test_lines_that_do_not_match_belong_to_the_row_before(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("\n".join(APP))
+    done = found("import", tmp_path / "t", tmp_path / "app.log")
+    assert (done["rows"], done["unmatched_lines"]) == (3, {"added_to_row_before": 2, "left_out": 1})
+    assert [row["message"] for row in rows(tmp_path / "t")] == [
+        "ready",
+        "failed to connect\nTraceback (most recent call last):\nValueError: no route",
+        "slow disk",
+    ]
+    assert found("count", tmp_path / "t", "--query", "route AND level:ERROR") == {"count": 1}
+
+
+@pytest.mark.parametrize("block", [8, 50, 64, 1 << 20])
+def test_rows_do_not_depend_on_blocks(tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model in Python: a line that matches starts a row, and others go on with it."""
+    monkeypatch.setattr("indextables.cli.log_reader.BLOCK", block)
+    monkeypatch.setattr("indextables.cli.log_reader._LONGEST", 1 << 20)
+    lines = ["x", *(f"{n} INFO m{n}" if n % 5 % 3 == 0 else f"  at {n}" for n in range(60))]
+    file = tmp_path / "lines"
+    file.write_text("\n".join(lines) + "\n")
+    pattern = parse_pattern(r"(?P<n>\d+) (?P<level>[A-Z]+) (?P<message>.*)")
+    read = rows_in([InputFile(file, "lines")], options=FileOptions(format="log", pattern=pattern))
+    table = pa.Table.from_batches(list(read.batches), read.schema)
+    expected: list[str] = []
+    for line in lines[1:]:
+        if " INFO " in line:
+            expected.append(line.partition(" INFO ")[2])
+        else:
+            expected[-1] += f"\n{line}"
+    assert table["message"].to_pylist() == expected
+    assert read.log is not None
+    unmatched = read.log.unmatched
+    assert (unmatched.added, unmatched.left_out, unmatched.first) == (60 - len(expected), 1, "line 1: 'x'")
+
+
+def test_the_year_of_syslog_is_the_last_one(tmp_path: Path) -> None:
+    log = tmp_path / "sys.log"
+    log.write_text("<13>Dec 31 23:59:59 web cron[7]: job done\nFeb 29 00:00:00 web sshd: bye\n")
+    newest = datetime(2024, 3, 1, tzinfo=UTC).timestamp()
+    os.utime(log, (newest, newest))
+    run("import", tmp_path / "t", log)
+    first, second = rows(tmp_path / "t")
+    assert (str(first["ts"]), first["pid"]) == ("2023-12-31 23:59:59", 7)
+    assert (str(second["ts"]), second["pid"], second["program"]) == ("2024-02-29 00:00:00", None, "sshd")
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "message"),
+    [
+        (["--pattern", "syslg"], APP, "did you mean 'syslog'"),
+        (["--pattern", "(?P<a>x"], APP, "is not a regular expression that can be used"),
+        (["--pattern", "(a)(?P<b>x)"], APP, "groups have names or are"),
+        (["--pattern", "combined"], APP, "no line of standard input matches the pattern"),
+        (["--format", "log"], ['{"a": 1}'], "use --format json"),
+        (["--format", "log"], ["a b"], "match none of the patterns"),
+        (["--format", "logs"], APP, "'logs' is not a format of files; did you mean 'log'?"),
+        ([], APP, "give --format"),
+        (["--format", "csv", "--pattern", "iso"], APP, "--pattern is for --format log"),
+        (["--format", "log", "--delimiter", ";"], APP, "--delimiter is for CSV"),
+        (["--pattern", r"(?P<n>\d+)", "--type", "n=int"], ["1", "99999999999"], "standard input, line 2: column 'n'"),
+        (["--pattern", r"(?P<n>.*)"], ["1", "\udcff"], "standard input, line 2 is not text in UTF-8"),
+        (["--pattern", r"(?P<t>.*)", "--timestamp", "t=t as %H:%M"], ["noon"], "'noon' in row 0, counted from 0"),
+        (["--pattern", r"(?P<t>.*)", "--timestamp", "t"], ["noon"], "write NAME=COLUMN+COLUMN"),
+        (["--pattern", r"(?P<t>.*)", "--timestamp", "ts=u"], ["noon"], "there is no column 'u'"),
+        (["--pattern", r"(?P<t>.*)", "--timestamp", "t=t as %Q"], ["noon"], "is not a format of a time"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_imported_is_refused(tmp_path: Path, words: list[str], lines: list[str], message: str) -> None:
+    given = "\n".join(lines).encode(errors="surrogateescape")
+    result = CliRunner().invoke(app, ["import", str(tmp_path / "t"), "-", *words], input=given)
+    assert result.exit_code == 1, result.output
+    assert message in result.stderr
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_date_and_a_time_become_a_timestamp(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,date,time,zone\n1,2024-05-01,10:00:00,+02:00\n2,2024-05-02,11:30,Z\n3,,,\n")
+    run("import", tmp_path / "plain", tmp_path / "a.csv", "--timestamp", "ts=Date+time", "--columns", "id,ts")
+    times = [str(row["ts"]) for row in rows(tmp_path / "plain")]
+    assert times == ["2024-05-01 10:00:00", "2024-05-02 11:30:00", "None"]
+    assert IndexTable.open(tmp_path / "plain").schema.names == ["id", "ts"]
+    run("import", tmp_path / "zoned", tmp_path / "a.csv", "--timestamp", "date=date+time+zone", "-p", "day(date)")
+    table = IndexTable.open(tmp_path / "zoned")
+    assert (table.schema.names, str(table.layout)) == (["id", "date"], "day(date)")
+    assert table.count("date = '2024-05-01T08:00:00Z'") == 1
+    run("import", tmp_path / "zoned", tmp_path / "a.csv", "--timestamp", "date=date+time+zone")
+    assert IndexTable.open(tmp_path / "zoned").count() == 6
+
+
+def test_standard_input_is_read_in_a_format(tmp_path: Path) -> None:
+    content = gzip.compress(b"id,message\n1,the disk is full again\n2,all is well now\n")
+    result = CliRunner().invoke(app, ["import", str(tmp_path / "t"), "-", "--format", "csv"], input=content)
+    assert (
+        result.stdout
+        == f"imported 2 rows from standard input into the new table {tmp_path / 't'} (1 split, version 0)\n"
+    )
+    command = f"indextables set-indexing {tmp_path / 't'} message=text"
+    assert result.stderr.endswith(f"'message' looks like text; to search it by its words, run: {command}\n")
+    run(*command.split()[1:])
+    assert found("count", tmp_path / "t", "--query", "message:disk") == {"count": 1}
+
+
+def test_options_that_are_given_twice_add_up(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("d,e,a,b,c\nx,y,one word,two words,3\n")
+    words = ["--text", "a", "--text", "b", "-p", "d", "-p", "e", "--columns", "a,b", "--columns", "d", "--columns", "e"]
+    run("import", tmp_path / "t", tmp_path / "a.csv", *words)
+    table = IndexTable.open(tmp_path / "t")
+    assert (str(table.layout), table.schema.names) == ("d, e", ["a", "b", "d", "e"])
+    assert [name for name, rule in table.fields.items() if rule.type == "text"] == ["a", "b"]
+    assert list(found("search", tmp_path / "t", "word", "-c", "a", "-c", "b")[0]) == ["a", "b", "_score"]
+    assert list(found("count", tmp_path / "t", "--by", "d", "--by", "e")[0]) == ["d", "e", "count"]
+    run("import", tmp_path / "t", tmp_path / "a.csv", "--columns", "a,b,d,e")
+    merged = found("merge", tmp_path / "t", "--cluster-by", "a", "--cluster-by", "b")
+    assert merged["splits_after"] == 1
+    run("merge", tmp_path / "t", "--cluster-by", "a", "--cluster-by", "none", code=1)
