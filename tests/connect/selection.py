@@ -6,10 +6,14 @@ Tests in these modules that do not apply are listed with the reason; `docs/conne
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SHARED = ("spark/test_read.py", "spark/test_read_differential.py", "docs/test_pages.py")
+SHARED = ("spark/test_read.py", "spark/test_read_differential.py", "spark/test_score.py", "docs/test_pages.py")
 NOT_OVER_CONNECT = {
     "test_read.py::test_a_schema_that_the_table_has_not_is_refused": "its reader is that of classic Spark",
     "test_read.py::test_a_relative_path_is_that_of_this_process": "relative paths are those of the server",
+    "test_score.py::test_a_statement_has_the_scores_of_a_search[in a union]": "the score stands where the table is searched",
+    "test_score.py::test_a_statement_has_the_scores_of_a_search[in a common table expression]": "the same",
+    "test_score.py::test_rows_of_other_formats_have_no_score": "Spark refuses a function that the server does not know",
+    "test_score.py::test_a_function_of_the_user_keeps_its_name": "functions of the server are not looked up",
 }
 
 

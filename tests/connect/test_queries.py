@@ -104,6 +104,26 @@ SEARCHES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def test_a_score_in_a_statement_stands_in_the_select_that_searches(spark: Any, view: str, logs: Any, path: str) -> None:
+    scores = IndexTable.open(path).search("disk", columns=["id"], limit=100)
+    expected = dict(zip(scores["id"].to_pylist(), scores["_score"].to_pylist(), strict=True))
+    logs.filter(disk()).createOrReplaceTempView("connect_hits")
+    for text in (
+        f"SELECT id, score() FROM {view} WHERE message INDEXQUERY 'disk' AND score() > 0 ORDER BY score() DESC",
+        f"SELECT h.id, score() FROM connect_hits h JOIN {view} l ON h.id = l.id",
+    ):
+        found = spark.sql(text)
+        assert found.columns == ["id", "score()"]
+        assert {row.id: row["score()"] for row in found.collect()} == expected
+    spark.catalog.dropTempView("connect_hits")
+    for text in (
+        f"SELECT score() FROM (SELECT * FROM {view} WHERE message INDEXQUERY 'disk')",
+        f"SELECT score() FROM {view}",
+    ):
+        with pytest.raises(UnsupportedOperatorError, match=r"score\(\) cannot be computed: "):
+            spark.sql(text).collect()
+
+
 @pytest.mark.parametrize("query", SEARCHES.values(), ids=SEARCHES.keys())
 def test_a_search_may_stand_in_many_places(logs: Any, query: Callable[[Any], Any]) -> None:
     found = query(logs)

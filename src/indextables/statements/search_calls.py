@@ -1,13 +1,17 @@
-"""Calls of the search functions in a SQL text whose operators are functions already (`rewriting`)."""
+"""Calls of the search functions and of `score()` in a SQL text whose operators are functions already (`rewriting`)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.errors import StatementError
+from indextables.predicate.dialect import Dialect
 from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
 
+_SCORE = "SCORE"
 _FUNCTIONS = frozenset({"INDEXQUERY", "TEXTSEARCH", "INDEXQUERYALL"})
 
 
@@ -39,6 +43,50 @@ def replace_calls(text: str, names: Mapping[SearchCall, str]) -> str:
     for call in sorted(names, key=lambda call: -call.start):
         text = text[: call.start] + names[call] + text[call.end :]
     return text
+
+
+def score_calls(text: str) -> list[tuple[int, int]]:
+    """Where `score()` stands in a text, from the start to the end of each call.
+
+    >>> score_calls("SELECT score() AS s, score, 'score()' FROM t ORDER BY SCORE ( )")
+    [(7, 14), (54, 63)]
+    """
+    tokens, parentheses = tokens_of(text), [TokenType.L_PAREN, TokenType.R_PAREN]
+    places = [place for place, token in enumerate(tokens) if word(token) == _SCORE]
+    calls = [place for place in places if [token.token_type for token in tokens[place + 1 : place + 3]] == parentheses]
+    return [
+        (tokens[place].start, end_of(tokens[place + 2]))
+        for place in calls
+        if not place or tokens[place - 1].token_type != TokenType.DOT
+    ]
+
+
+def required_columns(condition: str) -> list[str]:
+    """The plain columns among the terms of a condition, all of which must be true; a column may have false for null.
+
+    >>> required_columns("`a` AND b > 1 AND (coalesce(t.c, false) AND d OR e) AND coalesce(f, FALSE)")
+    ['a', 'f']
+    """
+    try:
+        tree = parse_one(condition, dialect=Dialect)
+    except SqlglotError:
+        return []
+    return [column.name for term in conditions_in(tree) if (column := _column_of(term)) is not None]
+
+
+def conditions_in(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The terms of a condition, all of which must be true."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        yield from (term for side in (inner.left, inner.right) for term in conditions_in(side))
+    else:
+        yield inner
+
+
+def _column_of(term: exp.Expr) -> exp.Column | None:
+    if isinstance(term, exp.Coalesce) and [one == exp.false() for one in term.expressions] == [True]:
+        term = term.this
+    return term if isinstance(term, exp.Column) else None
 
 
 def _call_at(place: int, tokens: Tokens, text: str) -> Iterator[SearchCall]:

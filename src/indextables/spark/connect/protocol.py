@@ -172,6 +172,14 @@ def attribute(name: str) -> Expression:
     return expression
 
 
+def aliased(expression: Expression, name: str) -> Expression:
+    """An expression under a name."""
+    outer = expressions_pb2.Expression()
+    outer.alias.expr.CopyFrom(expression)
+    outer.alias.name.append(name)
+    return outer
+
+
 def never_null(flag: Expression) -> Expression:
     """A row that an outer join made up is found by no search."""
     expression = expressions_pb2.Expression()

@@ -2,22 +2,29 @@
 
 The relation that is searched gets a further column, true where the search finds the row. The nodes between pass it on by its
 name, which no other column has, and where the function stood, the column is read. On the way up it is dropped again.
+
+`score()` becomes a column in the same way, of the one relation below of which every row satisfies a search.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TypeAlias
 
 import msgspec
 from pyspark.sql.connect.proto import relations_pb2
+from pyspark.sql.types import StructType
 
 from indextables.errors import UnsupportedOperatorError
-from indextables.predicate import IndexQuery
-from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, refusal
+from indextables.predicate import IndexQuery, parse_condition
+from indextables.read.scan_spec import Score, required_searches, searches_of
+from indextables.schema import normalize
+from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, refusal, score_refusal
 from indextables.spark.connect.protocol import (
     Expression,
     Relation,
+    aliased,
     attribute,
     column_names,
     drop_columns,
@@ -34,8 +41,9 @@ from indextables.spark.connect.protocol import (
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.source.options import SEARCHES
 from indextables.spark.source.read_options import ReadOptions, as_option, search_name
+from indextables.spark.source.spark_types import to_arrow_utc
 from indextables.statements import rewrite_statement
-from indextables.statements.search_calls import SearchCall, replace_calls, search_calls
+from indextables.statements.search_calls import SearchCall, replace_calls, required_columns, score_calls, search_calls
 
 # Nodes that pass on all columns of their input, under the same names.
 _PASSING = frozenset(
@@ -56,6 +64,48 @@ class Search:
     def is_of(self, name: str) -> bool:
         return self.column is not None and self.column.lower() == name.lower()
 
+    def refusal(self, reason: str) -> UnsupportedOperatorError:
+        return refusal(self.query, reason)
+
+    def below(self, relation: Relation) -> "Search":
+        """The search as the input of a node names it."""
+        traced = _TRACED.get(kind_of(relation))
+        return self if traced is None else traced(self, relation)
+
+    def of(self, relation: Relation, read: ReadOptions) -> IndexQuery:
+        own = [name for name in column_names(relation) if name not in read.search_columns]
+        if self.qualifier is not None or (self.column is not None and not any(map(self.is_of, own))):
+            raise self.refusal(f"a table with the columns {', '.join(own)} has no such column")
+        return IndexQuery(self.column, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCall:
+    """A call of `score()`; `satisfied` are the columns of searches that are true in every row where it stands."""
+
+    satisfied: frozenset[str] = frozenset()
+
+    def refusal(self, reason: str) -> UnsupportedOperatorError:
+        return score_refusal(reason)
+
+    def below(self, relation: Relation) -> "ScoreCall":
+        """The same below a node, which may be a filter, or may have given columns other names."""
+        sources = _sources(relation)
+        names = (sources.get(name.lower(), name) for name in self.satisfied)
+        return ScoreCall(frozenset(name for name in names if name is not None) | satisfied_by(relation))
+
+    def of(self, relation: Relation, read: ReadOptions) -> Score:
+        """The score of the searches of the read itself and of those that filters look for, in this order."""
+        own = _own_searches(relation, read)
+        results = [result for name, result in read.search_columns.items() if name in self.satisfied]
+        searches = tuple(dict.fromkeys([*own, *searches_of(results)]))
+        if not searches:
+            raise self.refusal("there is no search that every row of the table has to satisfy")
+        return Score(searches)
+
+
+Wanted: TypeAlias = Search | ScoreCall
+
 
 class SearchResolver:
     """Gives every search column of a query a name of its own."""
@@ -71,66 +121,61 @@ class SearchResolver:
         for expression in expressions_of(relation):
             flags.extend(self._replace(call, relation) for call in _calls_in(expression))
             flags.extend(self._replace_in_texts(expression, relation))
+        flags.extend(self._replace_scores(relation))
         if flags and (kind_of(relation) not in _MADE_OF_EXPRESSIONS or _has_star(relation)):
             drop_columns(relation, flags)
 
-    def provide(self, search: Search, relation: Relation) -> tuple[str, bool]:
-        """Adds the column of a search to a relation: its name, and whether an outer join may have made it null."""
+    def provide(self, wanted: Wanted, relation: Relation) -> tuple[str, bool]:
+        """Adds the column that is wanted to a relation: its name, and whether an outer join may have made it null."""
         kind = kind_of(relation)
         if is_ours(relation):
-            return self._of_table(search, relation), False
-        if kind == "subquery_alias":
-            alias = relation.subquery_alias.alias
-            if search.qualifier is not None and search.qualifier.lower() != alias.lower():
-                raise refusal(search.query, f"it searches {search.qualifier}, and the rows are those of {alias}")
-            return self.provide(replace(search, qualifier=None), relation.subquery_alias.input)
-        if kind in _PASSING:
-            return self.provide(search, node_of(relation).input)
+            return self._of_table(wanted, relation), False
         if kind == "join":
-            return self._of_join(search, _output_sides(relation))
+            return self._of_join(wanted.below(relation), _output_sides(relation))
         if kind == "with_relations":
-            return self.provide(search, relation.with_relations.root)
-        if kind not in _TRACED:
-            raise refusal(search.query, f"between it and the rows of a table stands {kind.replace('_', ' ')}")
-        name, is_nullable = self.provide(_TRACED[kind](search, relation), node_of(relation).input)
-        if kind == "project" and not _has_star(relation):
+            return self.provide(wanted, relation.with_relations.root)
+        if kind not in _PASSING and kind not in _TRACED:
+            raise wanted.refusal(f"between it and the rows of a table stands {kind.replace('_', ' ')}")
+        name, is_nullable = self.provide(wanted.below(relation), node_of(relation).input)
+        if kind == "project" and not _has_star(relation) and attribute(name) not in relation.project.expressions:
             relation.project.expressions.add().CopyFrom(attribute(name))
         if kind == "drop" and name in relation.drop.column_names:  # the same search stands below too
             relation.drop.column_names.remove(name)
         return name, is_nullable
 
-    def _of_table(self, search: Search, relation: Relation) -> str:
+    def _of_table(self, wanted: Wanted, relation: Relation) -> str:
         options = options_of(relation)
         read = ReadOptions.of(options)
-        own = [name for name in column_names(relation) if name not in read.search_columns]
-        if search.qualifier is not None or (search.column is not None and not any(map(search.is_of, own))):
-            raise refusal(search.query, f"a table with the columns {', '.join(own)} has no such column")
-        wanted = IndexQuery(search.column, search.query)
-        known = next((name for name, other in read.search_columns.items() if other == wanted), None)
+        result = wanted.of(relation, read)
+        known = next((name for name, other in read.search_columns.items() if other == result), None)
         if known is not None:
             return known
         columns = msgspec.json.decode(relation.read.data_source.schema)
-        name = search_name(wanted, next(self._numbers))
+        name = search_name(result, next(self._numbers))
         while any(field["name"].lower() == name for field in columns["fields"]):
-            name = search_name(wanted, next(self._numbers))
-        columns["fields"].append({"name": name, "type": "boolean", "nullable": False, "metadata": {}})
-        set_options(relation, {**options, SEARCHES: as_option({**read.search_columns, name: wanted})})
+            name = search_name(result, next(self._numbers))
+        is_score = isinstance(result, Score)
+        kind = "float" if is_score else "boolean"
+        columns["fields"].append({"name": name, "type": kind, "nullable": is_score, "metadata": {}})
+        set_options(relation, {**options, SEARCHES: as_option({**read.search_columns, name: result})})
         relation.read.data_source.schema = msgspec.json.encode(columns).decode()
         return name
 
-    def _of_join(self, search: Search, sides: Sequence[Relation]) -> tuple[str, bool]:
+    def _of_join(self, wanted: Wanted, sides: Sequence[Relation]) -> tuple[str, bool]:
         """The column of the one side of a join that has what is searched."""
-        found = [side for side in sides if self._is_provided(search, side)]
+        if len(sides) == 1 and isinstance(wanted, ScoreCall):
+            return self.provide(wanted, sides[0])
+        found = [side for side in sides if self.is_provided(wanted, side)]
         if len(found) != 1:
-            reason = "it is not clear which side of a join it searches" if found else "no side of a join has its column"
-            raise refusal(search.query, f"{reason}; search before the join, or name the frame: a.message")
-        return self.provide(search, found[0])[0], True
+            raise refused_join(wanted, len(found))
+        return self.provide(wanted, found[0])[0], True
 
-    def _is_provided(self, search: Search, relation: Relation) -> bool:
+    def is_provided(self, wanted: Wanted, relation: Relation) -> bool:
+        """Whether a relation can have the column that is wanted."""
         copy = type(relation)()
         copy.CopyFrom(relation)
         try:
-            SearchResolver().provide(search, copy)
+            SearchResolver().provide(wanted, copy)
         except UnsupportedOperatorError:
             return False
         return True
@@ -156,14 +201,100 @@ class SearchResolver:
                 yield name
             one.expression_string.expression = replace_calls(text, names)
 
-    def _below(self, search: Search, relation: Relation) -> tuple[str, bool]:
-        """The column of a search that stands in this node: its rows come from below."""
+    def _replace_scores(self, relation: Relation) -> Iterator[str]:
+        """Calls of `score()` in this node, whose searches are columns by now."""
+        wanted = ScoreCall(satisfied_by(relation))
+        for expression in expressions_of(relation):
+            for call in [one for one in expressions_in(expression) if _is_score(one)]:
+                name, _ = self._below(wanted, relation)
+                column = attribute(name)
+                is_item = call is expression and kind_of(relation) == "project"
+                call.CopyFrom(aliased(column, f"{SCORE}()") if is_item else column)
+                yield name
+            for text in [one.expression_string for one in expressions_in(expression) if _is_text(one)]:
+                for start, end in reversed(score_calls(text.expression)):
+                    name, _ = self._below(wanted, relation)
+                    text.expression = f"{text.expression[:start]}`{name}`{text.expression[end:]}"
+                    yield name
+
+    def _below(self, wanted: Wanted, relation: Relation) -> tuple[str, bool]:
+        """The column that is wanted in this node: its rows come from below."""
         below = inputs_of(relation)
         if kind_of(relation) == "join":
-            return self._of_join(search, below)
+            return self._of_join(wanted, below)
         if len(below) != 1:
-            raise refusal(search.query, f"it stands in {kind_of(relation).replace('_', ' ')}")
-        return self.provide(search, below[0])
+            raise wanted.refusal(f"it stands in {kind_of(relation).replace('_', ' ')}")
+        return self.provide(wanted, below[0])
+
+
+def refused_join(wanted: Wanted, sides: int) -> UnsupportedOperatorError:
+    if isinstance(wanted, ScoreCall):
+        none = "none of the tables of a join has a search that all of its rows satisfy"
+        return wanted.refusal(
+            f"{sides} tables of a join are searched, so that it must be computed before the join" if sides else none
+        )
+    reason = "it is not clear which side of a join it searches" if sides else "no side of a join has its column"
+    return wanted.refusal(f"{reason}; search before the join, or name the frame: a.message")
+
+
+def satisfied_by(relation: Relation) -> frozenset[str]:
+    """The names of the columns that are true in every row of a filter or an inner join; columns of searches among them."""
+    if kind_of(relation) == "filter":
+        return frozenset(_terms(relation.filter.condition))
+    if kind_of(relation) == "join" and relation.join.join_type == relations_pb2.Join.JOIN_TYPE_INNER:
+        return frozenset(_terms(relation.join.join_condition))
+    return frozenset()
+
+
+def _sources(relation: Relation) -> dict[str, str | None]:
+    """The columns that outputs of a projection are, by the names of the outputs in lower case; None for computed ones."""
+    if kind_of(relation) == "project":
+        items = [_plain_item(item) for item in relation.project.expressions]
+    elif kind_of(relation) == "with_columns":
+        items = [(item.name[0], _plain_item(item.expr)[1]) for item in relation.with_columns.aliases]
+    else:
+        return {}
+    return {name.lower(): None if source is None else identifier_parts(source)[-1] for name, source in items if name}
+
+
+def _terms(condition: Expression) -> Iterator[str]:
+    """The plain columns among the terms of a condition; `coalesce(column, false)` is one, too."""
+    kind = condition.WhichOneof("expr_type")
+    if kind == "unresolved_attribute":
+        yield identifier_parts(condition.unresolved_attribute.unparsed_identifier)[-1]
+    elif kind == "expression_string":
+        yield from required_columns(condition.expression_string.expression)
+    elif kind == "unresolved_function" and condition.unresolved_function.function_name in {"and", "coalesce"}:
+        function = condition.unresolved_function
+        is_default = function.function_name == "coalesce"
+        if not is_default or function.arguments[1:] == [
+            never_null(function.arguments[0]).unresolved_function.arguments[1]
+        ]:
+            for term in function.arguments[:1] if is_default else function.arguments:
+                yield from _terms(term)
+
+
+def _own_searches(relation: Relation, read: ReadOptions) -> tuple[IndexQuery, ...]:
+    """The searches that the options of a read require."""
+    found = () if read.query is None else (IndexQuery(None, read.query),)
+    if read.where is None:
+        return found
+    fields = msgspec.json.decode(relation.read.data_source.schema)["fields"]
+    own = [field for field in fields if field["name"] not in read.search_columns]
+    schema = normalize(to_arrow_utc(StructType.fromJson({"type": "struct", "fields": own})))
+    where = parse_condition(read.where, schema, time_zone=read.time_zone, case_sensitive=read.case_sensitive)
+    return (*required_searches(where), *found)
+
+
+def _is_score(expression: Expression) -> bool:
+    """Whether a call is of our function: one of the user's may have the same name."""
+    if _function_of(expression) != SCORE:
+        return False
+    return not getattr(expression, expression.WhichOneof("expr_type")).arguments
+
+
+def _is_text(expression: Expression) -> bool:
+    return bool(expression.WhichOneof("expr_type") == "expression_string")
 
 
 def _calls_in(expression: Expression) -> list[Expression]:
@@ -224,6 +355,13 @@ def _plain_item(item: Expression) -> tuple[str, str | None]:
     return "", None
 
 
+def _below_alias(search: Search, relation: Relation) -> Search:
+    alias = relation.subquery_alias.alias
+    if search.qualifier is not None and search.qualifier.lower() != alias.lower():
+        raise refusal(search.query, f"it searches {search.qualifier}, and the rows are those of {alias}")
+    return replace(search, qualifier=None)
+
+
 def _below_columns(search: Search, relation: Relation) -> Search:
     added = {alias.name[0].lower() for alias in relation.with_columns.aliases}
     if any(search.is_of(name) for name in added):
@@ -246,6 +384,7 @@ def _below_drop(search: Search, relation: Relation) -> Search:
 
 
 _TRACED: dict[str, Callable[[Search, Relation], Search]] = {  # the search below a node of this kind
+    "subquery_alias": _below_alias,
     "project": _below_project,
     "with_columns": _below_columns,
     "with_columns_renamed": _below_renames,

@@ -18,18 +18,19 @@ from indextables.errors import PredicateError, StatementError
 from indextables.predicate import parse
 from indextables.predicate.dialect import Dialect
 from indextables.redaction import redacted
-from indextables.spark.api.search_function import refusal
+from indextables.spark.api.search_function import SCORE, refusal, score_refusal
 from indextables.spark.connect.protocol import Relation, column_names, filtered, is_ours, named, selected
-from indextables.spark.connect.remote_search import Search, SearchResolver
+from indextables.spark.connect.remote_search import ScoreCall, Search, SearchResolver, refused_join
 from indextables.spark.source.options import VIEW
 from indextables.statements import rewrite_statement
 from indextables.statements.command_values import TableAt
-from indextables.statements.search_calls import SearchCall, search_calls
+from indextables.statements.search_calls import SearchCall, conditions_in, score_calls, search_calls
 
 FindTable: TypeAlias = Callable[
     [Sequence[str]], Relation | None
 ]  # by the parts of a name: a view, a table of the catalog
 FindPath: TypeAlias = Callable[[TableAt], Relation]
+_USE_FRAMES = "use indextables.functions.score in a frame"
 _FLAG = "search column"  # the key under which sqlglot's node of a search has its column and the alias of its table
 
 
@@ -65,6 +66,8 @@ def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan |
         raise _unreadable(text)
     planned = _Statement(statement.text, tree, references, is_piped="|>" in statement.text)
     planned.replace_searches(calls)
+    planned.replace_scores(score_calls(statement.text) if references else [])
+    planned.hide_columns()
     return SqlPlan(planned.edited(), [named(relation, name) for name, relation in planned.relations()])
 
 
@@ -210,7 +213,36 @@ class _Statement:
             column = f"`{reference.alias}`.`{flag}`"
             text = f"coalesce({column}, false)" if any(join.side for join in _joins(reference.select)) else column
             self.edits.append((call.start, call.end, text))
-        self._hide()
+
+    def replace_scores(self, places: Sequence[tuple[int, int]]) -> None:
+        """Puts columns in the places of `score()`, after those of searches."""
+        nodes = {node.meta.get("start"): node for node in self.tree.find_all(exp.Anonymous)}
+        for start, end in places:
+            node = nodes.get(start)
+            if node is None or self.is_piped:
+                raise score_refusal(f"it stands where the client of Spark Connect does not find it; {_USE_FRAMES}")
+            reference, wanted = self._scored(node)
+            name, _ = self._resolver.provide(wanted, reference.relation)
+            self._flags.setdefault(reference.name, set()).add(name)
+            column = f"`{reference.alias}`.`{name}`"
+            is_item = isinstance(node.parent, exp.Select)
+            self.edits.append((start, end, f"{column} AS `{SCORE}()`" if is_item else column))
+
+    def _scored(self, node: exp.Expr) -> tuple[_Reference, ScoreCall]:
+        """The table of the SELECT around a call whose rows all satisfy a search."""
+        select = node.find_ancestor(exp.Select)
+        references = [one for one in self.references if select is not None and one.select is select]
+        if not references:
+            raise score_refusal(f"over Spark Connect, it stands in the SELECT that searches a table; {_USE_FRAMES}")
+        for reference in references:
+            self._resolver.resolve(reference.relation)  # a view may have searches of its own
+        wanted = [(one, ScoreCall(frozenset(_satisfied(one)))) for one in references]
+        if len(wanted) == 1:
+            return wanted[0]
+        found = [(one, call) for one, call in wanted if self._resolver.is_provided(call, one.relation)]
+        if len(found) != 1:
+            raise refused_join(ScoreCall(), len(found))
+        return found[0]
 
     def _searched(self, call: SearchCall, node: exp.Expr) -> _Reference:
         """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
@@ -225,7 +257,7 @@ class _Statement:
         known = "a table of indextables, by its path, its name or a view that this client has created"
         raise refusal(call.query, f"it does not stand in a query of {known}")
 
-    def _hide(self) -> None:
+    def hide_columns(self) -> None:
         """Takes the columns of searches out of the stars of the queries that read their relations."""
         hidden: dict[int, list[str]] = {}
         for reference in self.references:
@@ -261,6 +293,18 @@ class _Statement:
         for start, end, new in sorted(self.edits, reverse=True):
             text = text[:start] + new + text[end:]
         return text
+
+
+def _satisfied(reference: _Reference) -> Iterator[str]:
+    """The columns of searches of a table that are true in every row of its SELECT."""
+    select = reference.select
+    where = None if select is None else select.args.get("where")
+    inner = [join.args.get("on") for join in _joins(select) if not join.side and join.kind in {"", "INNER"}]
+    for condition in (None if where is None else where.this, *inner):
+        for term in [] if condition is None else conditions_in(condition):
+            flag, alias = term.meta.get(_FLAG, (None, None))
+            if flag is not None and alias == reference.alias:
+                yield flag
 
 
 def _fits(call: SearchCall, reference: _Reference) -> bool:
