@@ -239,7 +239,8 @@ class _Searching:
         """Every branch has a column for its own rows."""
         branches = []
         for branch in sequence(plan.children()):
-            below = wanted.below_union(dict(zip(ids_of(plan), ids_of(branch), strict=True)))
+            own = zip(reversed(ids_of(plan)), reversed(ids_of(branch)), strict=True)  # of equal ids, the first counts
+            below = wanted.below_union(dict(own))
             wide, attribute = self.provided(below, branch)
             branches.append(self.project([*sequence(branch.output()), attribute], wide))
         union = plan.withNewChildren(seq(branches, self.spark))
