@@ -42,6 +42,7 @@ def terminal(*, prompt: bool) -> Iterator[Callable[[], str]]:
     with pytest.MonkeyPatch.context() as patch, os.fdopen(theirs, "w") as stream:
         patch.setenv("TERM", "xterm")
         patch.setattr(sys, "stderr", stream)
+        patch.delattr(sys, "ps1", raising=False)
         if prompt:
             patch.setattr(sys, "ps1", ">>> ", raising=False)
 
