@@ -80,7 +80,10 @@ class Health:
     @property
     def figures(self) -> dict[str, str]:
         """The main metrics as text, by name."""
-        removed = f"{format_bytes(self.tombstone_bytes)}{self._purgeable()}"
+        removed = {
+            "removed splits": format_bytes(self.tombstone_bytes),
+            "can be purged": format_bytes(self.purgeable_bytes),
+        }
         return {
             "version": f"{self.version:,}",
             "rows": f"{self.rows:,}",
@@ -88,7 +91,7 @@ class Health:
             "size": format_bytes(self.bytes),
             "partitions": f"{self.partitions:,}",
             "log": format_bytes(self.log_bytes),
-            **({"removed splits": removed} if self.tombstones else {}),
+            **(removed if self.tombstones else {}),
         }
 
     def __str__(self) -> str:

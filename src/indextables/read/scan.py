@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from indextables.display.notebooks import shown_as_grid
 from indextables.engine import engine
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
@@ -109,7 +110,8 @@ class Scan:
                     return
 
     def to_arrow(self) -> pa.Table:
-        return pa.Table.from_batches(self.to_batches(), self.schema)
+        rows = pa.Table.from_batches(self.to_batches(), self.schema)
+        return shown_as_grid(rows, self.scan_spec.match_spans if self.scan_spec.queries else None)
 
     def _repr_html_(self) -> str:
         """The first rows, and what is pruned, for notebooks: only a few small splits are read."""
@@ -166,7 +168,7 @@ class Scan:
         def partial(task: SplitTask) -> pa.Table:
             return aggregate_rows(self.open(task), self.scan_spec, bound, all_rows_match=task.all_rows_match)
 
-        return merge(bound, list(self.over(self.logged(self.plan.tasks), partial)))
+        return shown_as_grid(merge(bound, list(self.over(self.logged(self.plan.tasks), partial))))
 
     def min(self, column: str) -> Any:
         """The least value of a column, None where there is none; from the statistics in the log where they suffice."""
@@ -303,7 +305,7 @@ class GroupedScan:
         from_log, metadata_count = group_counts_from_metadata(scan.plan, self._keys, scan.snapshot.metadata)
         keys = scan.with_columns(self._keys)
         counts = [_row_counts(batches, keys.schema) for batches in keys.rows_of(scan.logged(metadata_count.unknown))]
-        return summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema)
+        return shown_as_grid(summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema))
 
 
 def _row_counts(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
