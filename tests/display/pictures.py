@@ -14,14 +14,8 @@ from indextables.report import html
 from tests.display.tour import executed
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "pictures"
-_FLAGS = (
-    "--headless",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--window-size=960,1120",
-)
+_FLAGS = ("--headless", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--hide-scrollbars")
+_SIZE = "--window-size=960,1120"
 _CELLS = slice(2, 10)  # from the table to the plan of a scan
 
 
