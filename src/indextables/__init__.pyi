@@ -1,9 +1,12 @@
+from indextables.display.notebooks import load_ipython_extension as load_ipython_extension
 from indextables.errors import IndexTablesError as IndexTablesError
 from indextables.layout import Layout as Layout
 from indextables.layout import Transform as Transform
 from indextables.predicate import col as col
 from indextables.release import __version__ as __version__
 from indextables.spark import IndexTablesDataSource as IndexTablesDataSource
+from indextables.spark import check_workers as check_workers
+from indextables.spark import disable as disable
 from indextables.spark import enable as enable
 from indextables.spark import explain as explain
 from indextables.spark import sql as sql

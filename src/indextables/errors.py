@@ -20,6 +20,7 @@ IndexTablesError
 ├── StatementError                  SQL text that cannot be read
 ├── UnsupportedStatementError       a statement of Spark's that a table of ours does not support
 ├── UnsupportedSparkError (ImportError)  a PySpark that is too old, or none
+├── MissingPackageError (ImportError)  an optional package that is not installed
 ├── WorkerEnvironmentError          a Python of Spark's that does not start, lacks a package, or has another version of it
 ├── SearchQueryError                a search that cannot be parsed, or that the index cannot evaluate
 ├── StorageError                    bytes that could not be read or written
@@ -199,6 +200,11 @@ class UnsupportedSparkError(IndexTablesError, ImportError):
 
     found: str | None
     needed: str
+
+
+@_error
+class MissingPackageError(IndexTablesError, ImportError):
+    package: str
 
 
 @_error

@@ -1,5 +1,6 @@
 """Parts of the package that are loaded on first use: they need PySpark, or are slow to import."""
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,16 @@ def _spark() -> Engine:
 
 
 register("spark", _spark)
+
+
+def __dir__() -> list[str]:
+    """The names of the package, those that are loaded on first use too.
+
+    >>> import indextables
+    >>> {"IndexTable", "col", "enable"} <= {*dir(indextables)}
+    True
+    """
+    return sorted({*vars(sys.modules["indextables"]), *_HOMES})
 
 
 def __getattr__(name: str) -> Any:

@@ -94,6 +94,11 @@ class Health:
             **(removed if self.tombstones else {}),
         }
 
+    def __repr__(self) -> str:
+        """In one line; it prints as a report."""
+        counts = f"rows={self.rows}, splits={self.splits}, bytes={self.bytes}, findings={len(self.findings)}"
+        return f"Health({self.table!r}, version={self.version}, {counts})"
+
     def __str__(self) -> str:
         return self.render()
 

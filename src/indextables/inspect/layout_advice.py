@@ -78,6 +78,13 @@ class Advice:
         sort = {"cluster_by": self.cluster_by} if self.cluster_by else {}
         return (*change, Step("merge_splits", options={**move, **sort})) if move or sort else change
 
+    def __repr__(self) -> str:
+        """In one line; it prints as a report."""
+        advised = f"layout={str(self.layout)!r}, cluster_by={list(self.cluster_by)!r}"
+        return (
+            f"Advice({advised}, current={str(self.current)!r}, queries={self.queries}, findings={len(self.findings)})"
+        )
+
     def __str__(self) -> str:
         return self.render()
 

@@ -16,13 +16,15 @@ from indextables.display.notebooks import shown_as_grid
 from indextables.engine import engine
 from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
+from indextables.predicate import Literal, to_sql
 from indextables.read.found_rows import FoundRows, MatchingRows, decode_found, find_matching
 from indextables.read.metadata_counts import ROWS, count_from_metadata, group_counts_from_metadata, key_names, summed
 from indextables.read.metadata_extremes import extremes_from_metadata, extremes_of, merged_extreme, python_value
 from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
 from indextables.read.pruning_summary import log_pruning
-from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan
+from indextables.read.scan_output import ScanOutput
+from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan, shortened
 from indextables.read.scan_spec import ScanSpec
 from indextables.read.sort_order import Order
 from indextables.read.split_scan import aggregate_rows, count_matching, matching_rows
@@ -35,8 +37,10 @@ _QUICK = 0.0015  # seconds
 _MAX_SLOW = 1  # a lookup reads the rows of one split, and finds nothing in the others
 
 
-class Scan:
+class Scan(ScanOutput):
     """The rows of a table that satisfy a predicate; nothing is read before one of its methods is called.
+
+    A scan is iterable, a row is a dict, and libraries that speak Arrow's stream protocol read it as it is.
 
     `options` are those that the table was opened with; Spark's executors open it again with them. `opened_splits` are the
     paths of the splits that have been opened so far: where a limit is reached early, not all that the plan has.
@@ -110,8 +114,28 @@ class Scan:
                     return
 
     def to_arrow(self) -> pa.Table:
-        rows = pa.Table.from_batches(self.to_batches(), self.schema)
+        rows = super().to_arrow()
         return shown_as_grid(rows, self.scan_spec.match_spans if self.scan_spec.queries else None)
+
+    def __repr__(self) -> str:
+        """What is scanned, in one line; `explain()` tells what is pruned.
+
+        >>> from indextables import IndexTable
+        >>> table = IndexTable.create("memory://docs/scanned", {"ts": pa.int64(), "level": pa.string()})
+        >>> table.scan(where="level = 'ERROR'", order_by="ts desc", limit=5)
+        OrderedScan('memory://docs/scanned', version=0, where="level = 'ERROR'", order_by='ts DESC NULLS LAST', limit=5)
+        """
+        spec = self.scan_spec
+        given = {
+            "version": self.snapshot.version,
+            "columns": None if spec.columns == tuple(spec.schema.names) else list(spec.columns),
+            "where": None if spec.predicate == Literal(value=True) else shortened(to_sql(spec.predicate)),
+            "order_by": ", ".join(map(str, self.order)) or None,
+            "limit": self._limit,
+            "offset": self.offset or None,
+        }
+        shown = (f"{name}={value!r}" for name, value in given.items() if value is not None)
+        return f"{type(self).__name__}({self.table!r}, {', '.join(shown)})"
 
     def _repr_html_(self) -> str:
         """The first rows, and what is pruned, for notebooks: only a few small splits are read."""

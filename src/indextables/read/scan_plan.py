@@ -107,6 +107,11 @@ class Explanation:
         by_layout, by_statistics = self.pruned_by_layout, self.pruned_by_statistics
         return f"{by_layout:,} by layout, {by_statistics:,} by statistics, {self.pruned_by_terms:,} by term filters"
 
+    def __repr__(self) -> str:
+        """In one line; it prints as a report."""
+        counts = f"splits={self.total}, pruned={self.never}, opened={self.opened}, bytes={self.bytes}"
+        return f"Explanation({shortened(self.predicate)!r}, {counts})"
+
     def __str__(self) -> str:
         share = f" ({self.never / self.total:.1%})" if self.total else ""
         return "\n".join(
@@ -174,6 +179,15 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         traffic=traffic,
         search_columns=plan.scan_spec.search_columns,
     )
+
+
+def shortened(text: str, most: int = 120) -> str:
+    """The beginning of a long text.
+
+    >>> shortened("a = 1 OR b = 2", most=9)
+    'a = 1 ...'
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def columns_and_values(search_columns: Mapping[str, str]) -> str:
