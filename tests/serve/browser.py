@@ -83,6 +83,7 @@ class SearchPage:
         return self.at(within).get_by_role("button", name=name, exact=exact)
 
     def search(self, query: str) -> "SearchPage":
+        self.at("#hits").focus()
         self.page.keyboard.press("/")
         self.page.keyboard.type(query)
         self.page.keyboard.press("Escape")  # closes the completions, if there are any

@@ -113,6 +113,9 @@ def test_words_are_searched_for_marked_and_counted(page: SearchPage, shop: Index
     assert state(page)["q"] == ["timeout AND level:ERROR"]
     assert {mark.lower() for mark in page.at("tr.line .text mark").all_inner_texts()} == {"timeout"}
     assert set(page.at("tr.line td.level").all_inner_texts()) == {"ERROR"}
+    page.search("authorization")  # far down in stack traces
+    assert all(text.startswith("\u2026 ") and "Authorization" in text for text in page.column("message"))
+    page.search("timeout AND level:ERROR")
     assert re.search(
         r"version 4.*4 splits: \d+ pruned, \d+ opened.*read.*ms", page.at("#footer").inner_text(), re.DOTALL
     )

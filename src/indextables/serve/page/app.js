@@ -121,13 +121,14 @@ function describeNothing(answer) {
   return { title: "No hits", lines: view.q ? [answer.advice ?? searchedColumns()].flat() : [] };
 }
 
-/** Where words are looked for, and how the other columns are searched. */
+/** Where words are searched for, and how the other columns of text are searched. */
 function searchedColumns() {
-  const exact = table.columns.filter(({ indexed }) => indexed === "exact").map(({ name }) => name);
+  const exact = table.columns.filter(({ type, indexed }) => type === "string" && indexed === "exact").map(({ name }) => name);
   const named = exact.slice(0, 6).join(", ") + (exact.length > 6 ? ", …" : "");
+  const example = table.levelColumn ?? exact[0];
   return [
-    table.textColumns.length ? `A word without a field is looked for in ${table.textColumns.join(", ")}.` : "No column is indexed by its words.",
-    exact.length ? `Other columns hold whole values (${named}): write ${exact[0]}:value, or ${exact[0]}:*part* for a part of it.` : "",
+    table.textColumns.length ? `Words without a field are searched for in ${table.textColumns.join(", ")}.` : "No column is indexed by its words.",
+    exact.length ? `These columns hold whole values: ${named}. Write ${example}:value, or ${example}:*part* for a part of a value.` : "",
   ].filter(Boolean);
 }
 

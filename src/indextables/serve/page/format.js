@@ -16,7 +16,7 @@ export function bytes(count) {
 }
 
 export function milliseconds(value) {
-  if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`;
+  if (value >= 1000) return `${(value / 1000).toFixed(1)} s`;
   return value < 1 ? "< 1 ms" : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 
@@ -202,4 +202,13 @@ export function split(text, ranges) {
   }
   if (at < text.length) found.push({ text: text.slice(at), marked: false });
   return found;
+}
+
+/** A text from shortly before the first of its ranges, where that is far from the beginning; the ranges move with it. */
+export function fromFirst(text, ranges, far = 160, before = 60) {
+  const first = Math.min(...ranges.map(([start]) => start));
+  if (!(first > far) || first === Infinity) return { text, ranges };
+  const space = text.indexOf(" ", first - before); // a whole word, where there is one
+  const cut = space >= 0 && space < first ? space + 1 : first;
+  return { text: `… ${text.slice(cut)}`, ranges: ranges.map(([start, end]) => [start - cut + 2, end - cut + 2]) };
 }

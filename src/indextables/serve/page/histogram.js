@@ -55,7 +55,7 @@ export class Histogram {
     this.selection = svg("rect", { class: "selection", y: TOP, height: HEIGHT - TOP - AXIS, width: 0 });
     this.picture.replaceChildren(...this.grid(), this.hover, ...this.bars(), ...this.axis(), this.selection);
     const { total, interval } = this.data;
-    this.caption.textContent = `Hits per ${duration(interval)}`;
+    this.caption.textContent = total ? `Hits per ${duration(interval)}` : "No hits in this time";
     this.range.textContent = `${rangeLabel(this.data.from, this.data.to)} ${zoneName() === "no time zone" ? "" : zoneName()}`;
     this.picture.setAttribute("aria-label", `${counted(total, "hit")} between ${instantLabel(this.data.from)} and ${instantLabel(this.data.to)}`);
     this.legend.replaceChildren(...this.data.names.map(([name, kind]) => h("span", { class: `key ${kind}` }, h("i", {}), name)));

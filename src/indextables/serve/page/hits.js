@@ -1,7 +1,7 @@
 // The rows that were found: a table whose rows open to all of their columns and to the rows around them.
 
 import { copy, h, icon } from "./dom.js";
-import { cell, counted, full, isTime, levelKind, split, zone } from "./format.js";
+import { cell, counted, fromFirst, full, isTime, levelKind, split, zone } from "./format.js";
 import { withPair } from "./state.js";
 
 const AROUND = 5;
@@ -64,7 +64,8 @@ export class Hits {
     if (this.kind(name) === "level") return h("span", { class: `level-name ${levelKind(value)}` }, h("bdi", {}, cell(value)));
     const text = cell(value, this.types.get(name));
     if (this.kind(name) !== "text") return h("bdi", { title: text }, highlighted(text, valueOf(row.highlights, name)));
-    return h("div", { class: "clamp" }, highlighted(text, valueOf(row.highlights, name)));
+    const visible = fromFirst(text, valueOf(row.highlights, name) ?? []);
+    return h("div", { class: "clamp" }, highlighted(visible.text, visible.ranges));
   }
 
   clicked(event, index) {
