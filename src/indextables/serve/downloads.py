@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -33,11 +33,11 @@ def csv_pieces(rows: pa.Table) -> Iterator[bytes]:
     "a,b",2
     ,
     """
-    yield _line([_inert(name) for name in rows.column_names])
+    yield _lines([[_inert(name) for name in rows.column_names]])
     texts = [bool(pa.types.is_string(field.type)) for field in rows.schema]
     for piece in _pieces(rows):
-        yield b"".join(
-            _line([_inert(v) if is_text else v for v, is_text in zip(row.values(), texts, strict=True)])
+        yield _lines(
+            [_inert(value) if is_text else value for value, is_text in zip(row.values(), texts, strict=True)]
             for row in piece
         )
 
@@ -49,9 +49,9 @@ def _pieces(rows: pa.Table) -> Iterator[list[dict[str, Any]]]:
         yield [dict(zip(some.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _line(values: list[Any]) -> bytes:
+def _lines(rows: Iterable[list[Any]]) -> bytes:
     text = io.StringIO()
-    csv.writer(text).writerow(["" if value is None else value for value in values])
+    csv.writer(text).writerows(rows)
     return text.getvalue().encode()
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from indextables.search.row_matching import Numbers
 from indextables.serve.split_columns import NULL_TIME, times_of
@@ -62,9 +63,11 @@ def _beyond(view: View, wanted: int, order: _TimeOrder, row: tuple[int, RowId]) 
 
     Splits are looked into in the order of their bounds, until no other one can have an earlier row.
     """
-    bounds = _first_keys(view, ascending=order.ascending)
+    bounds, reachable = _first_keys(view, ascending=order.ascending), _may_be_beyond(view, row[0], order)
     keys, tasks, rows = (np.array([], np.int64) for _ in range(3))
     for position in np.argsort(bounds, kind="stable").tolist():
+        if not reachable[position]:
+            continue
         if len(keys) >= wanted and keys[wanted - 1] < bounds[position]:
             break
         found_keys, found_rows = _beyond_in_split(view, position, wanted, order, row)
@@ -85,10 +88,19 @@ def time_of(view: View, row: RowId) -> int:
 
 def _first_keys(view: View, *, ascending: bool) -> Keys:
     """The least key that a row of each split can have. Keys ascend: they are times, or how far times are from the end."""
-    if ascending:
-        known = zip(view.time_bound("min"), view.may_have_null_times(), strict=True)
-        return np.array([NULL_TIME if nulls or bound is None else bound for bound, nulls in known], np.int64)
-    return np.array([NULL_TIME if bound is None else ~bound for bound in view.time_bound("max")], np.int64)
+    bounds = pc.fill_null(view.time_bound("min" if ascending else "max"), NULL_TIME if ascending else _LATEST)
+    if not ascending:
+        return ~np.asarray(bounds)
+    return np.asarray(pc.if_else(view.may_have_null_times(), NULL_TIME, bounds))
+
+
+def _may_be_beyond(view: View, time: int, order: _TimeOrder) -> Keys:
+    """Whether each split may hold a row after a time in an order; a row without a time comes first, or last."""
+    if order.ascending:
+        later = pc.greater_equal(view.time_bound("max"), time)
+        return np.asarray(pc.fill_null(later, fill_value=True))
+    earlier = pc.or_(pc.less_equal(view.time_bound("min"), time), view.may_have_null_times())
+    return np.asarray(pc.fill_null(earlier, fill_value=True))
 
 
 def _beyond_in_split(

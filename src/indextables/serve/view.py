@@ -145,32 +145,36 @@ class View:
             rows=rows,
         )
 
-    def time_bound(self, end: str) -> list[int | None]:
-        """The least (`min`) or greatest (`max`) time of each split that may hold a row; None where it is not known."""
+    def time_bound(self, end: str) -> pa.Array:
+        """The least (`min`) or greatest (`max`) time of each split that may hold a row, as numbers; null if not known."""
         if self.time is None:
-            return [None] * len(self.tasks)
-        verdicts = self.scan.plan.split_verdicts
-        splits = verdicts.splits.filter(pc.not_equal(verdicts.verdicts, int(Verdict.NEVER)))
-        if end not in splits.schema.names or splits.schema.field(end).type.get_field_index(self.time.name) < 0:
-            return [None] * len(self.tasks)
-        bounds = pc.struct_field(splits[end], [self.time.name]).combine_chunks()
-        return list(self.time.numbers(bounds).to_pylist())
+            raise AssertionError("a view without time has no bounds of it")
+        if not _has_field(self._splits, end, self.time.name):
+            return pa.nulls(len(self._splits), pa.int64())
+        return self.time.numbers(pc.struct_field(self._splits[end], [self.time.name]).combine_chunks())
 
-    def may_have_null_times(self) -> list[bool]:
+    def may_have_null_times(self) -> pa.BooleanArray:
         """Whether each split that may hold a row may hold one without a time."""
+        if self.time is None or not _has_field(self._splits, "null_count", self.time.name):
+            return pa.repeat(pa.scalar(value=True), len(self._splits))
+        nulls = pc.struct_field(self._splits["null_count"], [self.time.name])
+        return pc.fill_null(pc.not_equal(nulls, 0), fill_value=True).combine_chunks()
+
+    @cached_property
+    def _splits(self) -> pa.Table:
+        """The splits that may hold a row, in the order of the tasks."""
         verdicts = self.scan.plan.split_verdicts
-        splits = verdicts.splits.filter(pc.not_equal(verdicts.verdicts, int(Verdict.NEVER)))
-        name = "" if self.time is None else self.time.name
-        if "null_count" not in splits.schema.names or splits.schema.field("null_count").type.get_field_index(name) < 0:
-            return [True] * len(self.tasks)
-        nulls = pc.struct_field(splits["null_count"], [name])
-        return list(pc.fill_null(pc.not_equal(nulls, 0), fill_value=True).to_pylist())
+        return verdicts.splits.filter(pc.not_equal(verdicts.verdicts, int(Verdict.NEVER)))
 
     def _find(self, task: SplitTask) -> Numbers:
         return matching_numbers(self.open(task), self.scan.scan_spec, all_rows_match=task.all_rows_match)
 
     def _key(self, task: SplitTask) -> tuple[object, ...]:
         return self.scan.table, self.version, self.condition, task.split.path
+
+
+def _has_field(splits: pa.Table, statistic: str, column: str) -> bool:
+    return statistic in splits.schema.names and splits.schema.field(statistic).type.get_field_index(column) >= 0
 
 
 def all_numbers(rows: Numbers | None, reader: SplitReader) -> Numbers:

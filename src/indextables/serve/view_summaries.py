@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.errors import ConfigError
 from indextables.read.scan_plan import SplitTask
@@ -44,10 +45,12 @@ def time_range(view: View) -> tuple[int, int] | None:
     if view.time is None:
         return None
     least, greatest = view.time_bound("min"), view.time_bound("max")
-    known = [(low, high) for low, high in zip(least, greatest, strict=True) if low is not None and high is not None]
-    unknown = [task for task, low, high in zip(view.tasks, least, greatest, strict=True) if low is None or high is None]
-    known += [ends for ends in view.scan.over(unknown, lambda task: _ends_of(view, task)) if ends is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+    known = pc.and_(least.is_valid(), greatest.is_valid())
+    ends = [(pc.min(least.filter(known)).as_py(), pc.max(greatest.filter(known)).as_py())]
+    unknown = [view.tasks[place] for place in pc.indices_nonzero(pc.invert(known)).to_pylist()]
+    ends += view.scan.over(unknown, lambda task: _ends_of(view, task))
+    given = [(low, high) for low, high in ends if low is not None]
+    return (min(low for low, _ in given), max(high for _, high in given)) if given else None
 
 
 def time_histogram(
@@ -77,8 +80,11 @@ def facet(view: View, column: str) -> Facet:
     values, missing = counts.filter(counts["value"].is_valid()), counts.filter(counts["value"].is_null())
     top = values.slice(0, TOP_VALUES)
     pairs = [(value, int(count.as_py())) for value, count in zip(top["value"], top["count"], strict=True)]
-    other = sum(values["count"].to_pylist()[TOP_VALUES:])
-    return Facet(column, pairs, other, sum(missing["count"].to_pylist()))
+    return Facet(column, pairs, _total(values.slice(TOP_VALUES)), _total(missing))
+
+
+def _total(counts: pa.Table) -> int:
+    return int(pc.sum(counts["count"]).as_py() or 0)
 
 
 def value_counts(view: View, column: str) -> pa.Table:
@@ -104,12 +110,12 @@ def is_countable(kind: pa.DataType) -> bool:
     )
 
 
-def _ends_of(view: View, task: SplitTask) -> tuple[int, int] | None:
+def _ends_of(view: View, task: SplitTask) -> tuple[int | None, int | None]:
     if view.time is None:
-        return None
+        return None, None
     times = times_of(view.open(task), view.time, view.rows_in(task))
     times = times[times != NULL_TIME]
-    return (int(times.min()), int(times.max())) if len(times) else None
+    return (int(times.min()), int(times.max())) if len(times) else (None, None)
 
 
 def _histogram_of(view: View, task: SplitTask, buckets: Buckets, level: str | None) -> tuple[Counts, dict[Any, Counts]]:
