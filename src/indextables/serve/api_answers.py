@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import ConfigError, TableNotFoundError
+from indextables.inspect.search_coverage import word_inside_values
 from indextables.schema import column_named, type_name
 from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.json_values import MAX_SHOWN, cells, utf16_offset
 from indextables.serve.neighbouring_rows import neighbours
-from indextables.serve.query_completion import complete
+from indextables.serve.query_completion import complete, escaped
 from indextables.serve.query_threads import Cancellation
 from indextables.serve.served_tables import ServedTables, TableVersion
 from indextables.serve.view import View
@@ -24,6 +25,7 @@ from indextables.serve.view_summaries import facet, time_histogram, time_range
 
 _MAX_VERSION = 2**62
 _ANSWERS = 128
+_SAMPLE = 10_000  # rows in which words of a search without hits are looked for
 _MAX_BUCKETS, _MAX_NEIGHBOURS, _MAX_FACETS = 500, 100, 20
 Answer = dict[str, Any]
 
@@ -151,6 +153,18 @@ class Api:
             "before": answers(before),
             "row": answers([row])[0],
             "after": answers(after),
+        }
+
+    def advice(self, given: Parameters, query: Cancellation) -> Answer:
+        """For a search without hits: the columns that were searched, and a search that finds a word inside values."""
+        shown, state = self.shown(given), parse_state(given).rows_only
+        spec = shown.view(state, check=query.check).scan.scan_spec
+        inside = word_inside_values(spec, lambda names: shown.table.scan(columns=names, limit=_SAMPLE).to_arrow())
+        return {
+            "searched": [{"column": name, "indexed": how} for name, how in spec.search_columns.items()],
+            "inside": None
+            if inside is None
+            else {**asdict(inside), "query": f"{escaped(inside.column)}:*{escaped(inside.word)}*"},
         }
 
     def snippets(self, given: Parameters, _query: Cancellation) -> Answer:

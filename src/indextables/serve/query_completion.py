@@ -42,6 +42,15 @@ def _in_quotes(text: str) -> bool:
     return len(re.findall(r'(?<!\\)(?:\\\\)*"', text)) % 2 == 1
 
 
+def escaped(text: str) -> str:
+    r"""A name or a word as a search has it.
+
+    >>> print(escaped("trace id"))
+    trace\ id
+    """
+    return _SPECIAL.sub(r"\\\1", text)
+
+
 def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
@@ -53,7 +62,7 @@ def _fields(shown: TableVersion, prefix: str) -> list[dict[str, Any]]:
     inside = [name for name in names if lower in name.lower() and name not in first]
     meant = nearest(prefix, names) if prefix and not first and not inside else None
     found = [*first, *inside, *([meant] if meant else [])]
-    return [{"text": _SPECIAL.sub(r"\\\1", name) + ":", "label": name, "kind": "field"} for name in found]
+    return [{"text": escaped(name) + ":", "label": name, "kind": "field"} for name in found]
 
 
 def _operators(before: str, prefix: str) -> Iterable[dict[str, Any]]:

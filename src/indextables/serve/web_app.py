@@ -95,6 +95,7 @@ def web_app(tables: ServedTables, access: Access, threads: QueryThreads) -> Star
         Route("/api/facets", answers(api.facets)),
         Route("/api/complete", answers(api.complete)),
         Route("/api/check", answers(api.check)),
+        Route("/api/advice", answers(api.advice)),
         Route("/api/row", answers(api.row)),
         Route("/api/context", answers(api.context)),
         Route("/api/snippets", answers(api.snippets)),

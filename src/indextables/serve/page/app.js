@@ -60,7 +60,7 @@ async function draw() {
     drawHits(hits);
     showProblem(null);
     busy(false);
-    await Promise.all([drawCount(hits, current), drawHistogram(current), drawFacets(current)]);
+    await Promise.all([drawCount(hits, current), drawAdvice(hits, current), drawHistogram(current), drawFacets(current)]);
     if (current === turn) document.body.dataset.state = "complete";
   } catch (error) {
     if (current === turn) failed(error);
@@ -112,24 +112,27 @@ function drawHits(answer) {
   shown = answer;
   const columns = view.columns === null ? defaultColumns(table).filter((name) => answer.columns.includes(name)) : answer.columns;
   if (answer.rows.length) hits.show({ ...answer, columns }, table, view);
-  else $("hits").replaceChildren(nothingFound(answer, view, change, describeNothing(answer)));
+  else $("hits").replaceChildren(nothingFound(view, change, describeNothing()));
   drawFooter(answer);
 }
 
-function describeNothing(answer) {
+function describeNothing() {
   if (!table.rows) return { title: "The table has no rows yet", lines: [table.path] };
-  return { title: "No hits", lines: view.q ? [answer.advice ?? searchedColumns()].flat() : [] };
+  return { title: "No hits", lines: [] };
 }
 
-/** Where words are searched for, and how the other columns of text are searched. */
-function searchedColumns() {
-  const exact = table.columns.filter(({ type, indexed }) => type === "string" && indexed === "exact").map(({ name }) => name);
-  const named = exact.slice(0, 6).join(", ") + (exact.length > 6 ? ", …" : "");
-  const example = table.levelColumn ?? exact[0];
-  return [
-    table.textColumns.length ? `Words without a field are searched for in ${table.textColumns.join(", ")}.` : "No column is indexed by its words.",
-    exact.length ? `These columns hold whole values: ${named}. Write ${example}:value, or ${example}:*part* for a part of a value.` : "",
-  ].filter(Boolean);
+/** Says what was searched, and what would find more. */
+async function drawAdvice(answer, current) {
+  if (answer.rows.length || !view.q || !table.rows) return;
+  const advice = await get("api/advice", toParams(view));
+  if (current !== turn || !advice) return;
+  const place = document.querySelector(".advice");
+  const searched = advice.searched.map(({ column, indexed }) => `${column} (${indexed})`).join(", ");
+  const again = (q) => h("button", { class: "chip", type: "button", onclick: () => change({ ...view, q }) }, "Search for ", h("code", {}, q));
+  place.replaceChildren(h("p", {}, searched ? `Searched: ${searched}.` : "No column was searched."),
+    ...(advice.inside ? [
+      h("p", {}, `${advice.inside.column} has “${advice.inside.word}” inside longer values, but is indexed as exact values.`),
+      again(advice.inside.query)] : []));
 }
 
 async function drawCount(answer, current) {

@@ -189,7 +189,7 @@ function highlighted(text, ranges) {
 }
 
 /** What is shown where nothing was found. */
-export function nothingFound(answer, view, change, describe) {
+export function nothingFound(view, change, describe) {
   const restricted = view.is.length || view.not.length || view.from || view.to || view.where;
   const tries = [];
   if (restricted) {
@@ -197,5 +197,6 @@ export function nothingFound(answer, view, change, describe) {
     tries.push(h("button", { class: "chip", type: "button", onclick: () => change(without) }, "Search without filters"));
   }
   if (view.q) tries.push(h("button", { class: "chip", type: "button", onclick: () => change({ ...view, q: "" }) }, "Show all rows"));
-  return h("div", { class: "empty" }, icon("search"), h("h2", {}, describe.title), describe.lines.map((line) => h("p", {}, line)), h("div", { class: "tries" }, tries));
+  return h("div", { class: "empty" }, icon("search"), h("h2", {}, describe.title), describe.lines.map((line) => h("p", {}, line)),
+    h("div", { class: "advice" }), h("div", { class: "tries" }, tries));
 }
