@@ -11,19 +11,29 @@ if TYPE_CHECKING:
 
 
 def serve(
-    paths: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Where the tables are.")],
+    paths: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Paths of tables.")],
     *,
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to bind.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 is a free one.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port to listen on; 0 picks a free one.")
+    ] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     time: Annotated[
         str | None,
-        typer.Option("--time", metavar="COLUMN", help="The time column; a timestamp or a date is chosen otherwise."),
+        typer.Option("--time", metavar="COLUMN", help="The time column. Default: a timestamp or date column."),
     ] = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Search tables in a browser, on a local web page; until Ctrl-C."""
+    """Serve a local web page to search tables.
+
+    Prints the address of the page with its access token, opens it in a browser,
+    and runs until Ctrl-C. With --json, prints the address and the token as JSON.
+
+    Examples:
+      indextables serve logs
+      indextables serve logs s3://bucket/events --port 8080 --no-open
+    """
     import sys
     import webbrowser
 
@@ -39,7 +49,7 @@ def serve(
 
     tables = [open_table(path, option) for path in paths]
     if not is_loopback(host):
-        note = f"{host} is not a loopback address: the page is sent without encryption, and the token with it"
-        typer.echo(f"warning: {note}; a tunnel to a loopback address is safer", err=True)
+        note = f"{host} is not a loopback address. Rows and the access token are sent unencrypted"
+        typer.echo(f"warning: {note}; prefer an SSH tunnel to a loopback address", err=True)
     bound = bind_server(tables, host=host, port=port, time=time)
     run(bound, announce=announce, open_browser=None if no_open else webbrowser.open)
