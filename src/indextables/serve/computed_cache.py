@@ -38,10 +38,10 @@ class ComputedCache:
                     return cast("T", self._values[key])
             try:
                 value = compute()
+                self._put(key, value)
             finally:
                 with self._lock:
                     self._computing.pop(key, None)
-            self._put(key, value)
         return value
 
     def _put(self, key: Hashable, value: object) -> None:
