@@ -4,11 +4,18 @@ The format of tables is the same with all of them: a split that one has written 
 """
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 MAJOR_VERSION = int(pa.__version__.partition(".")[0])
 
 # Before version 23, pages of Parquet files are bounded by their bytes alone: values that repeat come in pages of more rows.
 HAS_ROW_LIMIT_OF_PAGES = MAJOR_VERSION >= 23  # noqa: PLR2004
+
+# Before version 20, files of JSON lines are read at once, not in blocks.
+HAS_BLOCKS_OF_JSON = MAJOR_VERSION >= 20  # noqa: PLR2004
+
+# Without it, a long list of values (IN) is taken as one range when splits are pruned.
+HAS_SEARCH_SORTED = hasattr(pc, "search_sorted")
 
 
 def view_types() -> dict[pa.DataType, pa.DataType]:

@@ -81,7 +81,9 @@ def read(place: Path) -> dict[str, Any]:
 def digest(table: IndexTable) -> str:
     """Of all rows, in the order of their ids."""
     found = table.scan().to_arrow().sort_by("id")
-    return f"{found.num_rows} rows, {hashlib.sha256(repr(found.to_pylist()).encode()).hexdigest()[:16]}"
+    return (
+        f"{found.num_rows} rows, {hashlib.sha256(json.dumps(found.to_pylist(), default=str).encode()).hexdigest()[:16]}"
+    )
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from io import BytesIO
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.json import ParseOptions, ReadOptions, open_json
+import pyarrow.json as pj
 
+from indextables.arrow_features import HAS_BLOCKS_OF_JSON
 from indextables.cli.file_reader import (
     BLOCK,
     Reader,
@@ -82,11 +83,13 @@ class JsonReader(Reader):
                 yield in_columns(batch, own, wanted)
 
     def _open_file(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
-        reading = ReadOptions(block_size=BLOCK)
+        reading = pj.ReadOptions(block_size=BLOCK)
         first = {name: as_read(name, kind, self.types) for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)
-        parsing = ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-        return open_json(opened(source), read_options=reading, parse_options=parsing)
+        parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        if HAS_BLOCKS_OF_JSON:
+            return pj.open_json(opened(source), read_options=reading, parse_options=parsing)
+        return pj.read_json(opened(source), read_options=reading, parse_options=parsing).to_reader()
 
     def _culprit(self, file: InputFile, kinds: Types | None, others: str) -> IndexTablesError | None:
         """The error of the first invalid line; without types, they are inferred from the lines before it."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -135,7 +136,7 @@ def _by_partition(splits: pa.Table, *, tiers: pa.ChunkedArray | None = None) -> 
     if not len(splits):
         return []
     keys = {**partition_keys(splits), **({} if tiers is None else {"tier": tiers})}
-    rows = pa.table({**keys, "row": pa.arange(0, len(splits))})
+    rows = pa.table({**keys, "row": np.arange(len(splits))})
     grouped = rows.group_by(list(keys), use_threads=False).aggregate([("row", "list")])
     numbers: list[list[int]] = grouped["row_list"].to_pylist()
     return numbers

@@ -25,6 +25,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.arrow_features import HAS_SEARCH_SORTED
 from indextables.errors import PredicateError
 from indextables.predicate import file_flags as flags
 from indextables.predicate.bounds import Bounds, ColumnBounds, ColumnImage, Fact
@@ -346,7 +347,7 @@ def _judge_in(leaf: In, fact: ColumnBounds) -> _Bits:
 def _within_reach(values: pa.Array, fact: ColumnBounds) -> Flag:
     """Whether the least of the values that is not below the lower bound is within the upper bound."""
     ordered = values.take(pc.array_sort_indices(values))
-    if pa.types.is_decimal(values.type):  # search_sorted does not support decimals: take the values as one range
+    if not HAS_SEARCH_SORTED or pa.types.is_decimal(values.type):  # not supported: take the values as one range
         low, high = ordered[0], ordered[-1]
         return flags.and_(_below(low, fact).negated.possible, _up_to(high, fact).possible)
     lower, upper = _plain(fact.lower), _plain(fact.upper)

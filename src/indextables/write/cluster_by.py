@@ -7,6 +7,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +21,7 @@ def clustered(rows: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.Rec
     table = pa.Table.from_batches(rows)
     keys = dict.fromkeys(column_named(table.schema, column) for column in columns)
     order = pc.sort_indices(table.select(list(keys)), sort_keys=[(key, "ascending") for key in keys])
-    if order.equals(pa.arange(0, len(table)).cast(order.type)):
+    if order.equals(pa.array(np.arange(len(table)), order.type)):
         return rows
     ordered: list[pa.RecordBatch] = table.take(order).to_batches()
     return ordered
