@@ -11,7 +11,6 @@ Properties are tested with few examples. Exits with 1 if anything failed.
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -77,12 +76,6 @@ def run(*arguments: str) -> int:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "HYPOTHESIS_PROFILE": "few", "PYSPARK_PYTHON": str(PYTHON)}
-
-
-def versions() -> str:
-    """The rows of a table of versions, for docs/versions.md."""
-    rows = re.findall(r"^(.+)==(.+)$", "\n".join(lowest()), re.MULTILINE)
-    return "".join(f"| {name} | {version} |\n" for name, version in rows)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from rich.console import Console
 from rich.table import Table
 
@@ -75,6 +77,19 @@ _TEXT = """\
 indextables needs Python 3.11 or newer, and PySpark 4.1 or newer on Java 17 or newer; tables without Spark need no PySpark.
 An older PySpark is refused with an `UnsupportedSparkError`, in one sentence, by whatever needs Spark: imports, `enable()`
 and the data source.
+
+## Dependencies
+
+`make lowest` runs the tests with the oldest versions that are supported, and exchanges tables between them and the newest
+ones, both ways: the format of tables does not depend on the versions.
+
+{lowest}
+With pyarrow before 23, pages of columns whose values repeat have more rows, so that reading single hits takes longer.
+Before 20, `indextables import` reads files of JSON lines at once, and needs memory for them. Without `search_sorted`,
+which is new, conditions with long `IN` lists prune fewer splits. Answers are the same. PySpark has bounds of its own: 4.3
+needs pyarrow 18.
+
+## Python and PySpark
 
 `make matrix` runs these checks for pairs of versions, PySpark on Python. `enabled` is a session after
 `indextables.enable(spark)`, `public` one that found the data source by itself, `connect` an enabled session of Spark
@@ -184,7 +199,17 @@ def page(runs: Sequence[Run]) -> str:
     heads = [f"{run.pyspark} on {run.python}" for run in runs]
     about = [["date", *(run.date for run in runs)], ["Java", *(run.java for run in runs)]]
     lines = [["", *heads], ["---"] * (len(runs) + 1), *about, *rows(runs)]
-    return _TEXT + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return _TEXT.format(lowest=lowest_versions()) + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def lowest_versions() -> str:
+    """The lower bounds of the dependencies, as a table."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [("package", "from version", "before version"), ("---", "---", "---")]
+    for requirement in map(Requirement, project["dependencies"]):
+        bounds = {one.operator: one.version for one in requirement.specifier}
+        lines.append((requirement.name, bounds[">="], bounds.get("<", "")))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def kept_runs() -> dict[str, Run]:
