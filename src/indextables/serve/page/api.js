@@ -1,7 +1,7 @@
 // Requests to the server. A newer request of the same kind aborts the one before it.
 
 /** What the server refused, and where in the query. */
-export class Refused extends Error {
+class Refused extends Error {
   constructor({ message, position = null, hint = null, parameter = null }, status) {
     super(message);
     Object.assign(this, { position, hint, parameter, status });
@@ -29,7 +29,7 @@ export async function get(path, params, kind = path) {
   }
 }
 
-export function abort(kind) {
+function abort(kind) {
   running.get(kind)?.abort();
   running.delete(kind);
 }

@@ -8,7 +8,7 @@ const FEW = 6;
 const folded = new Set();
 const unfolded = new Set();
 
-export const shownValue = (value) => (value === null ? "missing" : value === "" ? "(empty)" : String(value));
+const shownValue = (value) => (value === null ? "missing" : value === "" ? "(empty)" : String(value));
 
 /** Shows facets; `change(view)` is called with the view that a click asks for. */
 export function showFacets(answer, view, change) {

@@ -2,7 +2,7 @@
 
 import { $, copy, h, icon, placePanel, toast } from "./dom.js";
 import { get } from "./api.js";
-import { counted, instant, number, parts, remember, remembered, time, zoneName } from "./format.js";
+import { instant, number, parts, remember, remembered, time, zoneName } from "./format.js";
 import { toParams } from "./state.js";
 
 const two = (value) => String(value).padStart(2, "0");
@@ -205,5 +205,3 @@ export function themeButton() {
   button.addEventListener("click", next);
   show();
 }
-
-export const aboutTable = (table) => `${counted(table.rows, "row")}, ${counted(table.splits, "split")}`;
