@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 
 setup: $(READY) ## create .venv with everything that the project needs; PYTHON=python3.13 PYSPARK=4.1 for other versions
 
-demo: $(READY) ## see what it does, in a minute
+demo: $(READY) ## a tour: two million log lines, searched beside plain Parquet, in three minutes
 	@$(JAVA) PYSPARK_PYTHON="$(abspath $(BIN))/python" $(BIN)/python -m indextables.demo 2> >(grep -v -e WARN -e log4j -e "log level" >&2)
 
 test: $(READY) ## every test: unit, laws, doctests, pages, Spark

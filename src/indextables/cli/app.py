@@ -52,11 +52,17 @@ class _Verb(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def demo() -> None:
-    """Take a tour with generated log lines. Needs PySpark and Java."""
+def demo(
+    lines: Annotated[int, typer.Option("--lines", metavar="N", min=1_000, help="Generate N log lines.")] = 2_000_000,
+) -> None:
+    """Take a tour with generated log lines. Needs PySpark and Java.
+
+    Asks each question of the table and of plain Parquet files, and keeps the
+    table for `indextables serve`.
+    """
     from indextables.demo import main as tour
 
-    tour()
+    tour(lines)
 
 
 app = typer.Typer(
