@@ -45,20 +45,20 @@ def import_(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE", help="CSV, JSON lines, Parquet or log files, compressed or not; - is standard input."
+            metavar="FILE", help="CSV, JSON lines, Parquet or log files, compressed or not; - reads standard input."
         ),
     ],
     *,
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help="csv, tsv, json, parquet or log; else by the file extension."),
+        typer.Option("--format", metavar="NAME", help="csv, tsv, json, parquet or log. Default: by file extension."),
     ] = None,
     pattern: Annotated[
         str | None,
         typer.Option(
             "--pattern",
             metavar="PATTERN",
-            help="The lines of log files: combined, common, syslog, iso, or a regular expression with named groups.",
+            help="Format of log lines: combined, common, syslog, iso, or a regular expression with named groups.",
         ),
     ] = None,
     timestamp: Annotated[
@@ -66,7 +66,7 @@ def import_(
         typer.Option(
             "--timestamp",
             metavar="NAME=COLUMNS",
-            help="A timestamp made of columns: 'ts=date+time', or 'ts=time as %d/%b/%Y:%H:%M:%S %z'; may be repeated.",
+            help="Build a timestamp from columns: 'ts=date+time', 'ts=time as %d/%b/%Y:%H:%M:%S %z'. Can be repeated.",
         ),
     ] = None,
     partition_by: Annotated[
@@ -75,7 +75,7 @@ def import_(
             "--partition-by",
             "-p",
             metavar="LAYOUT",
-            help="The layout of a new table: 'tenant, day(ts)'; may be repeated.",
+            help="Layout of a new table: 'tenant, day(ts)'. Can be repeated.",
         ),
     ] = None,
     text: Annotated[
@@ -83,7 +83,7 @@ def import_(
         typer.Option(
             "--text",
             metavar="COLUMNS",
-            help="Columns of a new table to be searched by their words, separated by commas; may be repeated.",
+            help="Columns of a new table to index as text (words), separated by commas. Can be repeated.",
         ),
     ] = None,
     columns: Columns = None,
@@ -92,31 +92,35 @@ def import_(
         typer.Option(
             "--type",
             metavar="COLUMN=TYPE",
-            help="The type of a column in CSV, JSON lines or logs: 'price=decimal(10,2)'; may be repeated.",
+            help="Type of a column in CSV, JSON lines or logs: 'price=decimal(10,2)'. Can be repeated.",
         ),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="MARK", help="The delimiter of a CSV file: ';'.")
+        str | None, typer.Option("--delimiter", metavar="MARK", help="Delimiter of CSV files: ';'.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
     merge_schema: Annotated[
         bool,
         typer.Option(
             "--merge-schema",
-            help="Add columns that the table does not have; columns that a file does not have are null in its rows.",
+            help="Add new columns to the table; columns missing from a file are null in its rows.",
         ),
     ] = False,
     overwrite_schema: Annotated[
         bool,
-        typer.Option(
-            "--overwrite-schema", help="Replace the columns, the layout and the field types of the table with its rows."
-        ),
+        typer.Option("--overwrite-schema", help="With --overwrite, also replace the columns, layout and field types."),
     ] = False,
     dry_run: DryRun = False,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Writes files of rows to a table, which is made if it is not there."""
+    """Import files into a table, and create it if it does not exist.
+
+    Examples:
+      indextables import logs app.csv --text message --partition-by 'day(ts)'
+      indextables import logs access.log --pattern combined
+      zcat *.jsonl.gz | indextables import logs - --format json
+    """
     from indextables.cli.input_files import input_files
 
     refuse_file(path)
