@@ -122,3 +122,8 @@ def test_output_is_no_wider_than_80_columns_in_a_pipe_and_as_wide_as_columns_say
     wide = run("search", path, "*:*").stdout
     assert 200 < max(map(len, wide.splitlines())) <= 300
     assert json.dumps("fine, thanks, " * 20) in run("search", path, "thanks", "--json").stdout
+
+
+def test_a_delete_and_a_restore_say_which_options_they_need(path: str) -> None:
+    assert "give --where, --query or both" in run("delete", path, code=1).stderr
+    assert "give --version or --timestamp" in run("restore", path, code=1).stderr

@@ -1,6 +1,7 @@
 """Commands that change the rows, the layout, the columns or the properties of a table. Imports are lazy."""
 
 from dataclasses import replace
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from indextables.cli.arguments import (
     parse_settings,
 )
 from indextables.cli.output import facts, show_metrics, show_report
+from indextables.errors import IndexTablesError
 
 
 def drop_partitions(
@@ -57,6 +59,8 @@ def delete(
       indextables delete logs --where "user_id = 4711" --dry-run
       indextables delete logs --query 'message:"reset by peer"'
     """
+    if where is None and query is None:
+        raise IndexTablesError("give --where, --query or both; --where true deletes all rows")
     table = open_table(path, option)
     show_report(table.delete(where, query=query, dry_run=dry_run, time_zone=time_zone), as_json=as_json)
 
@@ -110,6 +114,8 @@ def restore(
     Example:
       indextables restore logs --version 41 --dry-run
     """
+    if version is None and timestamp is None:
+        raise IndexTablesError(f"give --version or --timestamp; `indextables history {quote(path)}` lists the versions")
     table = open_table(path, option)
     result = table.restore_plan(version, timestamp)
     if not dry_run:
