@@ -183,7 +183,7 @@ class TestLife:
             (lambda t: IndexTable.open(t.path, version=1, timestamp=START), IndexTablesError, "not both"),
             (lambda t: t.purge(older_than="soon"), ConfigError, "older_than is 'soon', but must be a number of days"),
             (lambda t: t.purge(older_than=7), ConfigError, "older_than is 7, but must be a number of days"),
-            (lambda _: IndexTable.open(__file__), NotFoundError, "there is a file where a directory should be"),
+            (lambda _: IndexTable.open(__file__), TableNotFoundError, "is a file, and a table is a directory"),
             (lambda _: IndexTable.create("memory://no/t", None), SchemaError, "a schema is a pyarrow.Schema"),
         ],
     )
