@@ -294,20 +294,21 @@ class Calendar(Transform):
 
     def _preimage(self, results: pa.Array, source_type: pa.DataType) -> Preimage:
         ordinal = results.cast(pa.int64())
-        first, after = self._start(ordinal, source_type), self._start(ordinal + 1, source_type)
+        first, after = (self._start(one, source_type) for one in (ordinal, pc.add(ordinal, 1)))
         if self.unit == "hour":
             first = where(pc.greater(ordinal, _LOWEST[32]), first)
             after = where(pc.less(ordinal, _HIGHEST[32]), after)
         lowest, highest = _LOWEST[source_type.bit_width], _HIGHEST[source_type.bit_width]
         integer = pa.int32() if pa.types.is_date(source_type) else pa.int64()
-        lower, upper = (within(bound, lowest, highest).cast(integer).view(source_type) for bound in (first, after - 1))
+        last = pc.subtract_checked(after, 1)
+        lower, upper = (within(bound, lowest, highest).cast(integer).view(source_type) for bound in (first, last))
         return _closed(lower, upper)
 
     def _start(self, ordinal: pa.Array, source_type: pa.DataType) -> pa.Array:
         """Where a year, month, day or hour begins in the source's unit; null where it exceeds 64 bits."""
         match self.unit:
             case "year":
-                start, length = days_from_month(ordinal * 12), DAY
+                start, length = days_from_month(pc.multiply_checked(ordinal, 12)), DAY
             case "month":
                 start, length = days_from_month(ordinal), DAY
             case "day":
@@ -319,7 +320,7 @@ class Calendar(Transform):
         if pa.types.is_date(source_type):
             return start
         limit = _HIGHEST[64] // length
-        return where(pc.less_equal(pc.abs(start), limit), start) * length
+        return pc.multiply_checked(where(pc.less_equal(pc.abs(start), limit), start), length)
 
 
 @dataclass(frozen=True, slots=True)
