@@ -124,7 +124,7 @@ def _questions(trace: str) -> Sequence[_Question]:
         _Question("two rare words, all rows", rows, "message INDEXQUERY 'certificate AND expired'", expired,
                   "by the word indexes: only the pages with these rows are read"),
         _Question("one trace of millions", rows, f"trace = '{trace}'", f"trace = '{trace}'",
-                  "by term filters and exact indexes: other splits are pruned"),
+                  "by the exact indexes: one page of rows is read"),
     )  # fmt: skip
 
 
