@@ -1,5 +1,6 @@
 """SELECT without Spark: what it finds, what it pushes down to the scans, and what it refuses."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import DamagedSplitError, IndexTablesError, StatementError, TableNotFoundError
 from indextables.predicate import IndexQuery
-from indextables.query.select_plan import plan_select
+from indextables.query import DuckDBSession
+from indextables.query.query_table import Relation
 
 SCHEMA = {"level": pa.string(), "message": pa.string(), "n": pa.int64(), "ts": pa.timestamp("us", "UTC")}
 ROWS = {
@@ -27,8 +29,13 @@ def logs() -> IndexTable:
     return table
 
 
-def rows(text: str, logs: IndexTable) -> list[tuple[object, ...]]:
-    found = IndexTable.sql(text, tables={"logs": logs})
+def relations_of(text: str, logs: IndexTable) -> Sequence[Relation]:
+    with DuckDBSession() as session:
+        return session.plan(text, lambda _: logs.scan(), ["logs"]).relations
+
+
+def rows(text: str, logs: IndexTable, *, time_zone: str = "UTC") -> list[tuple[object, ...]]:
+    found = IndexTable.sql(text, tables={"logs": logs}, time_zone=time_zone)
     return list(zip(*found.to_pydict().values(), strict=True))
 
 
@@ -52,6 +59,8 @@ def rows(text: str, logs: IndexTable) -> list[tuple[object, ...]]:
         ("SELECT n FROM logs WHERE n IN (SELECT n FROM 'memory://sql/logs' x WHERE x.message INDEXQUERY 'full')", [(2,)]),
         ("SELECT count(*) FROM logs VERSION AS OF 0", [(0,)]),
         ("FROM logs SELECT max(ts) WHERE ts < '2024-01-03'", [(ROWS["ts"][1],)]),
+        ("SELECT level.n, message FROM logs AS level WHERE message INDEXQUERY 'full' OR level = 'WARN' ORDER BY n",
+         [(1, "disk slow"), (2, "disk full")]),
         ("SELECT logs FROM logs WHERE n = 1", [({name: values[0] for name, values in ROWS.items()},)]),
     ],
 )  # fmt: skip
@@ -61,7 +70,7 @@ def test_a_query_finds_what_it_says(logs: IndexTable, text: str, expected: list[
 
 def test_what_a_scan_does_not_need_to_read_is_not_read(logs: IndexTable) -> None:
     text = "SELECT level FROM logs WHERE message INDEXQUERY 'disk' AND ts >= '2024-01-02' AND n % 2 = 0"
-    (relation,) = plan_select(text, lambda _: logs.scan(), ["logs"]).relations
+    (relation,) = relations_of(text, logs)
     assert relation.columns == ("level", "n", "ts")
     assert relation.flags == {}
     searched, since = relation.predicate.terms  # type: ignore[union-attr] - an AND
@@ -87,7 +96,7 @@ def test_what_a_scan_does_not_need_to_read_is_not_read(logs: IndexTable) -> None
     ],
 )
 def test_a_condition_is_not_pushed_below_what_it_filters(logs: IndexTable, text: str) -> None:
-    relations = plan_select(text, lambda _: logs.scan(), ["logs"]).relations
+    relations = relations_of(text, logs)
     assert [relation.scan().count() for relation in relations] == [4] * len(relations)
 
 
@@ -128,6 +137,16 @@ def test_a_query_cannot_reach_files_that_are_not_tables(logs: IndexTable, tmp_pa
     for text in (f"SELECT * FROM '{secret}'", f'SELECT * FROM "{secret}"', "SELECT * FROM glob('/*')"):
         with pytest.raises(IndexTablesError):
             rows(text, logs)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+@pytest.mark.parametrize("time", ["'2024-01-02 21:00'", "TIMESTAMP '2024-01-03 03:00:00'", "DATE '2024-01-03'"])
+@pytest.mark.parametrize("op", ["<", "<=", ">", ">="])
+def test_times_without_a_zone_are_in_that_of_the_session(logs: IndexTable, zone: str, time: str, op: str) -> None:
+    pushed, evaluated = (
+        f"SELECT n FROM logs WHERE {ts} {op} {time} ORDER BY n" for ts in ("ts", "(ts + INTERVAL 0 DAY)")
+    )
+    assert rows(pushed, logs, time_zone=zone) == rows(evaluated, logs, time_zone=zone)
 
 
 def test_names_of_columns_are_unique_and_sums_are_integers(logs: IndexTable) -> None:

@@ -6,7 +6,7 @@ A literal has to be one of the column's own type, so that no cast is involved.
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -30,12 +30,14 @@ from indextables.query.duckdb_dialect import SearchOperator
 FindColumn = Callable[[exp.Column], pa.Field | None]
 """The column of the table that a name in the condition means; None where it may mean anything else."""
 FindSearch = Callable[[exp.Expr], IndexQuery | None]
+ReadInstant = Callable[[str], int]
+"""The microseconds since 1970 that a time without a zone stands for: DuckDB takes it for one in the zone of the session."""
 _OPS = {exp.EQ: Op.EQ, exp.NEQ: Op.NE, exp.LT: Op.LT, exp.LTE: Op.LE, exp.GT: Op.GT, exp.GTE: Op.GE}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _EXACT_DIGITS = 15  # DuckDB's decimals with more of them are doubles only nearly
-_TIMES = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPTZ, exp.DType.DATE})
+_LOCAL = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATE})
 
 
 class NotPushedError(Exception):
@@ -45,10 +47,11 @@ class NotPushedError(Exception):
 class ConditionReader:
     """Conditions on one table as predicates, or a NotPushedError."""
 
-    def __init__(self, text: str, find_column: FindColumn, find_search: FindSearch) -> None:
+    def __init__(self, text: str, find_column: FindColumn, find_search: FindSearch, read_instant: ReadInstant) -> None:
         self._text = text
         self._find_column = find_column
         self._find_search = find_search
+        self._read_instant = read_instant
 
     def predicate(self, node: exp.Expr) -> Predicate:  # noqa: PLR0911 - one line for each kind of node
         match node:
@@ -125,11 +128,15 @@ class ConditionReader:
             if pa.types.is_date(kind):
                 return pa.scalar(date.fromisoformat(self._time(node, _DATE, {exp.DType.DATE})), kind)
             if pa.types.is_timestamp(kind):
-                moment = datetime.fromisoformat(self._time(node, _TIME, _TIMES))
-                return pa.scalar(moment.replace(tzinfo=UTC) if kind.tz else moment, kind)
+                return self._timestamp(node, kind)
             return _number(self._number_text(node), kind)
         except (ValueError, pa.ArrowInvalid, OverflowError):
             raise NotPushedError from None
+
+    def _timestamp(self, node: exp.Expr, kind: pa.TimestampType) -> pa.Scalar:
+        text = self._time(node, _TIME, _LOCAL | {exp.DType.TIMESTAMPTZ} if kind.tz else _LOCAL)
+        moment = datetime.fromisoformat(text)  # refuses what is no time
+        return pa.scalar(self._read_instant(text), pa.int64()).cast(kind) if kind.tz else pa.scalar(moment, kind)
 
     def _string(self, node: exp.Expr) -> str:
         """A string literal, if sqlglot has read it as DuckDB does."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from indextables.expressions.closed_connection import closed_connection
 from indextables.query.duckdb_dialect import invalid
 from indextables.query.query_table import ScanStream
-from indextables.query.select_plan import FindTable, plan_select
+from indextables.query.select_plan import FindTable, SelectPlan, plan_select
 from indextables.schema import available_columns_hint
 
 _BATCH = 10_000
@@ -43,7 +43,7 @@ class DuckDBSession:
         self, text: str, find_table: FindTable, *, names: Collection[str] = (), limit: int | None = None
     ) -> pa.Table:
         """The result of a query, or its first rows; `find_table` opens the tables, `names` are those without a path."""
-        plan = plan_select(text, find_table, names)
+        plan = self.plan(text, find_table, names)
         streams = {relation.name: ScanStream(relation.scan()) for relation in plan.relations}
         columns = [name for relation in plan.relations for name in relation.table.scan_spec.schema.names]
         with _blamed(text, list(streams.values()), list(dict.fromkeys(columns))):
@@ -52,6 +52,14 @@ class DuckDBSession:
             result = self._connection.sql(plan.text)
             huge = [place for place, kind in enumerate(result.types) if str(kind) == _HUGE]
             return _with_names(_narrowed(_first_rows(_reader(result), limit), huge))
+
+    def plan(self, text: str, find_table: FindTable, names: Collection[str] = ()) -> SelectPlan:
+        """What DuckDB runs for a query, and what is pushed down to the scans."""
+        return plan_select(text, find_table, names, read_instant=self._read_instant)
+
+    def _read_instant(self, text: str) -> int:
+        [[number]] = self._connection.execute("SELECT epoch_us($text::TIMESTAMPTZ)", {"text": text}).fetchall()
+        return int(number)
 
 
 def _reads_streams_again() -> bool:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from indextables.predicate import IndexQuery, Predicate, conjunction
-from indextables.query.duckdb_conditions import ConditionReader, NotPushedError
+from indextables.query.duckdb_conditions import ConditionReader, NotPushedError, ReadInstant
 from indextables.query.duckdb_dialect import invalid, query_tree, tokens_of_query
 from indextables.query.query_searches import Search, searches_in
 from indextables.query.query_table import Relation, TableReference
@@ -35,11 +35,13 @@ class SelectPlan:
     relations: Sequence[Relation]
 
 
-def plan_select(text: str, find_table: FindTable, names: Collection[str] = ()) -> SelectPlan:
+def plan_select(
+    text: str, find_table: FindTable, names: Collection[str] = (), *, read_instant: ReadInstant
+) -> SelectPlan:
     """Plans a query; `names` are the tables that it may name without a path."""
     tree = query_tree(text)
     references = list(_references(text, tree, find_table, {name.lower() for name in names}))
-    return _Planner(text, tree, tokens_of_query(text), references).plan()
+    return _Planner(text, tree, tokens_of_query(text), references, read_instant).plan()
 
 
 @dataclass(slots=True)
@@ -105,6 +107,7 @@ class _Planner:
     tree: exp.Query
     tokens: Sequence[Token]
     references: Sequence[_Reference]
+    read_instant: ReadInstant
 
     def plan(self) -> SelectPlan:
         for reference in self.references:
@@ -177,6 +180,7 @@ class _Planner:
             self.text,
             lambda column: self._column(reference, select, column),
             lambda node: self._search_on(reference, node),
+            self.read_instant,
         )
         for term in _terms(select.args.get("where")):
             try:
@@ -289,7 +293,8 @@ class _Planner:
     def _refuse_rows(self, select: exp.Select) -> None:
         own = [node for node in select.find_all(exp.Columns, exp.Column) if node.find_ancestor(exp.Select) is select]
         for node in own:
-            if not isinstance(node, exp.Column) or self._is_row(node):
+            is_column = any(one.column(node.name) for one in self._tables(select))  # which a table's name gives way to
+            if not isinstance(node, exp.Column) or (self._is_row(node) and not is_column):
                 raise invalid(self.text, "COLUMNS(...) and whole rows do not go with this search; name the columns")
 
     def _excluding(self, star: exp.Star, flags: str) -> tuple[int, int, str]:
