@@ -133,7 +133,7 @@ def test_no_split_is_opened(table: IndexTable) -> None:
 
 def test_a_file_that_is_there_is_replaced_by_force_only(page: Path, table: IndexTable) -> None:
     page.write_text("mine")
-    assert "there is a file" in run("report", table.path, "--output", page, code=1).stderr
+    assert "exists; choose another --output" in run("report", table.path, "--output", page, code=1).stderr
     assert page.read_text() == "mine"
     run("report", table.path, "--output", page, "--force")
     assert page.read_text() != "mine"

@@ -105,7 +105,7 @@ def test_rows_are_deleted_by_a_condition_and_a_search(path: str) -> None:
     assert found("delete", path, "--where", "day = 'mon'", "--query", "message:full")["rows"] == 3
     assert [row["message"] for row in contents(path) if row["day"] == "mon"] == ["fine"] * 3
     assert run("delete", path, "--query", "message:full").stdout.startswith("3 rows deleted (version 5)")
-    assert "give a condition" in run("delete", path, code=1).stderr
+    assert "give --where, --query or both" in run("delete", path, code=1).stderr
 
 
 def test_rows_are_updated_by_expressions(path: str) -> None:
@@ -268,7 +268,7 @@ def test_people_are_shown_text(path: str, verb: str) -> None:
         (["delete", "--where", "nn = 1"], "nn"),
         (["purge", "--log-retention", "1h"], "may be needed by a running writer"),
         (["restore", "--version", "9"], "versions 0 to 3 can be read"),
-        (["restore"], "give the version or the timestamp"),
+        (["restore"], "give --version or --timestamp"),
         (["purge", "--older-than", "soon"], "--older-than is 'soon', but must be a number of days"),
         (["purge", "--older-than", "1h"], "may belong to a running writer"),
         (["evolve", "week(day)"], "week"),
