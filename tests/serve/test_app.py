@@ -174,6 +174,17 @@ def test_new_versions_are_seen(tmp_path: Path) -> None:
         assert client.get("/api/histogram")["buckets"] == []
 
 
+def test_a_time_column_may_have_another_name_in_other_versions(tmp_path: Path) -> None:
+    table = IndexTable.create(tmp_path / "logs", pa.schema({"at": pa.date32(), "ts": pa.timestamp("us", "UTC")}))
+    table.append(pa.table([[date(2024, 1, 1)], [datetime(2024, 1, 2, tzinfo=UTC)]], schema=table.schema))
+    with running(table, time="at") as client:
+        assert client.get("/api/table")["timeColumn"] == "at"
+        IndexTable.open(table.path).rename_column("at", "day")
+        assert client.get("/api/table")["timeColumn"] == "ts"
+        assert client.get("/api/table", version=1)["timeColumn"] == "at"
+        assert [client.get("/api/count", version=version)["total"] for version in range(3)] == [0, 1, 1]
+
+
 def test_places_are_counted_as_javascript_does(client: Client) -> None:
     hit = client.get("/api/hits", q="fine", size=1)["rows"][0]
     assert hit["values"]["message"] == "😀 disk is fine"
@@ -256,6 +267,8 @@ def test_downloads(client: Client, table: IndexTable) -> None:
         ("/api/hits", {"version": "99"}, 404, "version 99"),
         ("/api/hits", {"version": "x"}, 400, "version is 'x'; it is a whole number"),
         ("/api/hits", {"size": "501"}, 400, "size is '501'; it is a whole number from 1 to 500"),
+        ("/api/hits", {"size": "1".zfill(18) + "0000"}, 400, "it is a whole number from 1 to 500"),
+        ("/api/hits", {"offset": "9" * 5000}, 400, "it is a whole number from 0 to 100,000"),
         ("/api/hits", {"columns": "[1]"}, 400, "it is a JSON array of names"),
         ("/api/hits", {"columns": '["nope"]'}, 400, "there is no column 'nope'"),
         ("/api/hits", {"is": '["level"]'}, 400, 'write it like ["level", "ERROR"]'),

@@ -10,7 +10,7 @@ from time import monotonic
 
 import pyarrow as pa
 
-from indextables.errors import TableNotFoundError
+from indextables.errors import ConfigError, SchemaError, TableNotFoundError
 from indextables.redaction import redacted
 from indextables.search.field_rules import TEXT
 from indextables.search.text_fields import Shape, shape
@@ -49,7 +49,11 @@ class TableVersion:
 
     @cached_property
     def time(self) -> TimeColumn | None:
-        return choose_time_column(self.schema, self.table.layout, self.named_time)
+        """The named column where it is one of times in this version: it may have had another name, or get one."""
+        try:
+            return choose_time_column(self.schema, self.table.layout, self.named_time)
+        except (SchemaError, ConfigError):
+            return choose_time_column(self.schema, self.table.layout, None)
 
     @cached_property
     def text_columns(self) -> list[str]:
@@ -154,7 +158,8 @@ class ServedTables:
             for name, table in zip(unique_ids([table.path for table in tables]), tables, strict=True)
         }
         for served in self.by_id.values():
-            _ = served.latest().time  # a --time that is no column is refused before anything is served
+            newest = served.latest().table  # a --time that is no column is refused before anything is served
+            choose_time_column(newest.schema, newest.layout, time)
 
     def named(self, name: str | None) -> ServedTable:
         """The table of an id; the only one, or the first one, where no id is given."""

@@ -30,6 +30,7 @@ from indextables.values import decode
 MAX_SIZE, MAX_OFFSET, MAX_DOWNLOAD = 500, 100_000, 100_000
 _DEFAULT_SIZE = 50
 _MAX_FILTERS = 200
+_MAX_DIGITS = 19
 
 
 class Sort(Enum):
@@ -123,11 +124,12 @@ def whole_number(given: Parameters, name: str, *, default: int, least: int = 0, 
     text = given.get(name)
     if text is None or text == "":
         return default
-    if not (isinstance(text, str) and text.isascii() and text.isdecimal() and least <= int(text[:18]) <= most):
+    digits = text.lstrip("0") if text.isascii() and text.isdecimal() else None
+    if digits is None or len(digits) > _MAX_DIGITS or not least <= int(digits or 0) <= most:
         raise ConfigError(
             f"{name} is {text[:40]!r}; it is a whole number from {least:,} to {most:,}", key=name, value=text
         )
-    return int(text)
+    return int(digits or 0)
 
 
 def _text(given: Parameters, name: str) -> str | None:
