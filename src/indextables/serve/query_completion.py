@@ -13,6 +13,7 @@ from indextables.serve.view_state import ViewState
 from indextables.serve.view_summaries import value_counts
 
 _MOST = 12
+_LONGEST = 500  # characters of a field and its value: the time to find them grows with the square
 _SPLITS = 4  # whose words are offered
 _OPERATORS = ("AND", "OR", "NOT")
 _SPECIAL = re.compile(r"""([\s\\+\-!():^\[\]"{}~/*?&|<>=])""")
@@ -27,7 +28,7 @@ def complete(shown: TableVersion, text: str, cursor: int, *, check: Callable[[],
     """What can stand at the cursor, and the part of the text that it replaces; places are counted as JavaScript does."""
     place = min(from_utf16(text, cursor), len(text))
     before = text[:place]
-    if value := _VALUE.search(before):
+    if value := _VALUE.search(before, max(0, place - _LONGEST)):
         items = _values(shown, _unescaped(value["field"]), value["text"], check=check)
         start = value.start("text")
     elif not _in_quotes(before) and (word := _WORD.search(before)):

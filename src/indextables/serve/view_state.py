@@ -189,6 +189,10 @@ def _none_of(field: pa.Field, gone: Filter) -> Predicate:
     return Not(IsNull(column)) if gone.value is None else Not(NullSafeEqual(column, _value(field, gone)))
 
 
+def _is_rounded(value: float, kind: pa.DataType) -> bool:
+    return not (value.is_integer() if pa.types.is_integer(kind) else math.isfinite(value))
+
+
 def _value(field: pa.Field, chosen: Filter) -> pa.Scalar:
     """The value of a filter in the type of its column, as exact as it was written."""
     value, kind = chosen.value, field.type
@@ -196,7 +200,7 @@ def _value(field: pa.Field, chosen: Filter) -> pa.Scalar:
         if pa.types.is_boolean(kind) is isinstance(value, bool):
             is_text = isinstance(value, str) and not pa.types.is_string(kind)
             scalar = decode(pa.array([value], pa.string()), kind)[0] if is_text else pa.scalar(value, kind)
-            if scalar.is_valid and not (isinstance(value, float) and not math.isfinite(value)):
+            if scalar.is_valid and not (isinstance(value, float) and _is_rounded(value, kind)):
                 return scalar
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         pass
