@@ -1,6 +1,7 @@
 """Files that are imported: the types of their columns, and what is said of those that cannot be read."""
 
 import gzip
+import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -49,6 +50,51 @@ def test_types_may_be_named(tmp_path: Path, name: str) -> None:
     assert (first["id"], first["zip"], first["price"]) == (1, "007", Decimal("1.50"))
     assert (str(first["at"]), str(first["day"])) == ("2024-05-01 10:00:00+00:00", "2024-05-01")
     assert (second["id"], second["price"], second["at"], second["day"]) == (2, None, None, None)
+
+
+TIMES = {
+    "zulu": ("2026-11-01T00:00:00Z", "timestamp"),
+    "offset": ("2026-11-01T02:00:00.123456+02:00", "timestamp"),
+    "fraction": ("2026-11-01 00:00:00.123Z", "timestamp"),
+    "local": ("2026-11-01T00:00:00", "timestamp_ntz"),
+    "precise": ("2026-11-01 00:00:00.5", "timestamp_ntz"),
+    "day": ("2026-11-01", "date"),
+    "text": ("on 2026-11-01", "string"),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_times_have_a_time_zone_where_their_texts_have_one(tmp_path: Path, ending: str) -> None:
+    texts = {name: text for name, (text, _) in TIMES.items()}
+    lines = {"csv": [",".join(texts), ",".join(texts.values())], "jsonl": [json.dumps(texts), "{}"]}
+    file, table = tmp_path / f"a.{ending}", tmp_path / "table"
+    file.write_text("\n".join(lines[ending]))
+    assert found("import", table, file, "--dry-run")["columns"] == {name: kind for name, (_, kind) in TIMES.items()}
+    run("import", table, file)
+    run("import", table, file)
+    first, second = rows(table, "text")[:2]
+    assert first == second
+    assert [str(first[name]) for name in ("zulu", "offset", "fraction", "local", "precise")] == [
+        "2026-11-01 00:00:00+00:00",
+        "2026-11-01 00:00:00.123456+00:00",
+        "2026-11-01 00:00:00.123000+00:00",
+        "2026-11-01 00:00:00",
+        "2026-11-01 00:00:00.500000",
+    ]
+
+
+def test_times_with_and_without_a_time_zone_are_not_mixed(tmp_path: Path) -> None:
+    file, table = tmp_path / "a.jsonl", tmp_path / "table"
+    lines = ['{"at": "2026-11-01T00:00:00"}', '{"at": "2026-11-01T00:00:00Z"}']
+    file.write_text("\n".join(lines))
+    assert found("import", table, file, "--dry-run")["columns"] == {"at": "string"}
+    (tmp_path / "b.jsonl").write_text(lines[0])
+    run("import", table, tmp_path / "b.jsonl")
+    said = run("import", table, file, code=1).stderr
+    assert (
+        "a.jsonl, line 2: column 'at' is timestamp_ntz, and the value is '2026-11-01T00:00:00Z'; it has a time" in said
+    )
+    assert len(rows(table, "at")) == 1
 
 
 def test_numbers_that_would_lose_digits_are_text(tmp_path: Path) -> None:

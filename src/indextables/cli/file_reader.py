@@ -27,6 +27,7 @@ from indextables.values import decode, table_type
 from indextables.write.dataframe_input import columns_without_index
 
 BLOCK = 8 << 20  # of text: the sample for type inference, and the longest record
+ZONED = r"\d ?(?:Z|[+-]\d\d:?\d\d)$"
 _SHOWN = 60
 _NULLS = pa.array(ConvertOptions().null_values)
 Types: TypeAlias = Mapping[str, pa.DataType]
@@ -194,7 +195,12 @@ def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaE
             f"as a number it would lose digits; use --type {column}={name} if they do not matter, "
             f"or --type {column}=string for a new table"
         )
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) and kind.tz is None and isinstance(value, str) and re.search(ZONED, value):
+        advice = (
+            "it has a time zone, and the column has none; remove the time zone, or import into a new table with "
+            f"--type {column}=timestamp"
+        )
+    elif pa.types.is_timestamp(kind):
         advice = f"correct it, or say how it is written, as in --timestamp '{column}={column} as %d/%m/%Y %H:%M:%S'"
     return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)
 

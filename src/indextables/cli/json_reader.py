@@ -15,7 +15,6 @@ from indextables.cli.file_reader import (
     BLOCK,
     Reader,
     Types,
-    as_read,
     first_refused,
     fits,
     in_columns,
@@ -36,6 +35,8 @@ from indextables.errors import IndexTablesError, SchemaError
 
 _EXACT = 2**53  # up to here, doubles have all whole numbers
 _WHOLE = pa.decimal128(38, 0)
+_MAY_BE_TIMES = {pa.string(), pa.timestamp("s")}
+_TIMES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,21 @@ class JsonReader(Reader):
             if not any(line.strip() for line in lines):
                 return pa.schema([])
         with read_errors(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
-            return self._with_whole_numbers(file, named(self._open_file(file, None, "infer").schema))
+            return self._inferred(file)
 
-    def _with_whole_numbers(self, file: InputFile, guessed: pa.Schema) -> pa.Schema:
+    def _inferred(self, source: InputFile | BytesIO) -> pa.Schema:
+        """The columns of the first block; Arrow knows neither time zones nor dates nor fractions of a second."""
+        guessed = self._with_times(source, named(self._open_file(source, None, "infer").schema))
+        return self._with_whole_numbers(source, guessed)
+
+    def _with_times(self, source: InputFile | BytesIO, guessed: pa.Schema) -> pa.Schema:
+        """The types of dates and times, as they are inferred from CSV: those with a time zone are instants."""
+        texts = {column.name: pa.string() for column in guessed if column.type in _MAY_BE_TIMES}
+        first = self._first(source, texts) if texts else None
+        kinds = {} if first is None else {name: _type_of(first[name]) for name in texts}
+        return pa.schema([column.with_type(kinds.get(column.name, column.type)) for column in guessed])
+
+    def _with_whole_numbers(self, file: InputFile | BytesIO, guessed: pa.Schema) -> pa.Schema:
         """Decimals where whole numbers of more than 64 bits would be doubles, and lose digits."""
         doubles = {column.name: column.type for column in guessed if column.type == pa.float64()}
         first = self._first(file, doubles) if doubles else None
@@ -59,7 +72,7 @@ class JsonReader(Reader):
         whole = [name for name in large if succeeds(partial(self._first, file, {name: _WHOLE}))]
         return pa.schema([column.with_type(_WHOLE) if column.name in whole else column for column in guessed])
 
-    def _first(self, file: InputFile, kinds: Types) -> pa.RecordBatch | None:
+    def _first(self, file: InputFile | BytesIO, kinds: Types) -> pa.RecordBatch | None:
         return next(iter(self._open_file(file, kinds, "ignore")), None)
 
     def later_columns(self, file: InputFile, kinds: Types) -> set[str]:
@@ -79,12 +92,21 @@ class JsonReader(Reader):
         own = {name: name for name in wanted.names} | names_in(found.names, wanted)
         kinds, others = {own[column.name]: column.type for column in wanted}, "error" if strict else "ignore"
         with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, others)):
-            for batch in self._open_file(file, kinds, others):
+            for batch in self._read(file, kinds, others):
                 yield in_columns(batch, own, wanted)
+
+    def _read(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> Iterator[pa.RecordBatch]:
+        """The batches; texts whose type was inferred as a time all have a time zone, or none has."""
+        times = {name: kind for name, kind in (kinds or {}).items() if pa.types.is_temporal(kind)}
+        inferred = {name: kind for name, kind in times.items() if name.lower() not in self.types}
+        for batch in self._open_file(source, kinds, others):
+            names = batch.schema.names
+            columns = [batch[name].cast(inferred.get(name, batch[name].type)) for name in names]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
 
     def _open_file(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
         reading = pj.ReadOptions(block_size=BLOCK)
-        first = {name: as_read(name, kind, self.types) for name, kind in (kinds or {}).items()}
+        first = {name: pa.string() if pa.types.is_temporal(kind) else kind for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)
         parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
         if HAS_BLOCKS_OF_JSON:
@@ -103,12 +125,12 @@ class JsonReader(Reader):
             return None
         *before, (number, line) = found
         if kinds is None and before:
-            schema = self._open_file(_encode([line for _, line in before]), None, "infer").schema
+            schema = self._inferred(_encode([line for _, line in before]))
             kinds = dict(zip(schema.names, schema.types, strict=True))
         return self._objection(place_of(file, number), line, kinds or {}, others)
 
     def _reads(self, lines: Sequence[str], kinds: Types | None, others: str) -> bool:
-        return fits(lambda: self._open_file(_encode(lines), kinds, others), kinds or {})
+        return fits(lambda: self._read(_encode(lines), kinds, others), kinds or {})
 
     def _objection(self, place: str, line: str, kinds: Types, others: str) -> IndexTablesError | None:  # noqa: PLR0911
         try:
@@ -138,3 +160,14 @@ class JsonReader(Reader):
 
 def _encode(lines: Sequence[str]) -> BytesIO:
     return BytesIO("\n".join(lines).encode(errors="surrogateescape"))
+
+
+def _type_of(texts: pa.Array) -> pa.DataType:
+    """The type of date or time that all texts have, or else strings.
+
+    >>> _type_of(pa.array(["2024-05-01T10:00:00.5+02:00", None])), _type_of(pa.array(["2024-05-01T10:00Z", "2024-05-01"]))
+    (TimestampType(timestamp[us, tz=UTC]), DataType(string))
+    """
+    known = texts.drop_null()
+    may_be = len(known) and pc.all(pc.match_substring_regex(known, r"^\d{4}-\d\d-\d\d")).as_py()
+    return next((kind for kind in _TIMES if may_be and succeeds(partial(known.cast, kind))), pa.string())

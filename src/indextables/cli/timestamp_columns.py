@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.cli.file_reader import Reader, Types, shortened
+from indextables.cli.file_reader import ZONED, Reader, Types, shortened
 from indextables.cli.input_files import InputFile
 from indextables.errors import ConfigError, SchemaError
 from indextables.kernels import flat
@@ -16,7 +16,6 @@ from indextables.schema import column_named, type_name
 from indextables.values import decode
 
 _UTC, _NO_ZONE = pa.timestamp("us", "UTC"), pa.timestamp("us")
-_ZONED = r"\d ?(?:Z|[+-]\d\d:?\d\d)$"
 _NULLS = pa.array(["", "-", "NULL", "null", "N/A"])
 
 
@@ -32,7 +31,7 @@ class TimestampColumn:
         """The type of the column, given some of its texts: that with a time zone if they have one."""
         if self.format is not None and _has_zone(self.format):
             return _UTC
-        zoned = self.format is None and pc.any(pc.match_substring_regex(texts, _ZONED)).as_py()
+        zoned = self.format is None and pc.any(pc.match_substring_regex(texts, ZONED)).as_py()
         return _UTC if zoned else _NO_ZONE
 
 
