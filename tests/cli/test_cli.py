@@ -183,6 +183,12 @@ def test_a_search_that_finds_nothing_says_where_it_looked(table: str) -> None:
     assert "0 rows; searched: day (exact values), n (values), message (words)\n" in said
     assert "day has 'm' inside longer values, but is indexed as exact values:" in said
     assert "search for day:*m*\n" in said
+    assert "\ndid you mean day:mon? exact values are case-sensitive\n" in run("search", table, "day:Mon").stdout
+    assert "\ndid you mean day:mon?\n" in run("search", table, "Mon").stdout
+    assert "search for day:*on*\n" in run("search", table, "day:ON").stdout
+    assert run("search", table, "day:mon AND nowhere").stdout.endswith(
+        "searched: day (exact values), message (words)\n"
+    )
     assert found("search", table, "nowhere") == []
     counted = run("count", table, "--query", "day:m")
     assert counted.stdout == "0\n"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from shlex import quote
 
-from indextables.inspect.search_coverage import word_inside_values
+from indextables.inspect.search_coverage import near_miss
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import columns_and_values
 from indextables.search.queries import Not
@@ -13,20 +13,22 @@ _SAMPLE = 10_000  # rows
 
 
 def no_hits_note(path: str, table: IndexTable, scan: Scan) -> str:
-    """For a search without results: its columns, and those that have the words inside longer values."""
+    """For a search without results: its columns, and one that has its words in other letter case or inside values."""
     searched = f"searched: {columns_and_values(scan.scan_spec.search_columns) or 'no column'}"
     return "\n".join([searched, *_exact_columns_hint(path, table, scan)])
 
 
 def _exact_columns_hint(path: str, table: IndexTable, scan: Scan) -> Iterator[str]:
-    inside = word_inside_values(scan.scan_spec, lambda columns: table.scan(columns=columns, limit=_SAMPLE).to_arrow())
-    if inside is None:
+    miss = near_miss(scan.scan_spec, lambda columns: table.scan(columns=columns, limit=_SAMPLE).to_arrow())
+    if miss is None:
         return
-    name, word = inside.column, inside.word
-    yield f"{name} has {word!r} inside longer values, but is indexed as exact values:"
-    yield f"  to find values that contain it, search for {name}:*{word}*"
+    if miss.is_whole:
+        yield f"did you mean {miss.query}?{'' if miss.found == miss.word else ' exact values are case-sensitive'}"
+        return
+    yield f"{miss.column} has {miss.found!r} inside longer values, but is indexed as exact values:"
+    yield f"  to find values that contain it, search for {miss.query}"
     yield "  to search its words:"
-    yield f"    indextables set-indexing {quote(path)} {quote(f'{name}=text')}"
+    yield f"    indextables set-indexing {quote(path)} {quote(f'{miss.column}=text')}"
     yield f"    indextables reindex {quote(path)}"
 
 

@@ -1,5 +1,6 @@
-"""For a search without hits: a column that has one of its words inside longer values."""
+"""For a search without hits: a column of exact values that has its words, in other letter case or inside longer values."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,44 +8,83 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.read.scan_spec import ScanSpec
+from indextables.search.exact_values import matches
 from indextables.search.field_rules import STRING
-from indextables.search.queries import And, Boost, Or, Phrase, Prefer, Query, Term
+from indextables.search.queries import And, Boost, Or, Phrase, Prefer, Query, Term, Wildcard
+from indextables.search.to_lucene import to_text
 
 
 @dataclass(frozen=True, slots=True)
-class WordInValues:
-    """A word, and a column that is indexed as exact values and has the word inside longer ones."""
+class NearMiss:
+    """A word of a search, and a column of exact values that has it: `found` is the word in the letter case of the column.
+
+    >>> NearMiss("level", "error", "ERROR", is_whole=True).query, NearMiss("host", "web", "web", is_whole=False).query
+    ('level:ERROR', 'host:*web*')
+    """
 
     column: str
     word: str
+    found: str
+    is_whole: bool  # it is a value, not a part of longer ones
+
+    @property
+    def query(self) -> str:
+        """A search that finds it."""
+        return to_text(self.leaf)
+
+    @property
+    def leaf(self) -> Term | Wildcard:
+        if self.is_whole:
+            return Term(self.column, self.found)
+        return Wildcard(self.column, "*" + re.sub(r"([*?\\])", r"\\\1", self.found) + "*")
 
 
-def word_inside_values(spec: ScanSpec, sample: Callable[[Sequence[str]], pa.Table]) -> WordInValues | None:
-    """The first column whose values contain a word of the searches; `sample` gives some rows of columns."""
-    words = [word for query in spec.queries.values() for word in _words(query)]
+def near_miss(spec: ScanSpec, sample: Callable[[Sequence[str]], pa.Table]) -> NearMiss | None:
+    """The first column whose values have a word of the searches; `sample` gives some rows of columns."""
+    terms = [term for query in spec.queries.values() for term in _terms(query) if term.text]
     columns = [name for name, rule in spec.rules.items() if rule.type == STRING]
-    if not words or not columns:
+    if not terms or not columns:
         return None
     rows = sample(columns)
-    found = (WordInValues(name, word) for name in columns for word in words if _contains(rows[name], word))
-    return next(found, None)
+    return next((miss for name in columns for term in terms if (miss := _in_column(name, term, rows))), None)
 
 
-def _contains(values: pa.ChunkedArray, word: str) -> bool:
-    return bool(pc.any(pc.match_substring(values, word, ignore_case=True)).as_py())
+def _in_column(column: str, term: Term, rows: pa.Table) -> NearMiss | None:
+    """How a column has a word; None if it has not, or if the search has found it or looked for it in another column."""
+    values = rows[column]
+    if term.field != column and term.field in rows.column_names:
+        return None
+    if matches(Term(column, term.text), values).any():
+        return None if term.field == column else NearMiss(column, term.text, term.text, is_whole=True)
+    candidates = (*_whole(column, term.text, values), *_inside(column, term.text, values))
+    return next((miss for miss in candidates if matches(miss.leaf, values).any()), None)
 
 
-def _words(query: Query) -> Iterator[str]:
-    """The words that rows have to contain."""
+def _whole(column: str, word: str, values: pa.ChunkedArray) -> Iterator[NearMiss]:
+    same = values.filter(pc.equal(pc.utf8_lower(values), word.lower()))
+    if len(same):
+        yield NearMiss(column, word, same[0].as_py(), is_whole=True)
+
+
+def _inside(column: str, word: str, values: pa.ChunkedArray) -> Iterator[NearMiss]:
+    """The word as it is, if some values contain it so; else as the first value has it."""
+    yield NearMiss(column, word, word, is_whole=False)
+    longer = values.filter(pc.match_substring(values, word, ignore_case=True))
+    if len(longer) and (found := re.search(re.escape(word), longer[0].as_py(), re.IGNORECASE)):
+        yield NearMiss(column, word, found[0], is_whole=False)
+
+
+def _terms(query: Query) -> Iterator[Term]:
+    """The words that rows have to contain, with the columns that they were searched in."""
     match query:
         case And(terms) | Or(terms):
             for term in terms:
-                yield from _words(term)
+                yield from _terms(term)
         case Boost(term) | Prefer(term, _):
-            yield from _words(term)
-        case Term(_, str() as text):
-            yield text
-        case Phrase(_, texts):
-            yield from texts
+            yield from _terms(term)
+        case Term():
+            yield query
+        case Phrase(field, words):
+            yield from (Term(field, word) for word in words)
         case _:
             return

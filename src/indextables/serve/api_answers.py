@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.inspect.search_coverage import word_inside_values
+from indextables.inspect.search_coverage import NearMiss, near_miss
 from indextables.schema import column_named, type_name
 from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.json_values import MAX_SHOWN, cells, utf16_offset
 from indextables.serve.neighbouring_rows import neighbours
-from indextables.serve.query_completion import complete, escaped
+from indextables.serve.query_completion import complete
 from indextables.serve.query_threads import Cancellation
 from indextables.serve.served_tables import ServedTables, TableVersion
 from indextables.serve.view import View
@@ -156,15 +156,13 @@ class Api:
         }
 
     def advice(self, given: Parameters, query: Cancellation) -> Answer:
-        """For a search without hits: the columns that were searched, and a search that finds a word inside values."""
+        """For a search without hits: the columns that were searched, and a search that finds one of its words."""
         shown, state = self.shown(given), parse_state(given).rows_only
         spec = shown.view(state, check=query.check).scan.scan_spec
-        inside = word_inside_values(spec, lambda names: shown.table.scan(columns=names, limit=_SAMPLE).to_arrow())
+        miss = near_miss(spec, lambda names: shown.table.scan(columns=names, limit=_SAMPLE).to_arrow())
         return {
             "searched": [{"column": name, "indexed": how} for name, how in spec.search_columns.items()],
-            "inside": None
-            if inside is None
-            else {**asdict(inside), "query": f"{escaped(inside.column)}:*{escaped(inside.word)}*"},
+            "nearMiss": None if miss is None else _near_miss(miss),
         }
 
     def snippets(self, given: Parameters, _query: Cancellation) -> Answer:
@@ -183,6 +181,16 @@ class Api:
         ms = round((perf_counter() - started) * 1000, 1)
         footer = {"footer": {**known["footer"], "ms": ms}} if "footer" in known else {}
         return {**known, **footer, "ms": ms, "timing": {"ms": ms}}
+
+
+def _near_miss(miss: NearMiss) -> Answer:
+    return {
+        "column": miss.column,
+        "word": miss.word,
+        "found": miss.found,
+        "isWhole": miss.is_whole,
+        "query": miss.query,
+    }
 
 
 def _version(given: Parameters) -> int | None:

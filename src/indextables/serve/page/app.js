@@ -130,9 +130,12 @@ async function drawAdvice(answer, current) {
   const searched = advice.searched.map(({ column, indexed }) => `${column} (${indexed})`).join(", ");
   const again = (q) => h("button", { class: "chip", type: "button", onclick: () => change({ ...view, q }) }, "Search for ", h("code", {}, q));
   place.replaceChildren(h("p", {}, searched ? `Searched: ${searched}.` : "No column was searched."),
-    ...(advice.inside ? [
-      h("p", {}, `${advice.inside.column} has “${advice.inside.word}” inside longer values, but is indexed as exact values.`),
-      again(advice.inside.query)] : []));
+    ...(advice.nearMiss ? [h("p", {}, describeNearMiss(advice.nearMiss)), again(advice.nearMiss.query)] : []));
+}
+
+function describeNearMiss({ column, word, found, isWhole }) {
+  if (!isWhole) return `${column} has “${found}” inside longer values, but is indexed as exact values.`;
+  return `${column} has the value “${found}”.${found === word ? "" : " Exact values are case-sensitive."}`;
 }
 
 async function drawCount(answer, current) {
