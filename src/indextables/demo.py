@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,6 +53,7 @@ MESSAGES = {  # the share of lines, their level, and their text around two numbe
 
 def main(lines: int = LINES) -> None:
     """Runs the tour in a directory that stays, and offers the search page."""
+    import_module("indextables.spark")  # says what to install where PySpark is missing
     place = Path(tempfile.gettempdir(), MARK)
     _make_room(place)
     _say(f"{lines:,} log lines of {DAYS} days. Starting Spark ...")
