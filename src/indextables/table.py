@@ -71,8 +71,17 @@ class IndexTable:
     """A table at a version. Writes through this handle advance it; commits of others are visible after `refresh()`."""
 
     def __init__(
-        self, log: TransactionLog, snapshot: Snapshot, *, options: Mapping[str, str] | None = None, pinned: bool = False
+        self,
+        log: TransactionLog,
+        snapshot: Snapshot | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+        pinned: bool = False,
     ) -> None:
+        if snapshot is None:
+            raise TypeError(
+                f"open a table with IndexTable.open({log!r:.80}), or make one with IndexTable.create or .write"
+            )
         self._log = log.for_table(snapshot.metadata.id)
         self._snapshot = snapshot
         self._options = dict(options or {})

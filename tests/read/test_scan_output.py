@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 from uuid import uuid4
 
 import duckdb
@@ -11,6 +12,7 @@ import pytest
 
 import indextables
 from indextables import IndexTable
+from indextables.errors import ConfigError
 from indextables.read.scan import Scan
 
 ROWS = [{"id": number, "name": f"n{number}", "day": "mon" if number % 2 else None} for number in range(50)]
@@ -44,11 +46,40 @@ def test_every_library_gets_the_same_rows(table: IndexTable, arguments: dict[str
     assert not hasattr(scan(), "__len__")
 
 
+@pytest.mark.parametrize("arguments", [{}, {"order_by": "id desc", "offset": 3}])
+def test_a_limit_can_be_given_later(table: IndexTable, arguments: dict[str, Any]) -> None:
+    scan = table.scan(columns=["id"], **arguments)
+    assert scan.limit(7).to_arrow() == table.scan(columns=["id"], limit=7, **arguments).to_arrow()
+    assert [scan.limit(given).count() for given in (0, 7, 99)] == [0, 7, scan.count()]
+    assert scan.limit(7).limit(9).row_limit == scan.limit(9).limit(7).row_limit == 7
+    assert scan.row_limit is None
+    with pytest.raises(ConfigError, match="the limit is -1"):
+        scan.limit(-1)
+
+
+def test_a_table_is_not_made_of_a_path() -> None:
+    with pytest.raises(TypeError, match=r"open a table with IndexTable.open\('logs'\)"):
+        IndexTable("logs")  # type: ignore[arg-type]
+
+
 def test_the_first_rows_do_not_read_every_split(table: IndexTable) -> None:
     scan = table.scan()
     next(iter(scan))
     assert len(scan.opened_splits) < 3
     assert table.scan(columns=["id"]).to_reader().read_next_batch().num_rows > 0
+
+
+def test_the_demo_without_pyspark_says_what_to_install() -> None:
+    program = """
+import sys
+sys.modules["pyspark"] = None
+from indextables.cli.app import main
+sys.argv = ["indextables", "demo"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "pip install 'indextables[spark]'" in done.stderr
+    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (1, "", False)
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:

@@ -39,11 +39,11 @@ class OrderedScan(Scan):
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in their order."""
-        if self.limit is None:
+        if self._limit is None:
             rows = self._sorted().slice(self.offset)
         else:
             scored = SCORE in self.scan_spec.search_results
-            rows = top_n(self, self.order, self.limit, offset=self.offset, scored=scored)
+            rows = top_n(self, self.order, self._limit, offset=self.offset, scored=scored)
         return iter(rows.to_batches())
 
     def _preview(self, tasks: Sequence[SplitTask], most: int) -> Iterable[pa.RecordBatch]:  # noqa: ARG002 - all or none

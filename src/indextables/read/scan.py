@@ -4,11 +4,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -91,8 +92,23 @@ class Scan(ScanOutput):
         return str(self.opener.store.location)
 
     @property
-    def limit(self) -> int | None:
+    def row_limit(self) -> int | None:
+        """The most rows that it gives; None for all."""
         return self._limit
+
+    def limit(self, rows: int) -> Self:
+        """This scan with at most so many rows; a limit that it has already is never raised.
+
+        >>> from indextables import IndexTable
+        >>> table = IndexTable.write("memory://docs/limited", {"n": [1, 2, 3]})
+        >>> table.scan(order_by="n desc").limit(2).to_arrow()["n"].to_pylist()
+        [3, 2]
+        """
+        refuse_limit(rows)
+        scan = copy(self)
+        scan._limit = rows if self._limit is None else min(rows, self._limit)  # noqa: SLF001 - of its own class
+        scan.opened_splits = set()
+        return scan
 
     def to_spark(self, spark: Any) -> Any:
         """The rows as a DataFrame of a Spark session; splits are read by its executors."""

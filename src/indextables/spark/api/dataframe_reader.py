@@ -136,14 +136,14 @@ def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
     frame = connect().scan_remote(spark, options, columns) if is_remote(spark) else load(spark, options, columns)
     if scan.order:
         return _in_order(frame, scan)
-    return frame if scan.limit is None else frame.limit(scan.limit)
+    return frame if scan.row_limit is None else frame.limit(scan.row_limit)
 
 
 def _in_order(frame: DataFrame, scan: Scan) -> DataFrame:
     """The rows of a scan with an order; Spark sorts them."""
     ordered = frame.orderBy([_sort_column(frame[quote_name([term.column])], term) for term in scan.order])
     ordered = ordered.offset(scan.offset) if scan.offset else ordered
-    ordered = ordered if scan.limit is None else ordered.limit(scan.limit)
+    ordered = ordered if scan.row_limit is None else ordered.limit(scan.row_limit)
     return ordered.select([quote_name([name]) for name in scan.schema.names])
 
 
