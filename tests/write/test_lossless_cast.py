@@ -59,6 +59,11 @@ def test_a_cast_is_refused_where_a_value_would_change(data: st.DataObject) -> No
             assert before == after or (math.isnan(before) and math.isnan(after))
 
 
+def test_decimals_that_overflow_128_bits_are_refused() -> None:
+    column = pa.array([Decimal("0.5"), None, Decimal(256)], pa.decimal128(10, 2))  # 256 * 10^38 has 135 bits
+    assert first_misfit(column, pa.decimal128(38, 38)) == 2
+
+
 def test_the_first_row_that_does_not_fit_is_named_in_all_of_the_data() -> None:
     table = IndexTable.create("memory://casts/rows", {"n": pa.int32()})
     batches = [pa.record_batch({"n": [1, 2]}), pa.record_batch({"n": [3, 1 << 40, 1 << 50]})]

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _UINT64_DIGITS = 20
+_UNCHECKED = pa.types.is_floating, pa.types.is_decimal  # Arrow rounds, and decimals of 128 bits overflow
 
 
 def may_fit(incoming: pa.DataType, target: pa.DataType) -> bool:
@@ -40,8 +41,9 @@ def cast_numbers(column: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
         column = column.cast(pa.decimal256(_UINT64_DIGITS + target.scale, target.scale))
     cast = column.cast(target)
-    if pa.types.is_floating(column.type) and pa.types.is_floating(target):
-        same = pc.or_(pc.equal(cast.cast(column.type), column), pc.is_nan(column))
+    if any(is_kind(column.type) and is_kind(target) for is_kind in _UNCHECKED):
+        same = pc.equal(cast.cast(column.type), column)
+        same = pc.or_(same, pc.is_nan(column)) if pa.types.is_floating(target) else same
         if not pc.all(same, min_count=0).as_py():
             raise pa.ArrowInvalid(f"a value would change as {target}")
     return cast
