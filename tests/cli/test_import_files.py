@@ -52,6 +52,33 @@ def test_types_may_be_named(tmp_path: Path, name: str) -> None:
     assert (second["id"], second["price"], second["at"], second["day"]) == (2, None, None, None)
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_json_of_any_kind_may_be_kept_as_text(tmp_path: Path, name: str) -> None:
+    file, table = tmp_path / name, tmp_path / "table"
+    values = ['{"a": [1, 2.50], "b": "é"}', "[]", '"plain \\"text\\""', "null", "7.10", "true"]
+    content = "\ufeff" + "".join(f'{{"id": {n}, "Ctx": {value}}}\n' for n, value in enumerate(values))
+    file.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    said = run("import", table, file, code=1).stderr
+    assert "line 2: column 'Ctx' is an object, and the value is '[]'" in said
+    assert "--type Ctx=string" in said
+    run("import", table, file, "--type", "ctx=string")
+    run("import", table, file)
+    expected = ['{"a": [1, 2.50], "b": "é"}', "[]", 'plain "text"', None, "7.10", "true"]
+    assert [row["Ctx"] for row in rows(table, "id")] == [text for text in expected for _ in range(2)]
+
+
+def test_nested_values_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "ctx": {"a": 1}, "tags": ["x"], "n": 2}\n')
+    said = run("import", tmp_path / "table", tmp_path / "a.jsonl", code=1).stderr
+    assert "column 'ctx' has type 'struct<a: int64>', which a table cannot hold; keep its JSON as text with" in said
+    assert "--type ctx=string --type tags=string, or leave it out with --columns id,n" in said
+    pq.write_table(pa.table({"id": [1], "tags": [["x"]]}), tmp_path / "a.parquet")
+    said = run("import", tmp_path / "table", tmp_path / "a.parquet", code=1).stderr
+    assert said.endswith("which a table cannot hold; leave it out with --columns id\n")
+    run("import", tmp_path / "table", tmp_path / "a.jsonl", "--type", "ctx=string", "--columns", "id,ctx")
+    assert rows(tmp_path / "table", "id") == [{"id": 1, "ctx": '{"a": 1}'}]
+
+
 TIMES = {
     "zulu": ("2026-11-01T00:00:00Z", "timestamp"),
     "offset": ("2026-11-01T02:00:00.123456+02:00", "timestamp"),
@@ -133,9 +160,9 @@ def test_whole_numbers_beyond_64_bits_are_decimals(tmp_path: Path) -> None:
         ("a.csv", "id,n\n1,2\n", "n", "write COLUMN=TYPE"),
         (
             "a.jsonl",
-            '{"id": 1}\n\n{"id": 2, "n": 7}\n',
-            "n=string",
-            "line 3: column 'n' is string, and the value is '7'",
+            '{"id": 1}\n\n{"id": 2, "n": {}}\n',
+            "n=long",
+            "line 3: column 'n' is long, and the value is '{}'",
         ),
         ("a.jsonl", '{"id": 1, "n": "x"}\n', "n=date", "a.jsonl, line 1: column 'n' is date, and the value is 'x'"),
     ],

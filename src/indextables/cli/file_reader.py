@@ -188,7 +188,7 @@ def not_utf8(what: str, column: str | None) -> SchemaError:
 
 def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaError:
     shown = shortened(value if isinstance(value, str) else msgspec.json.encode(value).decode())
-    name = type_name(table_type(kind))
+    name = _name_of(kind)
     advice = f"correct it, or give a new table another type, as in --type {column}=string"
     if isinstance(value, str) and (digits := lossy(kind)) and re.match(digits, value):
         advice = (
@@ -203,6 +203,12 @@ def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaE
     elif pa.types.is_timestamp(kind):
         advice = f"correct it, or say how it is written, as in --timestamp '{column}={column} as %d/%m/%Y %H:%M:%S'"
     return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)
+
+
+def _name_of(kind: pa.DataType) -> str:
+    if pa.types.is_nested(kind):
+        return "an object" if pa.types.is_struct(kind) else "an array"
+    return type_name(table_type(kind))
 
 
 def place_of(file: InputFile, line: int) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 import pyarrow as pa
 
 from indextables.cli.csv_reader import CsvReader
-from indextables.cli.file_reader import ParquetReader, Reader, Types
+from indextables.cli.file_reader import ParquetReader, Reader, Types, shortened
 from indextables.cli.input_files import InputFile, format_of
 from indextables.cli.json_reader import JsonReader
 from indextables.cli.log_patterns import LogPattern
@@ -71,8 +72,26 @@ def rows_in(
     if table is not None and not merge_schema:
         for file, own in zip(files, found, strict=True):
             _refuse_other_columns(reader, file, own, wanted, table)
+    _refuse_nested(wanted, may_be_text=isinstance(reader, JsonReader))
     batches = _batches(reader, files, wanted, strict=columns is None)
     return ImportedRows(pa.RecordBatchReader.from_batches(wanted, batches), _log_reader(reader))
+
+
+def _refuse_nested(wanted: pa.Schema, *, may_be_text: bool) -> None:
+    nested = [column for column in wanted if pa.types.is_nested(column.type)]
+    if not nested:
+        return
+    plain = [column.name for column in wanted if column not in nested]
+    as_text = " ".join(f"--type {quote(f'{column.name}=string')}" for column in nested)
+    advice = [
+        *([f"keep its JSON as text with {as_text}"] if may_be_text else []),
+        *([f"leave it out with --columns {quote(','.join(plain))}"] if plain else []),
+    ]
+    hint = ", or ".join(advice) or "flatten it first"
+    raise SchemaError(
+        f"column {nested[0].name!r} has type {shortened(str(nested[0].type))}, which a table cannot hold; {hint}",
+        column=nested[0].name,
+    )
 
 
 def _log_reader(reader: Reader) -> LogReader | None:
@@ -126,7 +145,7 @@ def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, na
         case ["parquet"]:
             reader = ParquetReader()
         case ["json"]:
-            reader = JsonReader(types)
+            reader = _json_reader(files, types, named)
         case ["csv" | "tsv" as name]:
             mark = options.delimiter or {"csv": ",", "tsv": "\t"}[name]
             reader = CsvReader(types, named, mark, guessed=options.delimiter is None)
@@ -141,6 +160,13 @@ def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, na
                 f"the files are of several formats: {', '.join(formats)}; import one format at a time"
             )
     return TimestampReader(reader, timestamps) if timestamps else reader
+
+
+def _json_reader(files: Sequence[InputFile], types: Types, named: frozenset[str]) -> JsonReader:
+    plain = JsonReader(types)
+    of_table = any(map(plain.has_other_values, files))
+    texts = [name for name, kind in types.items() if kind == pa.string() and (of_table or name in named)]
+    return JsonReader(types, frozenset(texts))
 
 
 def _refuse_other_options(formats: Sequence[str], options: FileOptions) -> None:

@@ -1,9 +1,10 @@
 """JSON lines: one object in each line."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 
 import msgspec
 import pyarrow as pa
@@ -31,18 +32,32 @@ from indextables.cli.file_reader import (
     text_of,
 )
 from indextables.cli.input_files import InputFile
+from indextables.cli.json_text import json_as_text
 from indextables.errors import IndexTablesError, SchemaError
 
 _EXACT = 2**53  # up to here, doubles have all whole numbers
 _WHOLE = pa.decimal128(38, 0)
 _MAY_BE_TIMES = {pa.string(), pa.timestamp("s")}
+_TEXTS = {*_MAY_BE_TIMES, pa.null()}
 _TIMES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 @dataclass(frozen=True, slots=True)
 class JsonReader(Reader):
+    """`texts` are the columns of strings whose values may be something else, which is kept in its JSON notation."""
+
     types: Types
+    texts: frozenset[str] = frozenset()
     may_have_more_columns = True
+
+    def has_other_values(self, file: InputFile) -> bool:
+        """Whether a column whose type is string has values in the first block that are something else."""
+        strings = {name for name, kind in self.types.items() if kind == pa.string()}
+        found: list[pa.Schema] = []
+        with suppress(OSError):  # reported by whoever reads the file
+            if strings and not succeeds(lambda: found.append(self._open_file(file, None, "infer").schema)):
+                return True
+        return any(column.type not in _TEXTS for schema in found for column in schema if column.name.lower() in strings)
 
     def columns(self, file: InputFile) -> pa.Schema:
         with read_errors(file, "JSON lines"), text_of(file) as lines:
@@ -109,9 +124,10 @@ class JsonReader(Reader):
         first = {name: pa.string() if pa.types.is_temporal(kind) else kind for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)
         parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        content = json_as_text(_lines(source), self.texts) if self.texts else opened(source)
         if HAS_BLOCKS_OF_JSON:
-            return pj.open_json(opened(source), read_options=reading, parse_options=parsing)
-        return pj.read_json(opened(source), read_options=reading, parse_options=parsing).to_reader()
+            return pj.open_json(content, read_options=reading, parse_options=parsing)
+        return pj.read_json(content, read_options=reading, parse_options=parsing).to_reader()
 
     def _culprit(self, file: InputFile, kinds: Types | None, others: str) -> IndexTablesError | None:
         """The error of the first invalid line; without types, they are inferred from the lines before it."""
@@ -156,6 +172,11 @@ class JsonReader(Reader):
             if name in kinds and not self._reads([text], {name: kinds[name]}, others):
                 return misfit(place, name, value, kinds[name])
         return None
+
+
+def _lines(source: InputFile | BytesIO) -> Iterator[str]:
+    with text_of(source) if isinstance(source, InputFile) else TextIOWrapper(source, errors="surrogateescape") as lines:
+        yield from lines
 
 
 def _encode(lines: Sequence[str]) -> BytesIO:
