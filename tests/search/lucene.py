@@ -106,6 +106,7 @@ def refuse_the_unlikely(text: str, read: Sequence[Token]) -> None:
             or "||" in bare
             or token.image[0] == "'"
             or token.image in ("=", "==")
+            or re.match(r"\w+==?'", token.image)
             or re.fullmatch(r"[<>]=?(?:[-+]?(?:/.*)?|[-+]{2,}.*)|[<>]==.*", token.image)
         ):
             if not (re.fullmatch(r"[<>]=?", token.image) and after is not None and after.kind == "QUOTED"):

@@ -43,6 +43,7 @@ _TOKEN = re.compile(
 )
 _NEXT_WORD = re.compile(rf"(?!{_OPERATOR})(?:/|{_WORD})", re.DOTALL)
 _JOINED = re.compile(r"(?:\\.|[^\\])*?(?P<sign>&&|\|\|).*", re.DOTALL)
+_SQL_EQUALS = re.compile(r"(?P<sign>==?)\Z|\w+(?P<equals>==?)'")
 _UNFINISHED = {
     '"': 'the quote is not closed; write \\" for a quote that is part of the text',
     "/": "the regular expression is not closed; put a text with slashes in quotes",
@@ -143,15 +144,19 @@ def _word(text: str, written: str, position: int) -> Token:
     if joined := _JOINED.fullmatch(written):
         sign, place = joined["sign"], position + joined.start("sign")
         raise syntax_error(text, f"put spaces around {sign}, or quotes around the text that it is part of", place)
-    if written in {"=", "=="}:
-        reason = "a search is written field:value, and a condition in SQL is given as where; \\= is the character"
-        raise syntax_error(text, reason, position)
+    if sql := _SQL_EQUALS.match(written):
+        reason = "a search is written field:value, and a condition in SQL is given as where"
+        raise syntax_error(
+            text, f"{reason}; write \\= for the character itself", position + sql.start(sql.lastgroup or 0)
+        )
     if written.startswith("'"):
-        raise syntax_error(text, "a text is put in double quotes, not in single ones; \\' is the character", position)
+        raise syntax_error(
+            text, "a text is put in double quotes, not in single ones; write \\' for the character itself", position
+        )
     if written.startswith(("<", ">")):
         raise syntax_error(
             text,
-            f"a value follows {written[0]!r} without a space, as in >=5; \\{written[0]} is the character",
+            f"a value follows {written[0]!r} without a space, as in >=5; write \\{written[0]} for the character itself",
             position,
         )
     if written.endswith("=") and text.startswith('"', position + len(written)):
