@@ -174,3 +174,9 @@ def test_many_equalities_of_a_column_are_one_list() -> None:
 def test_a_few_stay_as_they_are() -> None:
     schema = pa.schema({"n": pa.int64()})
     assert to_sql(parse_condition("n = 1 OR n = 2", schema)) == "n = 1L OR n = 2L"
+
+
+@pytest.mark.parametrize("words", ["disk", "disk AND NOT flag", "disk full"])
+def test_words_are_no_condition_and_belong_into_the_query(words: str) -> None:
+    with pytest.raises(InvalidPredicateError, match=r"to search for (a word, give it|words, give them) as the query"):
+        parse_condition(words, SCHEMA)

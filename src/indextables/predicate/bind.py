@@ -77,7 +77,7 @@ class _Binder:
     time_zone: str
     case_sensitive: bool
 
-    def bind(self, predicate: Predicate) -> Predicate:  # noqa: C901, PLR0911  (one line per kind of node)
+    def bind(self, predicate: Predicate) -> Predicate:  # noqa: C901, PLR0911, PLR0912  (one line per kind of node)
         match predicate:
             case nodes.And(terms):
                 return conjunction(*map(self.bind, terms))
@@ -85,6 +85,8 @@ class _Binder:
                 return disjunction(*_gathered([self.bind(term) for term in terms]))
             case Not(term):
                 return Not(self.bind(term))
+            case Comparison(Column(name), Op.EQ, pa.BooleanScalar()) if not self.fields(name):
+                raise self.missing(name, "; to search for a word, give it as the query")
             case Comparison(operand, op, value):
                 return self.comparison(self.subject(operand), op, literal(value))
             case NullSafeEqual(operand, value):
@@ -105,16 +107,18 @@ class _Binder:
                 assert_never(predicate)
 
     def field(self, operand: Operand) -> pa.Field:
-        found = [field for field in self.schema if self.same_name(field.name, operand.name)]
-        if found:
+        if found := self.fields(operand.name):
             return found[0]
-        reason = f"there is no column {operand.name!r}"
+        raise self.missing(operand.name)
+
+    def fields(self, name: str) -> list[pa.Field]:
+        return [field for field in self.schema if self.same_name(field.name, name)]
+
+    def missing(self, name: str, hint: str = "") -> InvalidPredicateError:
+        reason = f"there is no column {name!r}"
         names = self.schema.names
-        raise InvalidPredicateError(
-            f"{reason}; {available_columns_hint(operand.name, names)}",
-            predicate=operand.name,
-            reason=reason,
-            columns=names,
+        return InvalidPredicateError(
+            f"{reason}; {available_columns_hint(name, names)}{hint}", predicate=name, reason=reason, columns=names
         )
 
     def same_name(self, one: str, other: str) -> bool:

@@ -6,6 +6,7 @@ Nothing that sqlglot does with a text may surprise the caller: the text's length
 parsed, and whatever sqlglot raises becomes an InvalidPredicateError at one place, `syntax_tree`.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -59,6 +60,7 @@ _TIMES = {
 _TYPES = {**_WHOLE_NUMBERS, **_FRACTIONS, **_TIMES, exp.DType.BOOLEAN: pa.bool_(), exp.DType.TEXT: pa.string()}
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_WORDS = re.compile(r"[\w\s]+")
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
@@ -118,7 +120,8 @@ def _first_complaint(text: str, error: ParseError) -> tuple[str, int | None]:
     if facts is None:
         return "it is not a condition", None
     lines = text.splitlines(keepends=True)[: facts["line"] - 1]
-    return _complaint(facts["description"], facts["highlight"]), sum(map(len, lines)) + facts["col"] - 1
+    words = "; to search for words, give them as the query" if _WORDS.fullmatch(text) else ""
+    return _complaint(facts["description"], facts["highlight"]) + words, sum(map(len, lines)) + facts["col"] - 1
 
 
 def _complaint(description: str, near: str) -> str:
@@ -311,8 +314,7 @@ class _Reader:
             case exp.Literal() | exp.Cast():
                 return self.number(node)
             case exp.Column():
-                name = node.sql("spark")
-                raise self.unsupported(node, f"a value was expected here; if {name} is a text, write '{name}'")
+                raise self.unquoted(node)
             case _:
                 raise self.unsupported(node, "a literal was expected here")
 
@@ -346,6 +348,21 @@ class _Reader:
             return literal(bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)))
         except ValueError:
             raise _invalid(self.text, f"X'{digits}' is not hexadecimal", _position(node)) from None
+
+    def unquoted(self, node: exp.Column) -> UnsupportedOperatorError:
+        """The error for a column where a value has to be: most often a text without quotes."""
+        name, position = node.sql("spark"), _position(node)
+        where = "" if position is None else f" at position {position}"
+        reason = (
+            f"a value was expected{where}, and {name} is read as the name of a column; if it is a text, write '{name}'"
+        )
+        return UnsupportedOperatorError(
+            f"the condition {_shown(self.text)} cannot be read: {reason}; understood are {SUPPORTED_OPERATORS}",
+            predicate=self.text,
+            reason=reason,
+            operator="COLUMN",
+            position=position,
+        )
 
     def unsupported(self, node: exp.Expr, reason: str = "it is not understood here") -> UnsupportedOperatorError:
         operator = node.name if isinstance(node, exp.Anonymous) else type(node).key.upper()

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, SchemaError
 from indextables.kernels import flat
 from indextables.predicate import Column, Comparison, IsNull, Literal, Not, Op, Predicate, conjunction, disjunction
 from indextables.schema import column_named
@@ -28,6 +28,9 @@ _TERM = re.compile(
     r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>.+?))"
     r"(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*",
     re.IGNORECASE | re.DOTALL,
+)
+_OTHER_SPELLING = re.compile(
+    r"-\s*(?P<negated>.+)|(?P<spelled>.+?)\s+(?:(?P<up>ascending)|descending)", re.IGNORECASE | re.DOTALL
 )
 _SEPARATOR = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*\Z)")  # a comma outside of backquotes
 _FALSE = Literal(value=False)
@@ -77,7 +80,18 @@ def _parse_term(text: str, schema: pa.Schema) -> SortTerm:
     descending = (found["direction"] or "").lower() == "desc"
     nulls = found["nulls"]
     nulls_first = not descending if nulls is None else nulls.lower() == "first"
-    return SortTerm(column_named(schema, name), descending, nulls_first)
+    return SortTerm(_column(name, schema), descending, nulls_first)
+
+
+def _column(name: str, schema: pa.Schema) -> str:
+    """The column of a term, or a SchemaError; for `-ts` and `ts descending` it says what to write."""
+    known = {column.lower(): column for column in schema.names}
+    other = _OTHER_SPELLING.fullmatch(name)
+    meant = known.get((other["negated"] or other["spelled"]).lower()) if other else None
+    if other is None or meant is None or name.lower() in known:
+        return column_named(schema, name)
+    direction = "asc" if other["up"] else "desc"
+    raise SchemaError(f"there is no column {name!r}; write '{meant} {direction}'", column=name)
 
 
 def columns_of(order: Sequence[SortTerm]) -> tuple[str, ...]:
