@@ -322,7 +322,9 @@ def test_digits_are_not_lost_in_columns_of_numbers(logs: Path, tmp_path: Path) -
     for how in ([], ["--dry-run"]):
         said = run("import", logs, file, *how, code=1).stderr
         assert "early.csv, line 3: column 'time' is long, and the value is '003615'; as a number it would lose" in said
-    run("import", logs, file, "--type", "time=long")
+    assert run("import", logs, file, "--type", "time=long").stdout == (
+        f"imported 2 rows from {file} into {logs}, which now has 3 rows (2 splits, version 1)\n"
+    )
     assert [row["time"] for row in rows(logs, "date")] == [203615, 1, 3615]
     file.write_text("id,note\n" + f"1,{LONG}\n" * MANY + "007,\n")
     assert "line 1,002: column 'id' is long" in run("import", tmp_path / "ids", file, code=1).stderr

@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 from indextables.cli.arguments import (
@@ -38,6 +39,7 @@ from indextables.write.write_progress import OnProgress, ProgressCounter
 if TYPE_CHECKING:
     from indextables.cli.import_files import FileOptions, ImportedRows
     from indextables.cli.log_reader import UnmatchedLines
+    from indextables.log.snapshot import Snapshot
 
 
 def import_(
@@ -179,13 +181,23 @@ class _Import:
     source: str
     files: int
 
-    def sentence(self, version: int, added: dict[str, int]) -> str:
+    def sentence(self, after: "Snapshot", added: dict[str, int]) -> str:
+        """What was done; for a table that existed before, also what it holds now, from its log."""
         rows, splits = pluralize(added["numAddedRows"], "row"), pluralize(added["numAddedSplits"], "split")
-        place = {
-            Mode.ERROR: f"imported {rows} from {self.source} into the new table {self.table}",
-            Mode.OVERWRITE: f"replaced the rows of {self.table} by {rows} from {self.source}",
-        }.get(self.job.mode, f"imported {rows} from {self.source} into {self.table}")
-        return f"{place} ({splits}, version {version})"
+        if self.job.mode is Mode.OVERWRITE:
+            return f"replaced the rows of {self.table} by {rows} from {self.source} ({splits}, version {after.version})"
+        place = f"imported {rows} from {self.source} into"
+        if self.job.mode is Mode.ERROR:
+            return f"{place} the new table {self.table} ({splits}, version {after.version})"
+        return f"{place} {self.table}{_now_has(after)}, version {after.version})"
+
+
+def _now_has(after: "Snapshot") -> str:
+    from indextables.log.splits import live_rows
+
+    counts, splits = live_rows(after.splits), pluralize(after.splits.num_rows, "split")
+    rows = "" if counts.null_count else f", which now has {pluralize(pc.sum(counts).as_py() or 0, 'row')}"
+    return f"{rows} ({splits}"
 
 
 def _file_options(
@@ -232,16 +244,16 @@ def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", 
     from indextables.cli.progress import rows_imported
 
     with rows_imported() as progress:
-        version, added = _written(planned.job, batches, progress)
+        after, added = _written(planned.job, batches, progress)
     unmatched = None if rows.log is None else rows.log.unmatched
     if as_json:
-        found: dict[str, Any] = {"table": planned.table, "version": version, "files": planned.files}
+        found: dict[str, Any] = {"table": planned.table, "version": after.version, "files": planned.files}
         found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
         if unmatched is not None:
             found["unmatched_lines"] = {"added_to_row_before": unmatched.added, "left_out": unmatched.left_out}
         show_metrics(found, as_json=True)
         return
-    typer.echo(planned.sentence(version, added))
+    typer.echo(planned.sentence(after, added))
     if unmatched is not None and unmatched.lines:
         typer.echo(_note_on_lines(unmatched), err=True)
 
@@ -281,8 +293,8 @@ def _note_on_text(path: str, first: pa.RecordBatch | None, *, dry_run: bool) -> 
     return f"{note}; {column!r} looks like text; to search it by its words, run: {command}"
 
 
-def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) -> tuple[int, dict[str, int]]:
-    """The version of the table after a write, and the metrics of what it added; a failure leaves no files."""
+def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) -> tuple["Snapshot", dict[str, int]]:
+    """The table after a write, and the metrics of what it added; a failure leaves no files."""
     from indextables.maintain.compact_on_write import merge_after_write
 
     log = open_log(job)
@@ -290,7 +302,7 @@ def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) ->
     if not job.already_committed:
         result = write_task(job, rows, task=0, store=log.store, counter=ProgressCounter(progress))
     after = commit_job(job, [result], log=log)
-    return merge_after_write(log, after, job.plan.config).version, split_metrics(result.adds)
+    return merge_after_write(log, after, job.plan.config), split_metrics(result.adds)
 
 
 def _not_new(table: IndexTable, option: str) -> ConfigError:
