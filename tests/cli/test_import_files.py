@@ -79,6 +79,24 @@ def test_nested_values_are_refused_with_what_to_do(tmp_path: Path) -> None:
     assert rows(tmp_path / "table", "id") == [{"id": 1, "ctx": '{"a": 1}'}]
 
 
+@pytest.mark.parametrize(
+    ("at", "option"),
+    [
+        ("2026-11-01T00:00:00.123456789Z", "at=at"),
+        ("01/11/2026 00:00:00", "'at=at as %d/%m/%Y %H:%M:%S' (the format of the texts)"),
+    ],
+)
+def test_a_layout_by_days_of_texts_is_refused_with_how_to_make_timestamps(tmp_path: Path, at: str, option: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"at": at}))
+    words = ["import", tmp_path / "table", tmp_path / "a.jsonl", "--partition-by", "day(at)"]
+    assert run(*words, code=1).stderr == (
+        f"error: day(at) is not possible, because column 'at' has type string; {at!r} looks like a time; "
+        f"import it as a timestamp with --timestamp {option}\n"
+    )
+    run(*words, "--timestamp", option.split("'")[-2] if "'" in option else option)
+    assert str(rows(tmp_path / "table", "at")[0]["at"]).startswith("2026-11-01 00:00:00")
+
+
 TIMES = {
     "zulu": ("2026-11-01T00:00:00Z", "timestamp"),
     "offset": ("2026-11-01T02:00:00.123456+02:00", "timestamp"),

@@ -114,7 +114,7 @@ def test_the_year_of_syslog_is_the_last_one(tmp_path: Path) -> None:
         (["--format", "log", "--delimiter", ";"], APP, "--delimiter is for CSV"),
         (["--pattern", r"(?P<n>\d+)", "--type", "n=int"], ["1", "99999999999"], "standard input, line 2: column 'n'"),
         (["--pattern", r"(?P<n>.*)"], ["1", "\udcff"], "standard input, line 2 is not text in UTF-8"),
-        (["--pattern", r"(?P<t>.*)", "--timestamp", "t=t as %H:%M"], ["noon"], "'noon' in row 0, counted from 0"),
+        (["--pattern", r"(?P<t>.*)", "--timestamp", "t=t as %H:%M"], ["noon"], "'noon' in row 1 is not a time"),
         (["--pattern", r"(?P<t>.*)", "--timestamp", "t"], ["noon"], "write NAME=COLUMN+COLUMN"),
         (["--pattern", r"(?P<t>.*)", "--timestamp", "ts=u"], ["noon"], "there is no column 'u'"),
         (["--pattern", r"(?P<t>.*)", "--timestamp", "t=t as %Q"], ["noon"], "is not a format of a time"),

@@ -1,6 +1,7 @@
 """The command `import`: files of rows to a table. Imports are lazy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,7 +25,7 @@ from indextables.cli.arguments import (
 )
 from indextables.cli.output import show_metrics
 from indextables.config import Config
-from indextables.errors import ConfigError, TableNotFoundError
+from indextables.errors import ConfigError, LayoutError, TableNotFoundError
 from indextables.nearest import nearest
 from indextables.plural import pluralize
 from indextables.schema import normalize, type_name
@@ -154,14 +155,15 @@ def import_(
         new = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
         if table is None or layout:
             new["partitionBy"] = layout
-        job = plan_job(
-            path,
-            rows.schema,
-            mode=Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND,
-            sources=[{**options, **(new if is_new else {})}],
-            overwrite=resolve_overwrite,
-            by_value=True,
-        )
+        with _timestamp_advice(layout, rows):
+            job = plan_job(
+                path,
+                rows.schema,
+                mode=Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND,
+                sources=[{**options, **(new if is_new else {})}],
+                overwrite=resolve_overwrite,
+                by_value=True,
+            )
         first, batches = _peeked(rows.batches)
         done = _Import(path, job, inputs[0].name if len(inputs) == 1 else pluralize(len(inputs), "file"), len(inputs))
         if dry_run:
@@ -222,6 +224,26 @@ def _file_options(
         pattern=None if pattern is None else parse_pattern(pattern),
         timestamps=parse_timestamps(timestamp),
     )
+
+
+@contextmanager
+def _timestamp_advice(layout: str, rows: "ImportedRows") -> Iterator[None]:
+    """Inside, a layout by days of a column of texts that look like times is refused with how to make them timestamps."""
+    try:
+        yield
+    except LayoutError as error:
+        from indextables.cli.timestamp_columns import timestamp_advice
+        from indextables.layout.layout import Layout
+        from indextables.layout.transforms import Calendar
+
+        by_time = [field for field in Layout.parse(layout).fields if isinstance(field.transform, Calendar)]
+        sources = {field.name: field.source.lower() for field in by_time}
+        columns = [field for field in rows.schema if field.name.lower() == sources.get(error.field or "")]
+        first = next(iter(rows.batches), None) if columns and columns[0].type == pa.string() else None
+        advice = None if first is None else timestamp_advice(columns[0].name, first.column(columns[0].name))
+        if advice is None:
+            raise
+        raise LayoutError(f"{str(error).partition(';')[0]}; {advice}", field=error.field) from None
 
 
 def _peeked(batches: pa.RecordBatchReader) -> tuple[pa.RecordBatch | None, pa.RecordBatchReader]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from shlex import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,7 @@ from indextables.schema import column_named, type_name
 from indextables.values import decode
 
 _UTC, _NO_ZONE = pa.timestamp("us", "UTC"), pa.timestamp("us")
+_LOOKS_LIKE_TIME = r"\d[-/]\d\d?[-/]\d|\d\.\d\d?\.\d{4}|\d\d:\d\d"
 _NULLS = pa.array(["", "-", "NULL", "null", "N/A"])
 
 
@@ -133,7 +135,7 @@ def _timestamps(file: InputFile, texts: pa.Array, column: TimestampColumn, kind:
         what = "an ISO 8601 timestamp" if column.format is None else f"a time of the format {column.format!r}"
         zone = " without a time zone" if kind.tz is None else ""
         raise SchemaError(
-            f"{file}: {shortened(texts[wrong].as_py())} in row {row + wrong:,}, counted from 0, is not {what}{zone}; give "
+            f"{file}: {shortened(texts[wrong].as_py())} in row {row + wrong + 1:,} is not {what}{zone}; give "
             f"the format, as in --timestamp '{column.name}={'+'.join(column.sources)} as %Y-%m-%d %H:%M:%S'",
             column=column.name,
         )
@@ -170,6 +172,21 @@ def are_iso(texts: pa.Array) -> bool:
         return False
     kind = TimestampColumn("", (), None).type_of(texts)
     return bool(decode(_as_iso(texts), kind).null_count == 0)
+
+
+def timestamp_advice(column: str, texts: pa.Array) -> str | None:
+    """How to import a column as a timestamp, if its first text looks like a time.
+
+    >>> timestamp_advice("ts", pa.array([None, "01.05.2024 10:00"]))
+    "'01.05.2024 10:00' looks like a time; import it as a timestamp with --timestamp 'ts=ts as %d/%m/%Y %H:%M:%S' ..."
+    """
+    known = texts.drop_null()
+    first = known[0].as_py() if len(known) else ""
+    if not re.search(_LOOKS_LIKE_TIME, first):
+        return None
+    option = f"{column}={column}"
+    how = quote(option) if are_iso(texts) else f"{quote(f'{option} as %d/%m/%Y %H:%M:%S')} (the format of the texts)"
+    return f"{shortened(first)} looks like a time; import it as a timestamp with --timestamp {how}"
 
 
 def _as_iso(texts: pa.Array) -> pa.Array:
