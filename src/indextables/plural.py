@@ -1,4 +1,4 @@
-"""Numbers with nouns."""
+"""Numbers with nouns, and with verbs."""
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -8,3 +8,12 @@ def pluralize(number: int, noun: str) -> str:
     ('1 split', '1,234 splits')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def agreeing(number: int, singular: str, plural: str) -> str:
+    """The verb that goes with a number.
+
+    >>> [f"{n} of 7 splits {agreeing(n, 'has', 'have')} deleted rows" for n in (1, 2)]
+    ['1 of 7 splits has deleted rows', '2 of 7 splits have deleted rows']
+    """
+    return singular if number == 1 else plural

@@ -127,6 +127,8 @@ def test_an_older_version_is_restored_and_the_restore_undone(path: str) -> None:
     assert (restored["version"], restored["restored"], restored["rows_restored"]) == (5, 3, 8)
     assert contents(path) == before
     assert run("restore", path, "-v", "4").stdout.startswith("version 4 restored (version 6): ")
+    again = run("restore", path, "-v", "4").stdout
+    assert again == "nothing to restore: the table is as it was at version 4 (version 6)\n"
     assert contents(path) == after
     time = next(commit["timestamp"] for commit in found("history", path) if commit["version"] == 3)
     assert found("restore", path, "--timestamp", time)["restored"] == 3
@@ -151,7 +153,7 @@ def test_splits_with_deleted_rows_are_a_finding(path: str) -> None:
     run("merge", path)
     run("delete", path, "--where", "n = 10", "-o", "deletionVectors.maxDeletedShare=1")
     [finding] = found("health", path)["findings"]
-    assert finding["message"].startswith("1 of 2 splits have deleted rows: 1, 8.3% of all rows")
+    assert finding["message"].startswith("1 of 2 splits has deleted rows: 1, 8.3% of all rows")
     run_line(finding["fix"])
     assert found("health", path)["findings"] == []
 

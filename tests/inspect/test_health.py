@@ -235,9 +235,7 @@ def test_what_is_within_its_retention_cannot_be_purged_yet() -> None:
         table.overwrite(pa.table({"day": ["mon"], "n": [n]}))
     health = table.health()
     assert (health.healthy, health.tombstones, health.purgeable, health.purgeable_bytes) == (True, 1, 0, 0)
-    assert f"removed     1 splits with {format_bytes(health.tombstone_bytes)}, of which 0 B can be purged" in str(
-        health
-    )
+    assert f"removed     1 split with {format_bytes(health.tombstone_bytes)}, of which 0 B can be purged" in str(health)
 
 
 def test_without_removed_splits_no_file_is_looked_for() -> None:

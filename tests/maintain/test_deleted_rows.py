@@ -157,7 +157,7 @@ class TestRaces:
         left = [n for n in [*range(60), *range(100, 140)] if n not in (0, 100)]
         result = self.merged(table, lambda other: delete(other, where), deleted_rows=deleted_rows)
         assert result.conflicts
-        assert all("were changed by DELETE" in reason for reason in result.conflicts)
+        assert all("changed by DELETE" in reason for reason in result.conflicts)
         gone = [3, 103] if "IN" in where else [int(where.rpartition(" ")[2])]
         assert numbers(table.refresh()) == [n for n in left if n not in gone]
         assert litter(Path(table.path)) == set()

@@ -33,6 +33,7 @@ from indextables.log.splits import live_rows, num_deleted
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 from indextables.maintain.reindex import outdated_mappings
+from indextables.plural import agreeing, pluralize
 from indextables.storage import Store
 from indextables.storage.store import PAGE
 
@@ -105,12 +106,13 @@ class Health:
     def render(self, format_step: StepFormat = str) -> str:
         sizes = f"median {format_bytes(self.median_split)}, {self.small_ratio:.0%} small"
         parts = f"median {format_bytes(self.median_partition)}, largest {format_bytes(self.largest_partition)}"
+        removed = f"{pluralize(self.tombstones, 'split')} with {format_bytes(self.tombstone_bytes)}"
         lines = [
             f"{self.table} at version {self.version}",
-            f"  splits      {self.splits:,} with {self.rows:,} rows and {format_bytes(self.bytes)}; {sizes}",
+            f"  splits      {self.splits:,} with {pluralize(self.rows, 'row')} and {format_bytes(self.bytes)}; {sizes}",
             f"  partitions  {self.partitions:,}; {parts}",
-            f"  log         {self.log_files:,} files with {format_bytes(self.log_bytes)}",
-            f"  removed     {self.tombstones:,} splits with {format_bytes(self.tombstone_bytes)}{self._purgeable()}",
+            f"  log         {pluralize(self.log_files, 'file')} with {format_bytes(self.log_bytes)}",
+            f"  removed     {removed}{self._purgeable()}",
         ]
         return "\n".join([*lines, "", *([finding.render(format_step) for finding in self.findings] or ["no findings"])])
 
@@ -194,7 +196,8 @@ def _large_splits(inputs: _HealthInput) -> Iterator[Finding]:
     large = _sum(pc.greater(inputs.snapshot.splits["size"], SPLIT_SIZES[1]))
     if large:
         message = (
-            f"{large:,} splits are larger than {format_bytes(SPLIT_SIZES[1])}: a scan cannot divide one among tasks"
+            f"{pluralize(large, 'split')} {agreeing(large, 'is', 'are')} larger than {format_bytes(SPLIT_SIZES[1])}: "
+            "a scan cannot divide one among tasks"
         )
         hint = "write with a smaller targetRecordsPerSplit from now on"
         yield Finding(Area.SPLITS, Severity.ADVICE, message, None, hint)
@@ -222,7 +225,7 @@ def _skew(inputs: _HealthInput) -> Iterator[Finding]:
 def _old_layouts(inputs: _HealthInput) -> Iterator[Finding]:
     old = _sum(pc.not_equal(inputs.snapshot.splits["spec_id"], inputs.snapshot.metadata.current_spec_id))
     if old:
-        message = f"{old:,} of {inputs.metrics.splits:,} splits have an older layout"
+        message = f"{old:,} of {inputs.metrics.splits:,} splits {agreeing(old, 'has', 'have')} an older layout"
         yield Finding(Area.LAYOUT, Severity.ADVICE, message, Step("merge_splits", options={"rewrite_layout": True}))
 
 
@@ -231,17 +234,18 @@ def _old_indexes(inputs: _HealthInput) -> Iterator[Finding]:
     old = _sum(pc.is_in(inputs.snapshot.splits["doc_mapping_id"], mappings))
     if old:
         message = (
-            f"{old:,} of {inputs.metrics.splits:,} splits have an index of before set_indexing: searches take longer"
+            f"{old:,} of {inputs.metrics.splits:,} splits {agreeing(old, 'has', 'have')} an index of before set_indexing: "
+            "searches take longer"
         )
         yield Finding(Area.SPLITS, Severity.ADVICE, message, Step("reindex"))
 
 
 def _deleted_rows(inputs: _HealthInput) -> Iterator[Finding]:
     metrics = inputs.metrics
-    if metrics.splits_with_deleted_rows:
+    if changed := metrics.splits_with_deleted_rows:
         share = metrics.deleted_rows / max(1, metrics.rows + metrics.deleted_rows)
         message = (
-            f"{metrics.splits_with_deleted_rows:,} of {metrics.splits:,} splits have deleted rows: "
+            f"{changed:,} of {metrics.splits:,} splits {agreeing(changed, 'has', 'have')} deleted rows: "
             f"{metrics.deleted_rows:,}, {share:.1%} of all rows in splits, which readers skip"
         )
         yield Finding(Area.SPLITS, Severity.ADVICE, message, Step("merge_splits", options={"deleted_rows": True}))
@@ -251,7 +255,7 @@ def _unknown_rows(inputs: _HealthInput) -> Iterator[Finding]:
     parts = explode_logical_partitions(inputs.snapshot.splits, inputs.snapshot.metadata).table
     unknown = parts["num_records"].null_count
     if unknown:
-        message = f"the log has no row counts for {unknown:,} splits: counting opens them"
+        message = f"the log has no row counts for {pluralize(unknown, 'split')}, so that counting opens splits"
         yield Finding(Area.SPLITS, Severity.ADVICE, message, None, "rewrite these rows, all of them or by replaceWhere")
 
 
@@ -270,7 +274,7 @@ def _long_log(inputs: _HealthInput) -> Iterator[Finding]:
 def _past(inputs: _HealthInput) -> Iterator[Finding]:
     if inputs.metrics.purgeable:
         splits, size = inputs.metrics.purgeable, format_bytes(inputs.metrics.purgeable_bytes)
-        message = f"{splits:,} removed splits with {size} are past their retention"
+        message = f"{pluralize(splits, 'removed split')} with {size} {agreeing(splits, 'is', 'are')} past retention"
         yield Finding(Area.FILES, Severity.ADVICE, message, Step("purge"))
 
 

@@ -20,6 +20,7 @@ from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.log.column_ids import column_ids
+from indextables.plural import agreeing
 from indextables.schema import column_named, normalize, to_json, type_name, widens
 from indextables.search import FieldRule, resolve
 from indextables.search.field_rules import NONE, default_rule
@@ -46,9 +47,10 @@ class LayoutChange:
     splits_of_other_layouts: int
 
     def __str__(self) -> str:
+        old = self.splits_of_other_layouts
         return (
             f"version {self.version}: new splits are laid out by {str(self.layout) or 'nothing'} (spec {self.spec_id}); "
-            f"{self.splits_of_other_layouts:,} of {self.splits:,} splits have other layouts"
+            f"{old:,} of {self.splits:,} splits {agreeing(old, 'has another layout', 'have other layouts')}"
         )
 
     _repr_html_ = text_output

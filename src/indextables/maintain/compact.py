@@ -30,7 +30,7 @@ from indextables.log.clock import now
 from indextables.log.splits import deletion_vectors_of, removes_for
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, plan_merge, write_group
 from indextables.maintain.compaction_request import MergeRequest
-from indextables.plural import pluralize
+from indextables.plural import agreeing, pluralize
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.uncommitted_files import NOT_COMMITTED, refuse_lost, sweep, sweep_after_commit
 
@@ -75,11 +75,12 @@ class MergeResult:
 
     def __str__(self) -> str:
         verb = "would become" if self.dry_run else "became"
-        after = "" if self.dry_run else f", {self.bytes_before:,} bytes {self.bytes_after:,}"
+        after = "" if self.dry_run else f", {self.bytes_before:,} bytes became {self.bytes_after:,}"
         trouble = [f"  conflict: {reason}" for reason in self.conflicts] + [
             f"  left as it was, because it cannot be read: {path}" for path in self.damaged
         ]
-        head = f"{self.splits_before:,} splits with {self.rows:,} rows {verb} {self.splits_after:,}{after}"
+        before = f"{pluralize(self.splits_before, 'split')} with {pluralize(self.rows, 'row')}"
+        head = f"{before} {verb} {self.splits_after:,}{after}"
         head = head if self.splits_before else "nothing to merge"
         head += f", without {pluralize(self.deleted_rows, 'deleted row')}" if self.deleted_rows else ""
         return "\n".join([f"{head} (version {self.version})", *trouble])
@@ -382,4 +383,5 @@ def _metrics(bundle: Sequence[WrittenGroup]) -> dict[str, int]:
 
 def _lost_to(winner: str, group: MergeGroup, gone: frozenset[str], verb: str) -> str:
     lost = sorted(gone.intersection(group.paths))
-    return f"{len(lost)} of {len(group.paths)} splits were changed by {winner}, {lost[0]} among them; {verb} again"
+    changed = f"{len(lost)} of {len(group.paths)} splits {agreeing(len(lost), 'was', 'were')} changed by {winner}"
+    return f"{changed}, {lost[0]} among them; {verb} again"

@@ -37,7 +37,8 @@ class DeleteResult:
         removed = pluralize(self.splits_removed, "split")
         return (
             f"{pluralize(self.rows, 'row')} {verb} (version {self.version}): {removed} removed, "
-            f"{self.splits_rewritten:,} rewritten with {self.copied:,} rows, {pluralize(self.vectors, 'deletion vector')}"
+            f"{self.splits_rewritten:,} rewritten with {pluralize(self.copied, 'row')}, "
+            f"{pluralize(self.vectors, 'deletion vector')}"
         )
 
     _repr_html_ = text_output

@@ -78,7 +78,8 @@ class MergeIntoResult:
         return (
             f"{pluralize(self.rows_updated, 'row')} updated, {self.rows_deleted:,} deleted, {self.rows_inserted:,} inserted "
             f"(version {self.version}): {pluralize(self.splits_removed, 'split')} removed, {self.splits_rewritten:,} "
-            f"rewritten with {self.copied:,} rows, {self.splits_added:,} added, {pluralize(self.vectors, 'deletion vector')}"
+            f"rewritten with {pluralize(self.copied, 'row')}, {self.splits_added:,} added, "
+            f"{pluralize(self.vectors, 'deletion vector')}"
         )
 
     _repr_html_ = text_output

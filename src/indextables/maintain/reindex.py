@@ -31,6 +31,7 @@ from indextables.maintain.compact import (
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup, all_rows, splits_matching
 from indextables.maintain.copy_rows import plan_copy, refs_to
 from indextables.maintain.partition_predicate import read_condition
+from indextables.plural import agreeing, pluralize
 from indextables.predicate import Predicate
 from indextables.read.opener import SplitOpener
 from indextables.schema import column_named
@@ -60,13 +61,10 @@ class ReindexResult:
     damaged: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if self.dry_run:
-            head = f"{self.splits:,} splits with {self.rows:,} rows would be reindexed"
-        else:
-            head = (
-                f"{self.reindexed:,} splits with {self.rows:,} rows were reindexed, "
-                f"{self.bytes_before:,} bytes became {self.bytes_after:,}"
-            )
+        number = self.splits if self.dry_run else self.reindexed
+        done = f"{agreeing(number, 'was', 'were')} reindexed, {self.bytes_before:,} bytes became {self.bytes_after:,}"
+        head = f"{pluralize(number, 'split')} with {pluralize(self.rows, 'row')} "
+        head += "would be reindexed" if self.dry_run else done
         trouble = [f"  conflict: {reason}" for reason in self.conflicts] + [
             f"  left as it was, because it cannot be read: {path}" for path in self.damaged
         ]

@@ -46,6 +46,8 @@ class RestoreResult:
     metadata_changed: bool = False
 
     def __str__(self) -> str:
+        if not (self.splits_restored or self.splits_removed or self.vectors or self.metadata_changed):
+            return f"nothing to restore: the table is as it was at version {self.restored} (version {self.version})"
         verb = "would be restored" if self.dry_run else "restored"
         described = "; columns, layout or properties change" if self.metadata_changed else ""
         return (

@@ -49,7 +49,7 @@ class UpdateResult:
         added = "" if self.dry_run else f", {self.splits_added:,} added"
         return (
             f"{pluralize(self.rows, 'row')} {verb} (version {self.version}): {pluralize(self.splits_removed, 'split')} "
-            f"removed, {self.splits_rewritten:,} rewritten with {self.copied:,} rows{added}, "
+            f"removed, {self.splits_rewritten:,} rewritten with {pluralize(self.copied, 'row')}{added}, "
             f"{pluralize(self.vectors, 'deletion vector')}"
         )
 

@@ -25,6 +25,7 @@ from indextables.log.log_files import list_log
 from indextables.log.ownership import Ownership, files_of_table, is_temporary, is_vectors
 from indextables.log.splits import vector_files
 from indextables.log.version_file import read_versions
+from indextables.plural import agreeing, pluralize
 from indextables.storage import Entry, Store
 
 logger = logging.getLogger(__name__)
@@ -51,11 +52,12 @@ class PurgeResult:
     paths: tuple[str, ...]
 
     def __str__(self) -> str:
-        verb = "would be deleted" if self.dry_run else "were deleted"
+        verb = "would be deleted" if self.dry_run else f"{agreeing(self.files, 'was', 'were')} deleted"
         return (
-            f"{self.files:,} files with {self.bytes:,} bytes {verb}: {self.past:,} splits of the past, {self.orphans:,} of "
-            f"no version, {self.vectors:,} with deletion vectors, {self.temporary:,} temporary; and "
-            f"{self.log_files:,} files of the log"
+            f"{pluralize(self.files, 'file')} with {pluralize(self.bytes, 'byte')} {verb}: "
+            f"{pluralize(self.past, 'split')} of the past, {self.orphans:,} of no version, "
+            f"{self.vectors:,} with deletion vectors, {self.temporary:,} temporary; and "
+            f"{pluralize(self.log_files, 'file')} of the log"
         )
 
     _repr_html_ = text_output

@@ -12,6 +12,7 @@ from indextables.log.actions import Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.snapshot import Snapshot
 from indextables.log.splits import deletion_vectors_of, live_rows
+from indextables.plural import pluralize
 from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
 from indextables.read.prune import SplitVerdicts, judge_splits
@@ -119,7 +120,7 @@ class Explanation:
                 f"scan of {', '.join(self.columns)} where {self.predicate}",
                 f"  splits            {self.total:,}",
                 f"  pruned            {self.never:,}{share}: {self.reasons}",
-                f"  all rows match    {self.always:,} with {self.metadata_rows:,} rows (counted from the log)",
+                f"  all rows match    {self.always:,} with {pluralize(self.metadata_rows, 'row')} (counted from the log)",
                 f"  some rows match   {self.sometimes:,}",
                 f"  bytes to read     {self.bytes:,} of {self.bytes_total:,}",
                 *([f"  search columns    {columns_and_values(self.search_columns)}"] if self.search_columns else []),

@@ -125,7 +125,8 @@ def split_section(sizes: Sequence[SizeFact], health: Health) -> Html:
     if not sizes:
         return element("p", "There are no splits yet.", class_="dim")
     median, good = format_bytes(health.median_split), " to ".join(map(format_bytes, SPLIT_SIZES))
-    note = f"{pluralize(health.splits, 'split')}; half of them have {median} or less, where {good} is good."
+    sizes_of = f"of {median}" if health.splits == 1 else f"of which half have {median} or less"
+    note = f"{pluralize(health.splits, 'split')} {sizes_of}, where {good} is good."
     bars, end = [_size_bar(size) for size in sizes], _power(2 * sizes[-1].least)
     chart = columns(bars, title="splits by size", y="splits", x="size", end=end)
     return joined([element("p", note, class_="dim"), chart])

@@ -147,7 +147,7 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def _refused(message: str, status: int) -> Response:
-    hint = "open the address that indextables serve has printed, or send it as Authorization: Bearer"
+    hint = "open the address that indextables serve has printed, or send its token as Authorization: Bearer TOKEN"
     return JSONResponse({"error": {"message": message, "position": None, "hint": hint}}, status)
 
 
