@@ -256,11 +256,12 @@ def _known_zone(time_zone: str) -> Iterator[None]:
 
 
 def _malformed(text: str, kind: pa.DataType) -> CastInvalidInputError:
-    reason = f"the value {text!r} of type string cannot be cast to {type_name(kind)}, because it does not spell one"
+    name = type_name(kind)
+    reason = f"the value {text!r} of type string cannot be cast to {name}, because it is not a valid {name}"
     return CastInvalidInputError(
         f"[CAST_INVALID_INPUT] {reason}; compare the column with a text, or correct the value",
         predicate=text,
         reason=reason,
         value=text,
-        expected_type=type_name(kind),
+        expected_type=name,
     )
