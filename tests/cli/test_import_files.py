@@ -216,6 +216,7 @@ def test_what_does_not_fit_a_type_is_named_and_nothing_is_written(
         ("a.jsonl", '{"id": 1}\n{"id": "x"}\n', "a.jsonl, line 2: column 'id' is long, and the value is 'x'"),
         ("a.jsonl", '{"id": 1}\n{"id": 2\n', "a.jsonl, line 2 is not JSON: '{\"id\": 2'"),
         ("a.jsonl", '[{"id": 1}]\n', "a.jsonl, line 1 is not an object"),
+        ("a.json", '[\n  {"id": 1}\n]\n', "a.json does so with the objects of an array"),
         ("a.jsonl", "\n", "the files are empty"),
         (
             "a.jsonl",

@@ -41,7 +41,10 @@ def test_access_logs(tmp_path: Path) -> None:
     log.write_bytes(gzip.compress("\r\n".join([*ACCESS, "garbage", ""]).encode()))
     result = run("import", tmp_path / "t", log)
     assert result.stdout == f"imported 2 rows from {log} into the new table {tmp_path / 't'} (1 split, version 0)\n"
-    assert result.stderr == "note: 1 line did not match the pattern: 1 left out; the first is line 3: 'garbage'\n"
+    assert (
+        result.stderr
+        == "note: 1 line did not match the pattern 'combined': 1 left out; the first is line 3: 'garbage'\n"
+    )
     first, second = rows(tmp_path / "t")
     assert (first["ts"], first["path"], first["status"]) == (
         datetime(2000, 10, 10, 20, 55, 36, tzinfo=UTC),
@@ -105,7 +108,7 @@ def test_the_year_of_syslog_is_the_last_one(tmp_path: Path) -> None:
         (["--pattern", "syslg"], APP, "did you mean 'syslog'"),
         (["--pattern", "(?P<a>x"], APP, "is not a regular expression that can be used"),
         (["--pattern", "(a)(?P<b>x)"], APP, "groups have names or are"),
-        (["--pattern", "combined"], APP, "no line of standard input matches the pattern"),
+        (["--pattern", "nginx"], APP, "no line of standard input matches the pattern 'combined'"),
         (["--format", "log"], ['{"a": 1}'], "use --format json"),
         (["--format", "log"], ["a b"], "match none of the patterns"),
         (["--format", "logs"], APP, "'logs' is not a format of files; did you mean 'log'?"),

@@ -1,4 +1,4 @@
-"""CSV: a header, and values that are parted by a mark."""
+"""CSV: a header, and values that are separated by a delimiter."""
 
 import csv
 import sys
@@ -137,6 +137,6 @@ def _refuse_other_delimiter(file: InputFile, names: Sequence[str]) -> None:
     other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
     if other is not None:
         raise IndexTablesError(
-            f"{file}: the first line, {names[0]!r}, has no commas; if its columns are parted by {other!r}, "
+            f"{file}: the first line, {names[0]!r}, has no commas; if its columns are separated by {other!r}, "
             f"use --delimiter {other!r}"
         )

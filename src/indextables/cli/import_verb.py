@@ -61,7 +61,7 @@ def import_(
         typer.Option(
             "--pattern",
             metavar="PATTERN",
-            help="Format of log lines: combined, common, syslog, iso, or a regular expression with named groups.",
+            help="Format of log lines: combined (or nginx), common, syslog, iso, or a regular expression with named groups.",
         ),
     ] = None,
     timestamp: Annotated[
@@ -276,17 +276,15 @@ def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", 
         show_metrics(found, as_json=True)
         return
     typer.echo(planned.sentence(after, added))
-    if unmatched is not None and unmatched.lines:
-        typer.echo(_note_on_lines(unmatched), err=True)
+    if rows.log is not None and unmatched is not None and unmatched.lines:
+        typer.echo(_note_on_lines(unmatched, str(rows.log.pattern)), err=True)
 
 
-def _note_on_lines(unmatched: "UnmatchedLines") -> str:
+def _note_on_lines(unmatched: "UnmatchedLines", pattern: str) -> str:
     added = f"{unmatched.added:,} added to the row before" if unmatched.added else ""
     left_out = f"{unmatched.left_out:,} left out" if unmatched.left_out else ""
     what = " and ".join(filter(None, [added, left_out]))
-    return (
-        f"note: {pluralize(unmatched.lines, 'line')} did not match the pattern: {what}; the first is {unmatched.first}"
-    )
+    return f"note: {pluralize(unmatched.lines, 'line')} did not match {pattern}: {what}; the first is {unmatched.first}"
 
 
 def _text_of_log(rows: "ImportedRows") -> dict[str, str]:

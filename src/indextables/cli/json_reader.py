@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO, TextIOWrapper
+from shlex import quote
 
 import msgspec
 import pyarrow as pa
@@ -143,6 +144,8 @@ class JsonReader(Reader):
         if kinds is None and before:
             schema = self._inferred(_encode([line for _, line in before]))
             kinds = dict(zip(schema.names, schema.types, strict=True))
+        if number == 1 and line.startswith("["):
+            return _is_array(file, line)
         return self._objection(place_of(file, number), line, kinds or {}, others)
 
     def _reads(self, lines: Sequence[str], kinds: Types | None, others: str) -> bool:
@@ -172,6 +175,14 @@ class JsonReader(Reader):
             if name in kinds and not self._reads([text], {name: kinds[name]}, others):
                 return misfit(place, name, value, kinds[name])
         return None
+
+
+def _is_array(file: InputFile, line: str) -> IndexTablesError:
+    name = quote(file.name) if str(file.path) == file.name else "file.json"
+    return IndexTablesError(
+        f"{place_of(file, 1)} is not an object: {shortened(line)}; write one object in each line; "
+        f"jq -c '.[]' {name} does so with the objects of an array"
+    )
 
 
 def _lines(source: InputFile | BytesIO) -> Iterator[str]:

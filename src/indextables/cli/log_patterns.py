@@ -2,7 +2,7 @@
 
 | name | lines |
 |---|---|
-| `combined` | access logs of Apache and nginx, with referrer and user agent |
+| `combined` or `nginx` | access logs of Apache and nginx, with referrer and user agent |
 | `common` | access logs without them |
 | `syslog` | `May  1 10:00:00 host program[pid]: message`, or with an ISO 8601 timestamp |
 | `iso` | `2024-05-01 10:00:00,123 LEVEL message` |
@@ -34,6 +34,7 @@ _EXAMPLE = r"'(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
 class LogPattern:
     """A regular expression for whole lines.
 
+    `name` is that of a pattern that has one.
     Lines that do not match are added to the column `continued` of the row before; None if they are left out. `text` is
     searched by its words. `dash_is_null` if `-` means that there is no value.
     """
@@ -44,16 +45,20 @@ class LogPattern:
     continued: str | None
     timestamp: TimestampColumn | None = None
     dash_is_null: bool = False
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return "the pattern" if self.name is None else f"the pattern {self.name!r}"
 
     def match(self, lines: pa.Array) -> pa.StructArray:
         """The groups of each line, null where it does not match."""
         return pc.extract_regex(lines, self.regex)
 
 
-def _access(regex: str, *columns: str) -> LogPattern:
+def _access(name: str, regex: str, *columns: str) -> LogPattern:
     names = ("host", "user", "ts", "request", "method", "path", "status", "bytes", *columns)
     time = TimestampColumn("ts", ("ts",), "%d/%b/%Y:%H:%M:%S %z")
-    return LogPattern(_whole(regex), names, "request", None, time, dash_is_null=True)
+    return LogPattern(_whole(regex), names, "request", None, time, dash_is_null=True, name=name)
 
 
 def _whole(regex: str) -> str:
@@ -61,8 +66,10 @@ def _whole(regex: str) -> str:
 
 
 PATTERNS = {
-    "combined": _access(f'{_ACCESS} "(?P<referrer>{_QUOTED})" "(?P<agent>{_QUOTED})".*', "referrer", "agent"),
-    "common": _access(_ACCESS),
+    "combined": _access(
+        "combined", f'{_ACCESS} "(?P<referrer>{_QUOTED})" "(?P<agent>{_QUOTED})".*', "referrer", "agent"
+    ),
+    "common": _access("common", _ACCESS),
     "syslog": LogPattern(
         _whole(
             rf"(?:<\d+>)?(?P<ts>{_ISO_TIME}|{_SYSLOG_TIME}) (?P<host>\S+) "
@@ -72,6 +79,7 @@ PATTERNS = {
         "message",
         "message",
         TimestampColumn("ts", ("ts",), "%b %d %H:%M:%S"),
+        name="syslog",
     ),
     "iso": LogPattern(
         _whole(rf"\[?(?P<ts>{_ISO_TIME})\]? +[\[(]?(?P<level>[A-Za-z]+)[\])]?:? +(?P<message>.*)"),
@@ -79,8 +87,10 @@ PATTERNS = {
         "message",
         "message",
         TimestampColumn("ts", ("ts",), None),
+        name="iso",
     ),
 }
+_ALIASES = {"nginx": "combined"}
 
 
 def parse_pattern(text: str) -> LogPattern:
@@ -92,16 +102,16 @@ def parse_pattern(text: str) -> LogPattern:
     Traceback (most recent call last):
     indextables.errors.ConfigError: 'syslg' is neither a pattern ... did you mean 'syslog'? ...
     """
-    if text in PATTERNS:
-        return PATTERNS[text]
+    if (name := _ALIASES.get(text, text)) in PATTERNS:
+        return PATTERNS[name]
     regex = re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", text)
     names = re.findall(r"\(\?P<([^>]+)>", regex)
     if not names:
-        meant = nearest(text, PATTERNS)
-        hint = f"did you mean {meant!r}? " if meant else ""
+        meant = nearest(text, [*PATTERNS, *_ALIASES])
+        hint = f"did you mean {meant!r}? Write" if meant else "write"
         raise ConfigError(
             f"{text!r} is neither a pattern that has a name ({', '.join(PATTERNS)}) nor a regular expression with named "
-            f"groups; {hint}Write --pattern NAME, or --pattern {_EXAMPLE}",
+            f"groups; {hint} --pattern NAME, or --pattern {_EXAMPLE}",
             key="--pattern",
             value=text,
         )

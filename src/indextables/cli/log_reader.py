@@ -168,7 +168,7 @@ class LogReader(Reader):
         first = next(_lines_of(file), None)
         if first is not None:
             raise IndexTablesError(
-                f"no line of {file} matches the pattern, which has to match whole lines; the first line is "
+                f"no line of {file} matches {self.pattern}, which has to match whole lines; the first line is "
                 f"{shortened(first.column(_LINE)[0].as_py())}; patterns that have a name are {', '.join(PATTERNS)}"
             )
 
