@@ -144,6 +144,9 @@ def test_a_mistake_is_marked_where_it_is_and_the_hits_stay(page: SearchPage) -> 
     page.at("#where").press("Enter")
     expect(page.at("#problem")).to_contain_text("The condition")
     expect(page.at("#where-mirror .wrong")).to_be_visible()
+    page.page.reload()
+    expect(page.at("#problem")).to_contain_text("The condition")
+    expect(page.at("#chart")).to_be_hidden()  # it does not say that there are no hits
 
 
 def test_fields_and_values_are_completed(page: SearchPage, shop: IndexTable) -> None:
@@ -402,6 +405,13 @@ def test_nothing_found_says_what_to_try(page: SearchPage) -> None:
     page.button("Search for host:*web*").click()
     page.loaded()
     assert page.count == f"{ROWS:,}"
+    page.search("level:error")
+    expect(page.at(".advice")).to_contain_text(
+        "level has the value \u201cERROR\u201d. Exact values are case-sensitive."
+    )
+    page.button("Search for level:ERROR").click()
+    page.loaded()
+    assert page.count != "0"
 
 
 def test_a_table_without_times_and_words_is_shown(page: SearchPage) -> None:

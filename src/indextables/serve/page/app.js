@@ -175,7 +175,9 @@ function failed(error) {
   showProblem(error);
   const box = error.parameter === "where" ? condition : query;
   if (error.position) box.mark(error.position);
-  if (!shown) $("hits").replaceChildren();
+  if (shown) return;
+  $("hits").replaceChildren();
+  histogram.show(null);
 }
 
 let busyTimer = 0;
