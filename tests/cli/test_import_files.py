@@ -223,6 +223,11 @@ def test_what_does_not_fit_a_type_is_named_and_nothing_is_written(
             f'{{"id": "{LONG}"}}\n' * MANY + '{"late": 2}\n',
             "a.jsonl, line 1,001: there is a column 'late', which is not in the first block of the file; set its type",
         ),
+        (
+            "a.jsonl",
+            f'{{"id": "{LONG}", "at": "2026-11-01T00:00:00Z"}}\n' * MANY + '{"at": "2026-11-01T00:00:00"}\n',
+            "line 1,001: column 'at' is timestamp, and the value is '2026-11-01T00:00:00'; it has no time zone;",
+        ),
         ("a.parquet", "id,n\n", "a.parquet cannot be read as Parquet"),
     ],
 )

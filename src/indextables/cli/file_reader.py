@@ -195,14 +195,21 @@ def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaE
             f"as a number it would lose digits; use --type {column}={name} if they do not matter, "
             f"or --type {column}=string for a new table"
         )
-    if pa.types.is_timestamp(kind) and kind.tz is None and isinstance(value, str) and re.search(ZONED, value):
-        advice = (
+    if pa.types.is_timestamp(kind):
+        advice = _timestamp_advice(column, value if isinstance(value, str) else "", kind)
+    return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)
+
+
+def _timestamp_advice(column: str, text: str, kind: pa.DataType) -> str:
+    is_time, zoned = re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text), re.search(ZONED, text)
+    if is_time and zoned and kind.tz is None:
+        return (
             "it has a time zone, and the column has none; remove the time zone, or import into a new table with "
             f"--type {column}=timestamp"
         )
-    elif pa.types.is_timestamp(kind):
-        advice = f"correct it, or say how it is written, as in --timestamp '{column}={column} as %d/%m/%Y %H:%M:%S'"
-    return SchemaError(f"{place}: column {column!r} is {name}, and the value is {shown}; {advice}", column=column)
+    if is_time and not zoned and kind.tz:
+        return f"it has no time zone; correct it, or read such times as UTC with --type {column}=timestamp"
+    return f"correct it, or say how it is written, as in --timestamp '{column}={column} as %d/%m/%Y %H:%M:%S'"
 
 
 def _name_of(kind: pa.DataType) -> str:
