@@ -147,7 +147,7 @@ def test_the_mark_is_neither_stored_nor_in_the_way(table: IndexTable, shell: Int
     assert pa.concat_tables([hits, plain]).num_rows == 2 * len(hits)
     other = IndexTable.create(f"memory://{uuid4().hex}/t", hits.schema)
     other.append(hits)
-    assert (other.schema.metadata, other.scan().to_arrow().schema.metadata) == (None, None)
+    assert (other.schema.metadata, pa.table(other.scan()).schema.metadata) == (None, None)
 
 
 def test_without_a_shell_results_have_no_mark(table: IndexTable) -> None:
