@@ -15,7 +15,8 @@ from indextables.display.progress_bar import VARIABLE
 TOUR = Path(__file__).parents[2] / "docs" / "tour.ipynb"
 _HTML = re.compile(r"<style>.*?</style>|<title>.*?</title>|<[^>]*>", re.DOTALL)
 _VARYING = re.compile(
-    r"""[\d,]+\ of\ [\d,]+\ bytes | [\d.,]+\ ?(B|KB|MB|bytes|s|requests)\b  # sizes, seconds and requests
+    r"""[\d,]+\ of\ [\d,]+\ bytes | [\d,]+\ bytes\ became\ [\d,]+
+    | [\d.,]+\ ?(B|KB|MB|bytes|s|requests)\b  # sizes, seconds and requests
     | (?<=ytes\ )[\d,]+ | (?<=to\ read\ )[\d,]+\ of\ [\d,]+ | (?<=TimeMs\ )[\d,]+
     | \d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(\.\d+Z|(?![\dZ]))  # times of commits
     """,
