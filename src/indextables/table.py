@@ -447,7 +447,7 @@ class IndexTable:
         >>> table.append(pa.table({"name": ["ann", "bob"], "n": [1, 2]}))
         1
         >>> print(table.update({"n": "n * 10", "name": "upper(name)"}, "n > 1"))
-        1 row updated (version 2): 0 splits removed, 1 rewritten with 1 rows, 1 added, 0 deletion vectors
+        1 row updated (version 2): 0 splits removed, 1 rewritten with 1 row, 1 added, 0 deletion vectors
         >>> sorted(zip(*table.scan().to_arrow().to_pydict().values()))
         [('BOB', 20), ('ann', 1)]
         """

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from indextables.arrow_features import HAS_ROW_LIMIT_OF_PAGES
 from indextables.errors import DamagedSplitError
 from indextables.split import SplitOptions, SplitReader, writer
 from indextables.split import pages as pages_module
@@ -16,6 +17,8 @@ from tests.split.samples import EVERY_TYPE, counted, numbered, reader, split_of,
 TINY = SplitOptions(row_group_rows=150, page_bytes=1024, page_rows=16)
 ROWS = numbered(400)
 ENCODINGS = {"n": "DELTA_BINARY_PACKED", "level": "RLE_DICTIONARY", "message": "DELTA_LENGTH_BYTE_ARRAY"}
+
+pages_of_rows = pytest.mark.skipif(not HAS_ROW_LIMIT_OF_PAGES, reason="this pyarrow bounds pages by their bytes alone")
 
 
 def test_each_column_has_the_encoding_of_its_values(tmp_path: Path) -> None:
@@ -27,6 +30,7 @@ def test_each_column_has_the_encoding_of_its_values(tmp_path: Path) -> None:
     assert all("RLE_DICTIONARY" not in found[name] for name in ("n", "message", "at"))
 
 
+@pages_of_rows
 def test_a_row_costs_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = split_of(ROWS, tmp_path, options=TINY)
     whole = sum(end - start for start, end in split.footer.chunks[1])
@@ -37,6 +41,7 @@ def test_a_row_costs_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert sum(end - start for start, end in ranges) < whole / 4
 
 
+@pages_of_rows
 def test_pages_that_follow_each_other_are_one_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = split_of(ROWS, tmp_path, options=TINY)
     requests = counted(split._store, monkeypatch)
@@ -108,6 +113,7 @@ def damage(path: Path, place: int, bit: int = 0) -> None:
     path.write_bytes(data)
 
 
+@pages_of_rows
 @pytest.mark.parametrize("page", [0, 1, 2, 3])
 @pytest.mark.parametrize("wanted", [[17], [17, 21], [3, 17, 39]])
 def test_a_page_that_seems_to_be_of_another_kind(tmp_path: Path, page: int, wanted: list[int]) -> None:

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from indextables.arrow_features import HAS_ROW_LIMIT_OF_PAGES
 from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.search.queries import Term
@@ -13,6 +14,8 @@ from indextables.split.sparse_file import SparseFile
 from indextables.storage import Store, open_store
 from indextables.storage.local import LocalStore
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write
+
+pages_of_rows = pytest.mark.skipif(not HAS_ROW_LIMIT_OF_PAGES, reason="this pyarrow bounds pages by their bytes alone")
 
 
 def test_all_rows_in_order(tmp_path: Path) -> None:
@@ -92,6 +95,7 @@ def test_a_known_footer_is_one_request(tmp_path: Path, monkeypatch: pytest.Monke
     assert [len(request) for request in requests] == [1, 2]  # the footer, then one column of two row groups
 
 
+@pages_of_rows
 @pytest.mark.parametrize(("rows_per_group", "requests_made"), [(100, 1), (3, 2), (2, 3)])
 def test_an_unknown_footer_is_found(
     tmp_path: Path, rows_per_group: int, requests_made: int, monkeypatch: pytest.MonkeyPatch
@@ -176,6 +180,7 @@ PREDICATES = [
 ]
 
 
+@pages_of_rows
 @pytest.mark.parametrize("text", PREDICATES)
 def test_blocks_are_skipped_by_their_bounds(tmp_path: Path, text: str) -> None:
     rows = numbered(1000)

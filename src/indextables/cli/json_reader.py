@@ -121,6 +121,8 @@ class JsonReader(Reader):
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
     def _open_file(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
+        if isinstance(source, BytesIO):
+            source.seek(0)  # it is read once for the columns, and again for the rows
         reading = pj.ReadOptions(block_size=BLOCK)
         first = {name: pa.string() if pa.types.is_temporal(kind) else kind for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)

@@ -19,12 +19,9 @@ def closed_connection(*, threads: int = 1, time_zone: str = "UTC", ieee_floats: 
     """A new connection, whose settings no statement can change. With `ieee_floats`, a division by zero is not an error."""
     import duckdb  # noqa: PLC0415 - 90 ms that only few commands need
 
-    settings: dict[str, Any] = {
-        **_SETTINGS,
-        "threads": min(threads, os.cpu_count() or 1),
-        "ieee_floating_point_ops": ieee_floats,
-    }
+    settings: dict[str, Any] = {**_SETTINGS, "threads": min(threads, os.cpu_count() or 1)}
     connection = duckdb.connect(":memory:", config=settings)
+    connection.execute(f"SET ieee_floating_point_ops = {str(ieee_floats).lower()}")  # of the session in older versions
     try:
         connection.execute("SET TimeZone = $zone", {"zone": duckdb_zone(time_zone)})
     except duckdb.Error as error:

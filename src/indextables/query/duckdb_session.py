@@ -18,7 +18,6 @@ from indextables.schema import available_columns_hint
 
 _BATCH = 10_000
 _HUGE = "HUGEINT"
-_STREAMS_SINCE = 2  # the major version
 _MISSING = re.compile(r'Referenced column "([^"]*)" (?:was )?not found')
 
 
@@ -48,10 +47,10 @@ class DuckDBSession:
         columns = [name for relation in plan.relations for name in relation.table.scan_spec.schema.names]
         with _blamed(text, list(streams.values()), list(dict.fromkeys(columns))):
             for name, stream in streams.items():
-                self._connection.register(name, stream if _reads_streams_again() else stream.scan_table())
+                self._connection.register(name, stream)
             result = self._connection.sql(plan.text)
             huge = [place for place, kind in enumerate(result.types) if str(kind) == _HUGE]
-            return _with_names(_narrowed(_first_rows(_reader(result), limit), huge))
+            return _with_names(_narrowed(_first_rows(result.to_arrow_reader(_BATCH), limit), huge))
 
     def plan(self, text: str, find_table: FindTable, names: Collection[str] = ()) -> SelectPlan:
         """What DuckDB runs for a query, and what is pushed down to the scans."""
@@ -60,18 +59,6 @@ class DuckDBSession:
     def _read_instant(self, text: str) -> int:
         [[number]] = self._connection.execute("SELECT epoch_us($text::TIMESTAMPTZ)", {"text": text}).fetchall()
         return int(number)
-
-
-def _reads_streams_again() -> bool:
-    """Whether this DuckDB asks for a new stream each time that it reads a relation; 1.1 fails the second time."""
-    import duckdb  # noqa: PLC0415 - loaded by now
-
-    return int(duckdb.__version__.partition(".")[0]) >= _STREAMS_SINCE
-
-
-def _reader(result: Any) -> pa.RecordBatchReader:
-    new = getattr(type(result), "to_arrow_reader", None)
-    return result.fetch_arrow_reader(_BATCH) if new is None else new(result, _BATCH)
 
 
 def _first_rows(reader: pa.RecordBatchReader, limit: int | None) -> pa.Table:

@@ -66,10 +66,6 @@ class ScanStream:
         reader = pa.RecordBatchReader.from_batches(self.schema, self._batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def scan_table(self) -> pa.Table:
-        """All rows, in memory."""
-        return pa.Table.from_batches(self._batches(), self.schema)
-
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self.scan.to_batches():
