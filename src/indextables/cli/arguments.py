@@ -50,7 +50,6 @@ Columns = Annotated[
 def open_table(
     path: str, option: Iterable[str] | None, *, version: int | None = None, timestamp: str | None = None
 ) -> IndexTable:
-    refuse_file(path)
     return IndexTable.open(path, version=version, timestamp=timestamp, options=parse_settings(option))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
+from os.path import isfile
 
 from indextables.errors import IndexTablesError, NotFoundError, TableNotFoundError
 from indextables.log.nested_tables import enclosing_table
@@ -39,7 +39,7 @@ def missing_table_errors(store: Store) -> Iterator[None]:
 
 
 def _is_file(location: Location) -> bool:
-    return location.scheme == "file" and Path(location.path).is_file()
+    return location.scheme == "file" and isfile(location.path)  # noqa: PTH113 - Path.is_file raises where one may not look
 
 
 def _of_file(location: Location) -> str:
