@@ -194,6 +194,14 @@ def test_a_query_that_was_read_is_read_again_from_its_text(text: str) -> None:
     assert query is None or read(to_text(query)) == query
 
 
+signs = st.text(st.sampled_from("ab0 \t&|=<>!'\"()[]{}^~*?:/\\+-_.,;#@$%é") | st.characters(codec="utf-8"), max_size=6)
+
+
+@given(signs)
+def test_every_value_can_be_written_as_a_word_of_a_search(value: str) -> None:
+    assert read(to_text(n.Term("level", value))) == n.Term("level", value)
+
+
 @given(st.lists(st.text(max_size=20) | lines, max_size=8), st.sampled_from(TOKENIZERS))
 def test_a_query_has_the_words_that_the_index_has(rows: list[str], tokenizer: str) -> None:
     table = pa.table({"text": pa.array(rows, pa.string())})

@@ -163,6 +163,7 @@ def equal(column: str, text: str) -> Range:
         ('"--"', MatchNone()),
         ("NOT *:*", MatchNone()),
         ("and or not", Or((Term("Message", "and"), Term("Message", "or"), Term("Message", "not")))),
+        (r"level:\= OR level:a\=\'b", Or((Term("level", "="), Term("level", "a='b")))),
         ("日本 é", Or((Term("Message", "日本"), Term("Message", "é")))),
     ],
 )

@@ -27,7 +27,7 @@ from indextables.search.queries import (
 )
 from indextables.values import encode
 
-_SPECIAL = re.compile(r"""([\s\\+\-!(){}\[\]^"'~*?:/<>&|])""")
+_SPECIAL = re.compile(r"""([\s\\+\-!(){}\[\]^"'~*?:/<>=&|])""")
 _WORDS_WITH_MEANING = {"AND", "OR", "NOT", "TO"}
 
 
