@@ -136,6 +136,17 @@ def test_hits_are_a_grid_with_scores_and_marked_words(table: IndexTable, shell: 
     assert Seen(shell.display_formatter.format(ordered)[0]["text/html"]).marked == ["disk"] * 2
 
 
+def test_a_search_without_hits_tells_where_it_looked(table: IndexTable, shell: InteractiveShell) -> None:
+    searched = "no rows; searched: day (exact values), message (words)"
+    for found in (
+        table.search("day:nowhere AND message:nothing"),
+        table.scan(query="day:nowhere AND message:nothing").to_arrow(),
+    ):
+        assert searched in Seen(shell.display_formatter.format(found)[0]["text/html"]).text
+    assert searched in Seen(table.scan(query="day:nowhere AND message:nothing")._repr_html_()).text
+    assert "searched" not in Seen(table.scan(where="day = 'nowhere'")._repr_html_()).text
+
+
 def test_other_tables_are_shown_as_before(shell: InteractiveShell) -> None:
     assert "text/html" not in shell.display_formatter.format(pa.table({"n": [1]}))[0]
 

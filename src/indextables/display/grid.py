@@ -20,9 +20,10 @@ MAX_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class GridMark:
-    """How a notebook shows a table: the words of a search that are marked, and columns that are left out."""
+    """How a notebook shows a table: the words of a search that are marked, its columns, and columns that are left out."""
 
     spans: MatchSpans | None = None
+    searched: str = ""
     hidden: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
@@ -36,9 +37,17 @@ class GridMark:
 def marked_grid(rows: pa.Table, mark: bytes) -> str:
     """A table with such a mark, as the output of a cell."""
     known = GridMark.from_json(mark)
-    return notebook(
-        grid(rows.drop_columns([name for name in known.hidden if name in rows.column_names]), spans=known.spans)
-    )
+    shown = rows.drop_columns([name for name in known.hidden if name in rows.column_names])
+    return notebook(grid(shown, spans=known.spans, note="" if len(rows) else no_rows(known.searched)))
+
+
+def no_rows(searched: str) -> str:
+    """Told instead of rows: the columns of a search are its likeliest mistake.
+
+    >>> no_rows("city (exact values)")
+    'no rows; searched: city (exact values)'
+    """
+    return f"no rows; searched: {searched}" if searched else "no rows"
 
 
 def grid(rows: pa.Table, *, spans: MatchSpans | None = None, note: str = "", most: int = MAX_ROWS) -> Html:

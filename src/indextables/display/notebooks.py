@@ -45,16 +45,19 @@ def in_notebook() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is not None
 
 
-def shown_as_grid(rows: pa.Table, spans: MatchSpans | None = None, *, hidden: Sequence[str] = ()) -> pa.Table:
+def shown_as_grid(
+    rows: pa.Table, spans: MatchSpans | None = None, *, searched: str = "", hidden: Sequence[str] = ()
+) -> pa.Table:
     """The same rows; where IPython is running, with a mark by which a notebook shows them as a grid.
 
-    `spans` finds the words that are highlighted then, and `hidden` are columns that are left out.
+    `spans` finds the words that are highlighted then, `searched` tells in which columns, if there are no rows, and
+    `hidden` are columns that are left out.
     """
     if running_shell() is None:
         return rows
     from indextables.display.grid import GridMark  # noqa: PLC0415 - only notebooks need it
 
-    mark = GridMark(spans, tuple(hidden)).to_json()
+    mark = GridMark(spans, searched, tuple(hidden)).to_json()
     return rows.replace_schema_metadata({**(rows.schema.metadata or {}), _MARK: mark})
 
 

@@ -25,7 +25,15 @@ from indextables.read.missing_split import missing_split_errors
 from indextables.read.opener import SplitOpener
 from indextables.read.pruning_summary import log_pruning
 from indextables.read.scan_output import ScanOutput
-from indextables.read.scan_plan import Explanation, ScanPlan, SplitTask, explain, plan_scan, shortened
+from indextables.read.scan_plan import (
+    Explanation,
+    ScanPlan,
+    SplitTask,
+    columns_and_values,
+    explain,
+    plan_scan,
+    shortened,
+)
 from indextables.read.scan_spec import ScanSpec
 from indextables.read.sort_order import Order
 from indextables.read.split_scan import aggregate_rows, count_matching, matching_rows
@@ -131,7 +139,8 @@ class Scan(ScanOutput):
 
     def to_arrow(self) -> pa.Table:
         rows = super().to_arrow()
-        return shown_as_grid(rows, self.scan_spec.match_spans if self.scan_spec.queries else None)
+        searched = columns_and_values(self.scan_spec.search_columns)
+        return shown_as_grid(rows, self.scan_spec.match_spans if searched else None, searched=searched)
 
     def __repr__(self) -> str:
         """What is scanned, in one line; `explain()` tells what is pruned.

@@ -5,11 +5,11 @@ from itertools import accumulate, takewhile
 
 import pyarrow as pa
 
-from indextables.display.grid import grid
+from indextables.display.grid import grid, no_rows
 from indextables.display.markup import element
 from indextables.display.panels import notebook
 from indextables.plural import pluralize
-from indextables.read.scan_plan import Explanation, SplitTask
+from indextables.read.scan_plan import Explanation, SplitTask, columns_and_values
 from indextables.search.match_spans import MatchSpans
 
 ROWS = 10
@@ -49,6 +49,8 @@ def preview_output(rows: pa.Table, read: int, plan: Explanation, spans: MatchSpa
 def _note(rows: pa.Table, read: int, plan: Explanation) -> str:
     if len(rows) >= ROWS:
         return f"the first {len(rows)} rows; to_arrow() reads them all"
+    if read >= plan.opened and not len(rows):
+        return no_rows(columns_and_values(plan.search_columns))
     if read >= plan.opened:
         return pluralize(len(rows), "row")
     if not read:
