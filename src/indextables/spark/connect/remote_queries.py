@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql.connect.proto import relations_pb2
 from pyspark.sql.types import StructType
 
-from indextables.errors import TableNotFoundError, UnsupportedOperatorError
+from indextables.errors import UnsupportedOperatorError
 from indextables.spark.connect.protocol import (
     Message,
     Relation,
@@ -116,8 +116,6 @@ class RemoteQueries:
         """A read of a table at the version that the options mean now, with its schema and the session's settings."""
         given = {**read_settings(self._session, options), **{key.lower(): value for key, value in options.items()}}
         found = table_description(self._session, given)
-        if found is None:
-            raise TableNotFoundError(f"there is no table at {given.get('path')}", table=str(given.get("path")))
         if schema is not None:
             wanted, own = (arrow_schema(StructType.fromJson(json.loads(text))) for text in (schema, found.schema))
             refuse_other_columns(wanted, own, ReadOptions.of(given))

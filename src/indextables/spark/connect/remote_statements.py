@@ -14,7 +14,7 @@ from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.connect.remote_row_changes import change_rows, statement_name
 from indextables.spark.connect.remote_writer import RemoteWriter
-from indextables.spark.connect.server_answers import table_description
+from indextables.spark.connect.server_answers import existing_table
 from indextables.spark.source.options import FORMAT, settings_of
 from indextables.spark.statements.table_commands import COMMANDS, check
 from indextables.statements import Check, Command, Table, TableName, parse_command
@@ -61,7 +61,7 @@ def run_remote_sql(
 def _location(session: Any, queries: RemoteQueries, table: Table) -> str | None:
     if isinstance(table, TableName):
         return queries.catalog.location_of(table.parts)
-    found = table_description(session, {**settings_of(session, table.path), "path": table.path})
+    found = existing_table(session, {**settings_of(session, table.path), "path": table.path})
     return None if found is None else found.location
 
 
@@ -96,7 +96,7 @@ def _change_rows(session: Any, location: str, text: str, *, has_parameters: bool
 
 def _same_table(session: Any, location: str, settings: dict[str, str], statement: str) -> IndexTable:
     """The table, opened by this process, if it is the one that the server has."""
-    found = table_description(session, {**settings, "path": location})
+    found = existing_table(session, {**settings, "path": location})
     try:
         table = IndexTable.open(location, options=settings)
         is_same = found is not None and table.detail().id == found.id

@@ -12,7 +12,7 @@ from indextables.errors import ConfigError, TableExistsError
 from indextables.spark.api.recorded_write import RecordedWrite, mode_named
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
-from indextables.spark.connect.server_answers import planned_job, table_description
+from indextables.spark.connect.server_answers import existing_table, planned_job
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.options import FORMAT, JOB, settings_of
 from indextables.spark.source.planning_requests import PlanWrite
@@ -90,7 +90,7 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
                 value=None,
             )
         self._save(wanted)
-        found = table_description(self._session, {**self._server_settings(), "path": self._write_options["path"]})
+        found = existing_table(self._session, {**self._server_settings(), "path": self._write_options["path"]})
         place = self._write_options["path"] if found is None else found.location
         self._session.sql(f"CREATE TABLE {quote_name(parts)} USING {FORMAT} LOCATION {quote_string(place)}")
 
@@ -133,7 +133,7 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         if path is None:
             raise ConfigError("there is no path; use save(path)", key="path", value=None)
         options = {**settings, "path": path}
-        if mode is Mode.IGNORE and table_description(self._session, options) is not None:
+        if mode is Mode.IGNORE and existing_table(self._session, options) is not None:
             return
         schema = arrow_schema(self._frame.schema).serialize().to_pybytes()
         request = PlanWrite(schema=schema, mode=mode, properties=dict(self._properties), **self._conditions())

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from indextables.errors import TableNotFoundError
 from indextables.spark.connect.protocol import plan_of, read_of
 from indextables.spark.source.options import REQUEST
 from indextables.spark.source.planning_requests import (
@@ -19,10 +20,18 @@ from indextables.spark.source.planning_requests import (
 )
 
 
-def table_description(session: Any, options: Mapping[str, str]) -> TableDescription | None:
-    """The table that the options of a read name, at the version that they mean now; None if there is none."""
-    found: TableDescription | None = _ask(session, options, DescribeTable(), TableDescription | None)
+def table_description(session: Any, options: Mapping[str, str]) -> TableDescription:
+    """The table that the options of a read name, at the version that they mean now."""
+    found: TableDescription = _ask(session, options, DescribeTable(), TableDescription)
     return found
+
+
+def existing_table(session: Any, options: Mapping[str, str]) -> TableDescription | None:
+    """The same, or None if there is no table."""
+    try:
+        return table_description(session, options)
+    except TableNotFoundError:
+        return None
 
 
 def planned_job(session: Any, options: Mapping[str, str], request: PlanWrite) -> str:

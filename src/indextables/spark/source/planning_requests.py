@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
 from indextables import errors
-from indextables.errors import ConfigError, IndexTablesError, TableNotFoundError
+from indextables.errors import ConfigError, IndexTablesError
 from indextables.maintain.replace_where import resolve_overwrite
 from indextables.predicate import parse_condition
 from indextables.read.scan_plan import explain, plan_scan
@@ -146,11 +146,8 @@ def _answer(request: Request, options: Mapping[str, str]) -> Any:
             assert_never(request)
 
 
-def _described(options: ReadOptions) -> TableDescription | None:
-    try:
-        snapshot = options.snapshot()
-    except TableNotFoundError:
-        return None
+def _described(options: ReadOptions) -> TableDescription:
+    snapshot = options.snapshot()
     columns = spark_schema(snapshot.metadata.arrow_schema()).json()
     return TableDescription(location=options.path, version=snapshot.version, id=snapshot.metadata.id, schema=columns)
 
