@@ -8,6 +8,7 @@ from indextables.errors import InvalidPredicateError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.maintain.changed_rows import find_rows, may_match
 from indextables.maintain.row_deletion import RowDeletion, deletion_transaction, plan_deletion, write_deletion
+from indextables.maintain.split_changes import split_changes
 from indextables.plural import pluralize
 from indextables.predicate import Predicate, to_sql
 from indextables.read.opener import SplitOpener
@@ -34,12 +35,10 @@ class DeleteResult:
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
-        removed = pluralize(self.splits_removed, "split")
-        return (
-            f"{pluralize(self.rows, 'row')} {verb} (version {self.version}): {removed} removed, "
-            f"{self.splits_rewritten:,} rewritten with {pluralize(self.copied, 'row')}, "
-            f"{pluralize(self.vectors, 'deletion vector')}"
+        changes = split_changes(
+            removed=self.splits_removed, rewritten=self.splits_rewritten, copied=self.copied, vectors=self.vectors
         )
+        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){changes}"
 
     _repr_html_ = text_output
 

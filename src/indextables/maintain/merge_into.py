@@ -28,6 +28,7 @@ from indextables.maintain.merge_join import MergeCounts, MergeJoin
 from indextables.maintain.merge_pruning import target_predicate
 from indextables.maintain.merge_source import MergeSource, source_rows
 from indextables.maintain.row_replacement import RowReplacement, replace_rows
+from indextables.maintain.split_changes import split_changes
 from indextables.plural import pluralize
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
@@ -75,12 +76,16 @@ class MergeIntoResult:
     splits_added: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"{pluralize(self.rows_updated, 'row')} updated, {self.rows_deleted:,} deleted, {self.rows_inserted:,} inserted "
-            f"(version {self.version}): {pluralize(self.splits_removed, 'split')} removed, {self.splits_rewritten:,} "
-            f"rewritten with {pluralize(self.copied, 'row')}, {self.splits_added:,} added, "
-            f"{pluralize(self.vectors, 'deletion vector')}"
+        changes = split_changes(
+            removed=self.splits_removed,
+            rewritten=self.splits_rewritten,
+            copied=self.copied,
+            added=self.splits_added,
+            vectors=self.vectors,
         )
+        updated = pluralize(self.rows_updated, "row")
+        rows = f"{updated} updated, {self.rows_deleted:,} deleted, {self.rows_inserted:,} inserted"
+        return f"{rows} (version {self.version}){changes}"
 
     _repr_html_ = text_output
 

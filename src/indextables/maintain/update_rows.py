@@ -15,6 +15,7 @@ from indextables.maintain.delete_rows import condition_parameters
 from indextables.maintain.row_addresses import RowAddresses
 from indextables.maintain.row_deletion import RowDeletion, plan_deletion
 from indextables.maintain.row_replacement import RowReplacement, replace_rows
+from indextables.maintain.split_changes import split_changes
 from indextables.plural import pluralize
 from indextables.predicate import Predicate
 from indextables.read.opener import SplitOpener
@@ -46,12 +47,14 @@ class UpdateResult:
 
     def __str__(self) -> str:
         verb = "would be updated" if self.dry_run else "updated"
-        added = "" if self.dry_run else f", {self.splits_added:,} added"
-        return (
-            f"{pluralize(self.rows, 'row')} {verb} (version {self.version}): {pluralize(self.splits_removed, 'split')} "
-            f"removed, {self.splits_rewritten:,} rewritten with {pluralize(self.copied, 'row')}{added}, "
-            f"{pluralize(self.vectors, 'deletion vector')}"
+        changes = split_changes(
+            removed=self.splits_removed,
+            rewritten=self.splits_rewritten,
+            copied=self.copied,
+            added=self.splits_added,
+            vectors=self.vectors,
         )
+        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){changes}"
 
     _repr_html_ = text_output
 
