@@ -43,7 +43,7 @@ def test_a_table_does_not_keep_them(key: str) -> None:
 
 
 def test_a_misspelt_key_does_not_tell_its_value() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'spark.indextables.s3.secretKey'") as caught:
+    with pytest.raises(ConfigError, match="did you mean 's3.secretKey'") as caught:
         Config.resolve({"s3.secretsKey": SECRET})
     assert caught.value.value is None
 

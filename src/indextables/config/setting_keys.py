@@ -157,6 +157,8 @@ def _unknown(key: str, short: str, given: str) -> ConfigError:
     _, field = _BY_KEY.get(meant or "") or _BY_LAST_WORD.get(meant or "") or (None, None)
     secret = is_secret(key) or (field is not None and field.metadata["secret"])
     name = meant if field is None else field.metadata["key"]
+    if name and not key.lower().startswith(PREFIX):
+        name = name.removeprefix(PREFIX)  # as it was written
     hint = f"; did you mean {name!r}?" if name else ""
     if field is None and meant and meant.lower() == short.lower():
         hint = "; it is an option of reads from Spark, and an argument of its own elsewhere"

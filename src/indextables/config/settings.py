@@ -8,7 +8,7 @@ up in the options of the call, then in the session, then in the table's properti
 25
 >>> Config.resolve({"checkpoint.intervall": "25"})
 Traceback (most recent call last):
-indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did you mean 'spark.indextables...interval'?
+indextables.errors.ConfigError: there is no setting 'checkpoint.intervall'; did you mean 'checkpoint.interval'?
 """
 
 from collections.abc import Collection, Mapping
