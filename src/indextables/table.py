@@ -689,8 +689,8 @@ class IndexTable:
         given = reference.name if reference.is_path else known.get(reference.name.lower())
         if given is None:
             raise TableNotFoundError(
-                f"there is no table called {reference.name!r}; write its path in single quotes (FROM 'path'), or name it "
-                f"(tables={{{reference.name!r}: path}}, --table {reference.name}=PATH)",
+                f"there is no table called {reference.name!r}; write its path in single quotes, as in FROM "
+                f"'{reference.name}', or name it (tables={{{reference.name!r}: path}}, --table {reference.name}=PATH)",
                 table=reference.name,
             )
         table = given if isinstance(given, IndexTable) else cls.open(given, options=options)

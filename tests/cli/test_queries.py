@@ -87,6 +87,27 @@ def test_a_search_that_begins_with_a_minus_is_a_negation_and_says_so(path: str) 
     assert "search TABLE -- '-word'" in re.sub(r"\s+", " ", run("search", path, "-1", code=2).stderr.replace("│", ""))
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["search", "disk", "full"], "in quotes: search TABLE 'disk AND full'"),
+        (["restore", "1"], "--version N"),
+        (["count", "day = 'mon'"], "--where"),
+        (["sql", "SELECT 1"], "names its tables itself"),
+    ],
+)
+def test_an_argument_too_many_names_where_it_belongs(path: str, words: list[str], hint: str) -> None:
+    verb, *rest = words
+    assert hint in re.sub(r"\s+", " ", run(verb, path, *rest, code=2).stderr.replace("│", ""))
+
+
+def test_a_field_with_a_space_is_suggested_as_it_is_written(tmp_path: Path) -> None:
+    table = IndexTable.write(tmp_path / "t", {"Comment Text": ["disk full"]}, text=["Comment Text"])
+    said = run("search", table.path, "Comment:disk", code=1).stderr
+    assert "did you mean 'Comment\\ Text'?" in said
+    assert len(found("search", table.path, "Comment\\ Text:disk")) == 1
+
+
 def test_no_hits_name_a_column_with_the_word_and_commands_that_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,7 +232,7 @@ def test_several_default_fields() -> None:
         (r"a\u00", "four hexadecimal digits", 1, None),
         (r"a \ud800", "four hexadecimal digits", 2, None),
         ("statos:1", "there is no field 'statos'; did you mean 'status'", 0, "statos"),
-        ("a zzz:1", "Fields are Message, stem, level, status, ratio, ok, price, day, ts, odd name$", 2, "zzz"),
+        ("a zzz:1", "Fields are Message, stem, level, status, ratio, ok, price, day, ts, odd\\\\ name$", 2, "zzz"),
         ("hidden:a", "the column 'hidden' is not indexed", 0, "hidden"),
         ("raw:a", "the column 'raw' is not indexed", 0, "raw"),
         ("status:abc", "'abc' is not a value of type integer", 7, "status"),

@@ -13,6 +13,12 @@ from indextables.redaction import redacted
 from indextables.release import __version__
 
 _UsageError: Any = typer.BadParameter.__base__
+_ONE_ARGUMENT_MORE = {
+    "search": "Put a search of several words in quotes: search TABLE 'disk AND full'",
+    "count": "Put the condition after --where, and a search after --query",
+    "restore": "The version is given as --version N",
+    "sql": "Put the query in double quotes; it names its tables itself, as in FROM 'logs'",
+}
 
 
 class _Verbs(TyperGroup):
@@ -49,7 +55,12 @@ class _Verb(TyperCommand):
             once = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if once and given.count(option) > 1:
                 ctx.fail(f"{option.opts[0]} is given {given.count(option)} times; give it once")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            if self.name in _ONE_ARGUMENT_MORE and "unexpected extra" in error.format_message():
+                ctx.fail(f"{error.format_message()}. {_ONE_ARGUMENT_MORE[self.name]}")
+            raise
 
 
 def demo(

@@ -47,6 +47,7 @@ from indextables.search.field_rules import TEXT, FieldRule
 from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
 from indextables.search.text_fields import Shape, shape
+from indextables.search.to_lucene import as_word
 
 _MAX_LISTED = 5
 
@@ -165,8 +166,9 @@ class _Reader:
         found = next((field for field in self.fields.values() if field.name.lower() == name.lower()), None)
         if found is None:
             meant = nearest(name, self.searchable)
-            hint = f"did you mean {meant!r}?" if meant else "to search for a text with a colon in it, put it in quotes."
-            listed = ", ".join(self.searchable) or "none"
+            colon = "to search for a text with a colon in it, put it in quotes."
+            hint = f"did you mean '{as_word(meant)}'?" if meant else colon
+            listed = ", ".join(map(as_word, self.searchable)) or "none"
             raise self.error(f"there is no field {name!r}; {hint} Fields are {listed}", item, name)
         if found.name not in self.searchable:
             raise self.error(f"the column {found.name!r} is not indexed, so it cannot be searched", item, found.name)

@@ -60,21 +60,21 @@ def _leaf(leaf: Leaf) -> str:  # noqa: C901, PLR0911 - one for each kind
         case MatchNone():
             return "NOT *:*"
         case Exists(field):
-            return f"{_word(field)}:*"
+            return f"{as_word(field)}:*"
         case Term(field, text):
-            return f"{_word(field)}:{_word(text)}"
+            return f"{as_word(field)}:{as_word(text)}"
         case Phrase(field, words, slop):
-            return f"{_word(field)}:{_quote(' '.join(words))}{f'~{slop}' if slop else ''}"
+            return f"{as_word(field)}:{_quote(' '.join(words))}{f'~{slop}' if slop else ''}"
         case Prefix(field, text):
-            return f"{_word(field)}:{_word(text)}*"
+            return f"{as_word(field)}:{as_word(text)}*"
         case Wildcard(field, pattern):
-            return f"{_word(field)}:{_pattern(pattern)}"
+            return f"{as_word(field)}:{_pattern(pattern)}"
         case Regex(field, pattern):
-            return f"{_word(field)}:/{pattern.replace('/', chr(92) + '/')}/"
+            return f"{as_word(field)}:/{pattern.replace('/', chr(92) + '/')}/"
         case Fuzzy(field, text, distance):
-            return f"{_word(field)}:{_word(text)}~{distance}"
+            return f"{as_word(field)}:{as_word(text)}~{distance}"
         case Range():
-            return f"{_word(leaf.field)}:{_range(leaf)}"
+            return f"{as_word(leaf.field)}:{_range(leaf)}"
         case _:
             assert_never(leaf)
 
@@ -100,7 +100,12 @@ def _grouped(term: Query) -> str:
     return f"({to_text(term)})" if isinstance(term, And | Or | Not | Prefer | MatchNone) else to_text(term)
 
 
-def _word(text: str) -> str:
+def as_word(text: str) -> str:
+    r"""A value or the name of a field, as a search writes it.
+
+    >>> print(as_word("Comment Text"))
+    Comment\ Text
+    """
     if not text:
         return '""'
     return "\\" + text if text in _WORDS_WITH_MEANING else _SPECIAL.sub(r"\\\1", text)
