@@ -11,8 +11,6 @@ import indextables
 from indextables import IndexTable
 from indextables.errors import SchemaError, TableNotFoundError, UnsupportedOperatorError, VersionNotFoundError
 
-pytestmark = pytest.mark.spark
-
 LINES = ["disk full", "all is well", "disk replaced", "timeout", None, "disk timeout"]
 
 

@@ -10,8 +10,6 @@ import indextables
 from indextables import IndexTable
 from indextables.errors import ConfigError, SchemaError, TableExistsError, UnsupportedStatementError
 
-pytestmark = pytest.mark.spark
-
 
 def frame_of(spark: Any, count: int = 12) -> Any:
     return spark.range(0, count, 1, 2).selectExpr("id", "concat('d', id % 3) AS day", "concat('line ', id) AS message")

@@ -16,7 +16,6 @@ from indextables.spark.catalyst.probe import REQUIREMENTS, Capability, Needed, c
 from tests.conftest import tidied
 from tests.matrix.smoke import ids, logs_in, read, rows_of, write_optimized
 
-pytestmark = pytest.mark.spark
 Hide = Callable[[str], None]
 
 

@@ -23,7 +23,6 @@ def place(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     tidied(spark)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("capability", smoke.ENABLED)
 def test_enabled(spark: Any, place: Path, capability: str) -> None:
     own = place / capability

@@ -11,8 +11,6 @@ import pytest
 from indextables.errors import CastInvalidInputError, IndexTablesError, TypeMismatchError
 from indextables.predicate import evaluate, parse_condition
 
-pytestmark = pytest.mark.spark
-
 NAN, INFINITY = float("nan"), float("inf")
 COLUMNS = {
     "flag": pa.array([True, False, None, True, False, None]),

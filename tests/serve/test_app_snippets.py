@@ -78,7 +78,6 @@ def test_a_command_gives_the_rows_of_the_view(client: Client, state: dict[str, A
     assert in_any_order(rows, state) == shown(client, state)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("state", STATES, ids=str)
 def test_sql_gives_the_rows_of_the_view(client: Client, spark: Any, state: dict[str, Any]) -> None:
     from indextables import enable  # noqa: PLC0415 - the tests without a JVM run without PySpark

@@ -10,8 +10,6 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConfigError, SchemaError, UnsupportedStatementError
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def table(spark: Any, tmp_path: Path) -> Iterator[IndexTable]:

@@ -18,8 +18,6 @@ from indextables.errors import (
     TableNotFoundError,
 )
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(autouse=True)
 def _database(spark: Any, tmp_path: Path) -> Iterator[None]:

@@ -19,8 +19,6 @@ from indextables.errors import (
     TableNotFoundError,
 )
 
-pytestmark = pytest.mark.spark
-
 TIMES = ["2024-01-01T14:00:00", "2024-01-01T16:00:00", "2024-01-02T14:00:00"]
 
 

@@ -23,7 +23,6 @@ from tests.stores.proxy import Proxy, proxied
 from tests.stores.servers import ACCOUNT, ACCOUNT_KEY, SECRET, Server, sas_token
 from tests.stores.token_server import ASSERTION, CLIENT, TENANT, TokenServer, token_server
 
-pytestmark = pytest.mark.spark
 HADOOP_OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
 HOST = f"{ACCOUNT}.dfs.core.windows.net"
 SCHEMA = pa.schema({"id": pa.int64()})

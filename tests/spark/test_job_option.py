@@ -143,7 +143,6 @@ def test_a_job_of_a_large_table_is_small(tmp_path: Path) -> None:
     assert max(sizes) < 400_000
 
 
-@pytest.mark.spark
 def test_an_overwrite_is_committed_on_the_version_that_it_was_planned_on(spark: Any, tmp_path: Path) -> None:
     """Rows that come while Spark counts those of the frame were not there when the overwrite was planned."""
     from pyspark.sql.functions import arrow_udf  # noqa: PLC0415

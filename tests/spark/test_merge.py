@@ -4,12 +4,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pytest
 
 from indextables import IndexTable
 from tests.spark.samples import rows, written
-
-pytestmark = pytest.mark.spark
 
 
 def test_executors_merge_groups_and_the_driver_commits(spark: Any, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from indextables.spark.catalyst.query_planning import planned_frame
 from tests.log_lines import events, facts
 from tests.spark.samples import written
 
-pytestmark = pytest.mark.spark
 PRUNING = "Partition pruning summary"
 
 

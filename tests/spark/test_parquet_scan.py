@@ -13,8 +13,6 @@ from indextables import IndexTable
 from indextables.errors import SplitNotFoundError
 from tests.split.samples import EVERY_TYPE
 
-pytestmark = pytest.mark.spark
-
 OURS = "flag IS NULL OR flag IS NOT NULL"  # true for every row; conditions in options are not among Spark's filters
 READ_BY_SPARK, READ_BY_US = "Spark, as Parquet", "executors, with indexes"
 

@@ -10,7 +10,6 @@ from indextables.spark.catalyst import arrow_scan
 from indextables.spark.catalyst.query_planning import planned_frame
 from indextables.spark.planner.split_placement import host_of
 
-pytestmark = pytest.mark.spark
 HOSTS = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
 
 

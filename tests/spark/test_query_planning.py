@@ -15,8 +15,6 @@ from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add
 from tests.spark.samples import as_parquet, rows, written
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:

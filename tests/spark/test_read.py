@@ -12,8 +12,6 @@ from indextables import IndexTable
 from indextables.errors import SchemaError
 from tests.spark.samples import rows, written
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def registered(spark: Any) -> Any:

@@ -11,8 +11,6 @@ import pytest
 
 from indextables import IndexTable, explain
 
-pytestmark = pytest.mark.spark
-
 TEXTS = {
     "numbers": ["1", "02", " 3 ", "-4", "10", None],
     "others": ["1", "abc", " 3 ", "1.5", "", "99999999999999999999", "true", "2024-01-02", "1e1", ".5", None],

@@ -11,8 +11,6 @@ from indextables import IndexTable
 from indextables.errors import SchemaError
 from tests.spark.samples import rows, written
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def enabled(spark: Any) -> Iterator[Any]:

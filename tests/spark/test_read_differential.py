@@ -8,8 +8,6 @@ import pytest
 
 from tests.spark.samples import as_parquet, written
 
-pytestmark = pytest.mark.spark
-
 VALUES = {
     "id": ["5", "30L", "-1", "59.5", "'7'"],
     "day": ["DATE '2024-01-01'", "'2024-01-02'", "TIMESTAMP '2024-01-01 08:00:00'", "DATE '1969-12-31'"],

@@ -12,8 +12,6 @@ from indextables import IndexTable, IndexTablesError, col
 from indextables.errors import UnsupportedOperatorError
 from tests.spark.samples import written
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def enabled(spark: Any) -> Any:

@@ -11,8 +11,6 @@ import pytest
 
 from indextables import IndexTable
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def frames(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:

@@ -12,8 +12,6 @@ from indextables import IndexTable
 from tests.spark.samples import rows
 from tests.spark.test_read_differential import condition
 
-pytestmark = pytest.mark.spark
-
 WAYS: dict[str, dict[str, dict[str, str]]] = {  # by the session's time zone
     "UTC": {"as_it_comes": {}, "executors": {"where": "id IS NULL OR id IS NOT NULL", "read.driverRows": "0"}},
     "America/Los_Angeles": {"driver": {}, "no_driver": {"read.driverRows": "0"}},

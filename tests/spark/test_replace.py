@@ -21,8 +21,6 @@ from indextables.errors import (
 )
 from tests.maintain.samples import litter, split_files
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:

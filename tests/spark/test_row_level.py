@@ -21,8 +21,6 @@ from indextables.errors import (
     UnsupportedStatementError,
 )
 
-pytestmark = pytest.mark.spark
-
 COLUMNS = {"id": pa.int64(), "day": pa.string(), "message": pa.string(), "n": pa.int32()}
 ROWS = [
     (0, "mon", "disk full", 10),

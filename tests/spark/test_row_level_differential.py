@@ -6,11 +6,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pytest
 
 from indextables import IndexTable
-
-pytestmark = pytest.mark.spark
 
 STATEMENTS = 36
 COLUMNS = ("id", "k", "day", "n")

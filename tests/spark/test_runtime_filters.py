@@ -7,7 +7,6 @@ import pytest
 
 import indextables
 
-pytestmark = pytest.mark.spark
 DAYS = 20
 
 

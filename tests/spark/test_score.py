@@ -9,8 +9,6 @@ import pytest
 from indextables import IndexTable, enable
 from indextables.errors import UnsupportedOperatorError
 
-pytestmark = pytest.mark.spark
-
 LINES = [
     "disk timeout",
     "timeout timeout on disk",

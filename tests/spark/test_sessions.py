@@ -12,8 +12,6 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 from indextables import IndexTable, enable
 from indextables.spark.source.options import PROVIDER
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def path(spark: Any, tmp_path: Path) -> str:

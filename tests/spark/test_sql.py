@@ -13,8 +13,6 @@ from indextables import IndexTable, IndexTablesError
 from indextables.errors import StatementError, TableNotFoundError, UnsupportedOperatorError
 from tests.spark.samples import as_parquet, written
 
-pytestmark = pytest.mark.spark
-
 WORDS = ["timeout", "retry", "full", "well", "connection", "nothing"]
 PLAIN = [
     "level = 'ERROR'",

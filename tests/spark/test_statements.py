@@ -9,8 +9,6 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConfigError, UnsupportedOperatorError
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def lines(spark: Any, tmp_path: Path) -> Iterator[str]:

@@ -21,7 +21,6 @@ from indextables.storage import open_store
 from tests.stores.proxy import proxied
 from tests.stores.servers import SECRET, Server, s3_server
 
-pytestmark = pytest.mark.spark
 Row = tuple[str, int, str]
 PLANTED = ("s3.sessionToken", "azure.accountKey", "azure.sasToken", "azure.clientSecret")
 ROWS: list[Row] = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3, "full again")]

@@ -9,8 +9,6 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConfigError, UnsupportedStatementError, VersionNotFoundError
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexTable]:

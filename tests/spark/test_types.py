@@ -11,8 +11,6 @@ from indextables import IndexTable
 from indextables.errors import SchemaError
 from indextables.spark.source.spark_types import arrow_schema
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(autouse=True)
 def _database(spark: Any, tmp_path: Path) -> Iterator[None]:

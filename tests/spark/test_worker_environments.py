@@ -13,7 +13,6 @@ import indextables
 from indextables import worker_versions
 from indextables.errors import WorkerEnvironmentError
 
-pytestmark = pytest.mark.spark
 MISSING = "has no module '"  # of which name depends on PYTHONPATH
 
 

@@ -12,8 +12,6 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConfigError, IndexTablesError, LayoutError, SchemaError, StorageError, TableExistsError
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:

@@ -8,8 +8,6 @@ import pytest
 
 from indextables import IndexTable
 
-pytestmark = pytest.mark.spark
-
 LARGE, SMALL = 3_000, 40  # rows of each day
 
 

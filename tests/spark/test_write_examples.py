@@ -32,8 +32,6 @@ import pytest
 from indextables import IndexTable
 from indextables.errors import ConfigError, LayoutError, SchemaError
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:

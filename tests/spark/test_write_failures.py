@@ -13,8 +13,6 @@ from indextables.spark.source import batch_writer
 from indextables.write.write_job import commit_job
 from tests.write.samples import planned, rows, split_files, written
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

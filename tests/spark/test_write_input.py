@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from indextables import IndexTable
 from tests.laws.effort import share
 
-pytestmark = pytest.mark.spark
 ROWS = 600
 LAYOUTS = ["", "p"]
 

@@ -20,7 +20,6 @@ import pytest
 
 from indextables import IndexTable
 
-pytestmark = pytest.mark.spark
 LONG_ENOUGH = 300  # seconds, for a JVM to start on a busy machine
 
 FAULTS = """

@@ -8,8 +8,6 @@ import pytest
 
 from indextables import IndexTable
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from indextables import IndexTable, enable
 from indextables.errors import ConfigError, TableExistsError
 
-pytestmark = pytest.mark.spark
 SPARKS, OURS = "spark.sql.sources.partitionOverwriteMode", "spark.indextables.partitionOverwriteMode"
 
 

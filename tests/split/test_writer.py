@@ -33,7 +33,6 @@ def test_duckdb_reads_the_rows(tmp_path: Path) -> None:
     assert same(read.cast(EVERY_TYPE.schema), EVERY_TYPE)
 
 
-@pytest.mark.spark
 def test_spark_reads_the_rows(tmp_path: Path, spark: Any) -> None:
     write(EVERY_TYPE, tmp_path / "a.split", rows_per_group=3)
     read = spark.read.format("parquet").load(str(tmp_path / "a.split")).toArrow()
@@ -80,7 +79,6 @@ def test_duckdb_reads_many_row_groups(many: Path) -> None:
     assert one["n"].to_pylist() == [2501]
 
 
-@pytest.mark.spark
 def test_spark_reads_many_row_groups(many: Path, spark: Any) -> None:
     frame = spark.read.format("parquet").load(str(many))
     assert frame.orderBy("n").toArrow().cast(MANY.schema).equals(MANY)

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.spark
-
 CHEAP = {
     "Parquet": lambda files, _: files,
     "a filter": lambda files, _: files.filter("id > 3"),

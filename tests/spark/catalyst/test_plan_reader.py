@@ -10,8 +10,6 @@ import pytest
 from indextables import IndexTable
 from indextables.predicate import to_sql
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def frame(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
