@@ -1,14 +1,13 @@
 """The arguments and options that verbs share, and what their texts mean."""
 
 from collections.abc import Iterable
-from os.path import isfile
 from typing import Annotated
 
 import pyarrow as pa
 import typer
 
 from indextables.config import is_secret
-from indextables.errors import ConfigError, TableNotFoundError
+from indextables.errors import ConfigError
 from indextables.schema import parse_type
 from indextables.table import IndexTable
 
@@ -51,14 +50,6 @@ def open_table(
     path: str, option: Iterable[str] | None, *, version: int | None = None, timestamp: str | None = None
 ) -> IndexTable:
     return IndexTable.open(path, version=version, timestamp=timestamp, options=parse_settings(option))
-
-
-def refuse_file(path: str) -> None:
-    if isfile(path):  # noqa: PTH113 - Path.is_file raises where one may not look
-        raise TableNotFoundError(
-            f"{path} is a file, and a table is a directory; `indextables import TABLE {path}` makes one of its rows",
-            table=path,
-        )
 
 
 def parse_settings(given: Iterable[str] | None) -> dict[str, str]:

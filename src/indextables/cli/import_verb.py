@@ -21,15 +21,16 @@ from indextables.cli.arguments import (
     parse_names,
     parse_settings,
     parse_types,
-    refuse_file,
 )
 from indextables.cli.output import show_metrics
 from indextables.config import Config
 from indextables.errors import ConfigError, LayoutError, TableNotFoundError
+from indextables.log.missing_table import refuse_file
 from indextables.nearest import nearest
 from indextables.plural import pluralize
 from indextables.schema import normalize, type_name
 from indextables.search.field_rules import STRING, TEXT
+from indextables.storage import Location
 from indextables.table import IndexTable
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.job_planning import plan_job
@@ -126,7 +127,7 @@ def import_(
     """
     from indextables.cli.input_files import input_files
 
-    refuse_file(path)
+    refuse_file(Location.parse(path))
     schema_options = {"mergeSchema": merge_schema, "overwriteSchema": overwrite_schema}
     options = {**parse_settings(option), **{key: "true" for key, given in schema_options.items() if given}}
     refuse_contradictory_options(options, overwrites=overwrite)

@@ -16,12 +16,13 @@ from indextables.cli.arguments import (
     open_table,
     parse_names,
     parse_settings,
-    refuse_file,
 )
 from indextables.cli.output import facts, show_json, show_metrics, show_report
 from indextables.cli.suggested_commands import commands_on
 from indextables.config import duration_argument
 from indextables.errors import IndexTablesError
+from indextables.log.missing_table import refuse_file
+from indextables.storage import Location
 from indextables.table import IndexTable
 
 UNFINISHED = 3
@@ -94,7 +95,7 @@ def check(
 
     if sample is not None and everything:
         raise typer.BadParameter("--sample and --all exclude each other")
-    refuse_file(path)
+    refuse_file(Location.parse(path))
     with parts_checked() as progress:
         result = IndexTable.check_path(
             path,

@@ -33,17 +33,16 @@ def missing_table_errors(store: Store) -> Iterator[None]:
             raise
         raise TableNotFoundError(f"there is no table at {store.location}: {found}", table=error.table) from None
     except NotFoundError:
-        if not _is_file(store.location):
-            raise
-        raise TableNotFoundError(_of_file(store.location), table=str(store.location)) from None
+        refuse_file(store.location)
+        raise
 
 
-def _is_file(location: Location) -> bool:
-    return location.scheme == "file" and isfile(location.path)  # noqa: PTH113 - Path.is_file raises where one may not look
-
-
-def _of_file(location: Location) -> str:
-    return f"{location} is a file, and a table is a directory; {_IMPORT.format(location)}"
+def refuse_file(location: Location) -> None:
+    """A file is refused where a table is expected; what else is there is not looked at."""
+    if location.scheme == "file" and isfile(location.path):  # noqa: PTH113 - Path.is_file raises where one may not look
+        raise TableNotFoundError(
+            f"{location} is a file, and a table is a directory; {_IMPORT.format(location)}", table=str(location)
+        ) from None
 
 
 def _description(store: Store) -> str | None:
