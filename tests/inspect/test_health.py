@@ -48,7 +48,7 @@ def areas(health: Health) -> list[tuple[Area, Severity]]:
 def test_a_table_in_good_shape() -> None:
     health = described({"mon": [128 * MB] * 10, "tue": [200 * MB] * 8}).health()
     assert health.healthy
-    assert (health.splits, health.partitions, health.rows, health.small_ratio) == (18, 2, 162, 0)
+    assert (health.splits, health.partitions, health.rows, health.small_splits) == (18, 2, 162, 0)
     assert "no findings" in str(health)
 
 

@@ -74,11 +74,6 @@ class Health:
         return not self.findings
 
     @property
-    def small_ratio(self) -> float:
-        """The share of small splits, from 0 to 1."""
-        return self.small_splits / self.splits if self.splits else 0.0
-
-    @property
     def figures(self) -> dict[str, str]:
         """The main metrics as text, by name."""
         removed = {
@@ -104,7 +99,8 @@ class Health:
         return self.render()
 
     def render(self, format_step: StepFormat = str) -> str:
-        sizes = f"median {format_bytes(self.median_split)}, {self.small_ratio:.0%} small"
+        small = f"{self.small_splits:,} smaller than {format_bytes(SPLIT_SIZES[0])}"
+        sizes = f"median {format_bytes(self.median_split)}, {small}"
         parts = f"median {format_bytes(self.median_partition)}, largest {format_bytes(self.largest_partition)}"
         removed = f"{pluralize(self.tombstones, 'split')} with {format_bytes(self.tombstone_bytes)}"
         lines = [
