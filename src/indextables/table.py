@@ -355,7 +355,7 @@ class IndexTable:
         >>> table.append(pa.table({"mail": ["a@x.org", "b@x.org", None, "d@x.org"], "n": [1, 2, 3, 4]}))
         1
         >>> print(table.delete("mail = 'b@x.org'"))
-        1 row deleted (version 2): 0 splits removed, 0 rewritten with 0 rows, 1 deletion vector
+        1 row deleted (version 2): 1 deletion vector
         >>> table.count()
         3
         """
@@ -447,7 +447,7 @@ class IndexTable:
         >>> table.append(pa.table({"name": ["ann", "bob"], "n": [1, 2]}))
         1
         >>> print(table.update({"n": "n * 10", "name": "upper(name)"}, "n > 1"))
-        1 row updated (version 2): 0 splits removed, 1 rewritten with 1 row, 1 added, 0 deletion vectors
+        1 row updated (version 2): 1 split rewritten (1 row copied), 1 split added
         >>> sorted(zip(*table.scan().to_arrow().to_pydict().values()))
         [('BOB', 20), ('ann', 1)]
         """
