@@ -16,6 +16,7 @@ SCHEMA = pa.schema(
         "ratio": pa.float32(),
         "price": pa.float64(),
         "cost": pa.decimal128(10, 2),
+        "part": pa.decimal128(38, 38),
         "name": pa.string(),
         "flag": pa.bool_(),
         "raw": pa.binary(),
@@ -119,6 +120,8 @@ def test_names_follow_sparks_case_rules() -> None:
         ("at IN ('2024-01-01', 'soon')", "at", "string"),
         ("raw = 5", "raw", "integer"),
         ("price LIKE '1%'", "price", "string"),
+        ("part < 256", "part", "integer"),
+        ("part IN (0.5, 12)", "part", "integer"),
     ],
 )
 def test_comparisons_that_cannot_be(written: str, column: str, actual: str) -> None:

@@ -73,10 +73,11 @@ def cast_scalar(value: pa.Scalar, kind: pa.DataType, *, time_zone: str = "UTC") 
         return value
     if pa.types.is_decimal(value.type) and pa.types.is_floating(kind):
         return pa.scalar(float(value.as_py()), kind)  # Arrow rounds more than once on this way
-    if pa.types.is_decimal(value.type) and pa.types.is_decimal(kind):
-        return pa.scalar(rescaled(value.as_py(), kind.scale), kind)
-    if pa.types.is_integer(value.type) and pa.types.is_decimal(kind):
-        return pa.scalar(Decimal(value.as_py()), kind)
+    if pa.types.is_decimal(kind) and (pa.types.is_decimal(value.type) or pa.types.is_integer(value.type)):
+        try:
+            return pa.scalar(rescaled(Decimal(value.as_py()), kind.scale), kind)
+        except pa.ArrowInvalid:
+            raise _too_large(value, kind) from None
     return cast_array(pa.array([value]), kind, time_zone=time_zone)[0]
 
 
@@ -253,6 +254,12 @@ def _known_zone(time_zone: str) -> Iterator[None]:
     except pa.ArrowInvalid:
         reason = f"there is no time zone {time_zone!r}"
         raise InvalidPredicateError(reason, predicate=time_zone, reason=reason) from None
+
+
+def _too_large(value: pa.Scalar, kind: pa.DataType) -> CastInvalidInputError:
+    name = type_name(kind)
+    reason = f"the value {value} does not fit {name}, in which both are compared"
+    return CastInvalidInputError(reason, predicate=str(value), reason=reason, value=str(value), expected_type=name)
 
 
 def _malformed(text: str, kind: pa.DataType) -> CastInvalidInputError:
