@@ -14,7 +14,7 @@ _OURS = re.compile(
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '(?P<module>[\w.]+)'")
 _ATTRIBUTE = re.compile(r"AttributeError: [^\n]*<module '(?P<module>indextables[\w.]*)' from")
 _IN_US = re.compile(r'File "[^"\n]*/indextables/')
-_NEEDED = {"cachetools", "msgspec", "numpy", "obstore", "pyarrow", "pyiceberg_core", "sqlglot", "tantivy"}
+_NEEDED = {"cachetools", "msgspec", "numpy", "obstore", "pyarrow", "pyiceberg_core", "pyroaring", "sqlglot", "tantivy"}
 _PYTHON = re.compile(
     r"\[PYTHON_VERSION_MISMATCH\][^\n]*?version: (?P<found>[\d.]+) than that in driver: (?P<wanted>[\d.]+)"
 )
