@@ -85,7 +85,8 @@ class CheckResult:
 
     def render(self, format_step: StepFormat = str) -> str:
         at = "no version can be read" if self.version is None else f"at version {self.version}"
-        read = f"; {self.opened:,} of them opened, with {self.rows:,} rows" if self.deep else "; none was opened"
+        rows = pluralize(self.rows, "row")
+        read = f"; {self.opened:,} of them opened, with {rows}" if self.deep else "; none was opened"
         log = f"{pluralize(self.versions, 'version')} and {pluralize(self.checkpoints, 'checkpoint')}"
         lines = [
             f"{self.table} {at}",

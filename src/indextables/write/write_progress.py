@@ -21,9 +21,8 @@ class WriteProgress:
     total_rows: int | None = None
 
     def state(self) -> BarState:
-        rows = (
-            f"{self.rows_read:,} rows" if self.total_rows is None else f"{self.rows_read:,} of {self.total_rows:,} rows"
-        )
+        known = self.total_rows is not None
+        rows = f"{self.rows_read:,} of {self.total_rows:,} rows" if known else pluralize(self.rows_read, "row")
         return BarState(self.rows_read, self.total_rows, f"{rows} read, {pluralize(self.splits, 'split')} written")
 
 
