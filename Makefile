@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SIZE ?= small
 SCENARIO ?= all
+WORKERS ?= 2
+PARALLEL = -n $(WORKERS) --dist loadfile
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 
 help: ## list what make can do
@@ -20,15 +22,15 @@ setup: $(READY) ## create .venv with everything that the project needs; PYTHON=p
 demo: $(READY) ## a tour: two million log lines, searched beside plain Parquet, in three minutes
 	@$(JAVA) PYSPARK_PYTHON="$(abspath $(BIN))/python" $(BIN)/python -m indextables.demo 2> >(grep -v -e WARN -e log4j -e "log level" >&2)
 
-test: $(READY) ## every test: unit, laws, doctests, pages, Spark
-	@$(JAVA) $(BIN)/python -m pytest
+test: $(READY) ## every test: unit, laws, doctests, pages, Spark; WORKERS=4 for more processes
+	@$(JAVA) $(BIN)/python -m pytest $(PARALLEL)
 	@$(JAVA) $(BIN)/python -m pytest tests --connect
 
 connect: $(READY) ## the tests over Spark Connect alone
 	@$(JAVA) $(BIN)/python -m pytest tests --connect
 
 unit: $(READY) ## the tests that need no JVM
-	@$(BIN)/python -m pytest -m "not spark"
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not spark"
 
 laws: $(READY) ## the laws with 20,000 examples each
 	@HYPOTHESIS_PROFILE=full $(JAVA) $(BIN)/python -m pytest tests/laws
