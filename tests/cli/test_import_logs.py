@@ -43,7 +43,8 @@ def test_access_logs(tmp_path: Path) -> None:
     assert result.stdout == f"imported 2 rows from {log} into the new table {tmp_path / 't'} (1 split, version 0)\n"
     assert (
         result.stderr
-        == "note: 1 line did not match the pattern 'combined': 1 left out; the first is line 3: 'garbage'\n"
+        == "note: 1 line did not match the pattern 'combined' and was left out; the first is line 3: 'garbage'. "
+        "If it is a row, describe such lines with --pattern\n"
     )
     first, second = rows(tmp_path / "t")
     assert (first["ts"], first["path"], first["status"]) == (
@@ -66,6 +67,29 @@ def test_lines_that_do_not_match_belong_to_the_row_before(tmp_path: Path) -> Non
         "slow disk",
     ]
     assert found("count", tmp_path / "t", "--query", "route AND level:ERROR") == {"count": 1}
+
+
+def test_a_log_of_java_has_its_threads_and_loggers(tmp_path: Path) -> None:
+    lines = ["[main] INFO  c.a.Web - ready", "[pool-1] warning c.a.Web - a - b\n\tat A.java", "- -"]
+    (tmp_path / "app.log").write_text("".join(f"2024-05-01 10:00:00,123 {line}\n" for line in lines))
+    planned = found("import", tmp_path / "t", tmp_path / "app.log", "--dry-run")
+    assert (planned["rows"], planned["unmatched_lines"]) == (3, {"added_to_row_before": 1, "left_out": 0})
+    said = run("import", tmp_path / "t", tmp_path / "app.log", "--dry-run").stderr
+    assert "1 line did not match the pattern 'logback' and was added to the row before" in said
+    run("import", tmp_path / "t", tmp_path / "app.log")
+    assert [(row["thread"], row["level"], row["logger"], row["message"]) for row in rows(tmp_path / "t")] == [
+        ("main", "INFO", "c.a.Web", "ready"),
+        ("pool-1", "warning", "c.a.Web", "a - b\n\tat A.java"),
+        (None, None, None, "- -"),
+    ]
+
+
+def test_a_line_with_a_time_is_a_row_without_a_level_too(tmp_path: Path) -> None:
+    lines = ["10:00:00 INFO ready", "10:00:01 Connection closed", "10:00:02 -", "10:00:03 [ERROR] no"]
+    (tmp_path / "app.log").write_text("".join(f"2024-05-01 {line}\n" for line in lines))
+    assert found("import", tmp_path / "t", tmp_path / "app.log")["unmatched_lines"]["added_to_row_before"] == 0
+    read = [(row["level"], row["message"]) for row in rows(tmp_path / "t")]
+    assert read == [("INFO", "ready"), (None, "Connection closed"), (None, "-"), ("ERROR", "no")]
 
 
 @pytest.mark.parametrize("block", [8, 50, 64, 1 << 20])

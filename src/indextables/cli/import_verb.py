@@ -27,7 +27,7 @@ from indextables.config import Config
 from indextables.errors import ConfigError, LayoutError, TableNotFoundError
 from indextables.log.missing_table import refuse_file
 from indextables.nearest import nearest
-from indextables.plural import pluralize
+from indextables.plural import agreeing, pluralize
 from indextables.schema import normalize, type_name
 from indextables.search.field_rules import STRING, TEXT
 from indextables.storage import Location
@@ -62,7 +62,8 @@ def import_(
         typer.Option(
             "--pattern",
             metavar="PATTERN",
-            help="Format of log lines: combined (or nginx), common, syslog, iso, or a regular expression with named groups.",
+            help="Format of log lines: combined (or nginx), common, logback, iso, syslog, or a regular expression with "
+            "named groups.",
         ),
     ] = None,
     timestamp: Annotated[
@@ -118,11 +119,12 @@ def import_(
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Import files into a table, and create it if it does not exist.
+    r"""Import files into a table, and create it if it does not exist.
 
     Examples:
       indextables import logs app.csv --text message --partition-by 'day(ts)'
       indextables import logs access.log --pattern combined
+      indextables import logs jobs.log --pattern '(?P<ts>\S+) (?P<job>\w+): (?P<message>.*)'
       zcat *.jsonl.gz | indextables import logs - --format json
     """
     from indextables.cli.input_files import input_files
@@ -168,7 +170,7 @@ def import_(
         first, batches = _peeked(rows.batches)
         done = _Import(path, job, inputs[0].name if len(inputs) == 1 else pluralize(len(inputs), "file"), len(inputs))
         if dry_run:
-            _show_plan(done, sum(batch.num_rows for batch in batches), rows.schema, as_json=as_json)
+            _show_plan(done, sum(batch.num_rows for batch in batches), rows, as_json=as_json)
         else:
             _run(done, batches, rows, as_json=as_json)
     if table is None and not as_json and _has_only_exact_strings(job):
@@ -188,7 +190,9 @@ class _Import:
         """What was done; for a table that existed before, also what it holds now, from its log."""
         rows, splits = pluralize(added["numAddedRows"], "row"), pluralize(added["numAddedSplits"], "split")
         if self.job.mode is Mode.OVERWRITE:
-            return f"replaced the rows of {self.table} by {rows} from {self.source} ({splits}, version {after.version})"
+            return (
+                f"replaced the rows of {self.table} with {rows} from {self.source} ({splits}, version {after.version})"
+            )
         place = f"imported {rows} from {self.source} into"
         if self.job.mode is Mode.ERROR:
             return f"{place} the new table {self.table} ({splits}, version {after.version})"
@@ -255,12 +259,12 @@ def _peeked(batches: pa.RecordBatchReader) -> tuple[pa.RecordBatch | None, pa.Re
     return first, pa.RecordBatchReader.from_batches(batches.schema, everything)
 
 
-def _show_plan(planned: _Import, rows: int, schema: pa.Schema, *, as_json: bool) -> None:
+def _show_plan(planned: _Import, count: int, rows: "ImportedRows", *, as_json: bool) -> None:
     """What an import would do; every value has been looked at, as the import would."""
     would = {Mode.ERROR: "create", Mode.OVERWRITE: "overwrite"}.get(planned.job.mode, "append")
-    columns = {field.name: type_name(field.type) for field in normalize(schema)}
-    plan = {"table": planned.table, "would": would, "files": planned.files, "rows": rows, "columns": columns}
-    show_metrics(plan, as_json=as_json)
+    columns = {field.name: type_name(field.type) for field in normalize(rows.schema)}
+    plan = {"table": planned.table, "would": would, "files": planned.files, "rows": count, "columns": columns}
+    _show(plan, rows, as_json=as_json)
 
 
 def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", *, as_json: bool) -> None:
@@ -268,24 +272,34 @@ def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", 
 
     with rows_imported() as progress:
         after, added = _written(planned.job, batches, progress)
+    found: dict[str, Any] = {"table": planned.table, "version": after.version, "files": planned.files}
+    found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
+    _show(found if as_json else planned.sentence(after, added), rows, as_json=as_json)
+
+
+def _show(found: dict[str, Any] | str, rows: "ImportedRows", *, as_json: bool) -> None:
+    """What was done or planned, and the lines of log files that did not match their pattern."""
     unmatched = None if rows.log is None else rows.log.unmatched
-    if as_json:
-        found: dict[str, Any] = {"table": planned.table, "version": after.version, "files": planned.files}
-        found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
-        if unmatched is not None:
-            found["unmatched_lines"] = {"added_to_row_before": unmatched.added, "left_out": unmatched.left_out}
-        show_metrics(found, as_json=True)
-        return
-    typer.echo(planned.sentence(after, added))
-    if rows.log is not None and unmatched is not None and unmatched.lines:
+    if isinstance(found, str):
+        typer.echo(found)
+    elif as_json and unmatched is not None:
+        lines = {"added_to_row_before": unmatched.added, "left_out": unmatched.left_out}
+        show_metrics({**found, "unmatched_lines": lines}, as_json=True)
+    else:
+        show_metrics(found, as_json=as_json)
+    if not as_json and rows.log is not None and unmatched is not None and unmatched.lines:
         typer.echo(_note_on_lines(unmatched, str(rows.log.pattern)), err=True)
 
 
 def _note_on_lines(unmatched: "UnmatchedLines", pattern: str) -> str:
-    added = f"{unmatched.added:,} added to the row before" if unmatched.added else ""
-    left_out = f"{unmatched.left_out:,} left out" if unmatched.left_out else ""
-    what = " and ".join(filter(None, [added, left_out]))
-    return f"note: {pluralize(unmatched.lines, 'line')} did not match {pattern}: {what}; the first is {unmatched.first}"
+    lines, (added, left_out) = pluralize(unmatched.lines, "line"), (unmatched.added, unmatched.left_out)
+    if added and left_out:
+        what = f"{lines} did not match {pattern} ({added:,} added to the row before, {left_out:,} left out)"
+    elif added:
+        what = f"{lines} did not match {pattern} and {agreeing(added, 'was', 'were')} added to the row before"
+    else:
+        what = f"{lines} did not match {pattern} and {agreeing(left_out, 'was', 'were')} left out"
+    return f"note: {what}; the first is {unmatched.first}. If it is a row, describe such lines with --pattern"
 
 
 def _text_of_log(rows: "ImportedRows") -> dict[str, str]:

@@ -4,8 +4,9 @@
 |---|---|
 | `combined` or `nginx` | access logs of Apache and nginx, with referrer and user agent |
 | `common` | access logs without them |
-| `syslog` | `May  1 10:00:00 host program[pid]: message`, or with an ISO 8601 timestamp |
+| `logback` | `2024-05-01 10:00:00,123 [thread] LEVEL logger - message` |
 | `iso` | `2024-05-01 10:00:00,123 LEVEL message` |
+| `syslog` | `May  1 10:00:00 host program[pid]: message`, or with an ISO 8601 timestamp |
 """
 
 import re
@@ -26,6 +27,10 @@ _ACCESS = (
     + r')" (?P<status>\d{3}|-) (?P<bytes>\d+|-)'
 )
 _ISO_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?"
+_LEVEL = (
+    "(?i:trace|debug|verbose|info|information|notice|warn|warning|err|error|severe|crit|critical|alert|emerg|emergency|"
+    "fatal|panic)"
+)
 _SYSLOG_TIME = r"[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d"
 _EXAMPLE = r"'(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
 
@@ -36,7 +41,8 @@ class LogPattern:
 
     `name` is that of a pattern that has one.
     Lines that do not match are added to the column `continued` of the row before; None if they are left out. `text` is
-    searched by its words. `dash_is_null` if `-` means that there is no value.
+    searched by its words. `dash_is_null` if `-` means that there is no value. A file is recognized by lines that have a
+    value in the column `recognized_by`.
     """
 
     regex: str
@@ -46,6 +52,7 @@ class LogPattern:
     timestamp: TimestampColumn | None = None
     dash_is_null: bool = False
     name: str | None = None
+    recognized_by: str | None = None
 
     def __str__(self) -> str:
         return "the pattern" if self.name is None else f"the pattern {self.name!r}"
@@ -53,6 +60,19 @@ class LogPattern:
     def match(self, lines: pa.Array) -> pa.StructArray:
         """The groups of each line, null where it does not match."""
         return pc.extract_regex(lines, self.regex)
+
+    def recognized(self, lines: pa.Array) -> int:
+        """How many lines look as if they were written in this pattern."""
+        groups = self.match(lines)
+        if self.recognized_by is None:
+            return int(len(lines) - groups.null_count)
+        return int(pc.sum(pc.not_equal(pc.struct_field(groups, self.recognized_by), "")).as_py() or 0)
+
+    def nulls(self, column: str) -> Sequence[str]:
+        """The texts of a column that mean that there is no value."""
+        if self.dash_is_null:
+            return ("-", "")
+        return ("",) if self.recognized_by is not None and column != self.continued else ()
 
 
 def _access(name: str, regex: str, *columns: str) -> LogPattern:
@@ -70,6 +90,26 @@ PATTERNS = {
         "combined", f'{_ACCESS} "(?P<referrer>{_QUOTED})" "(?P<agent>{_QUOTED})".*', "referrer", "agent"
     ),
     "common": _access("common", _ACCESS),
+    "logback": LogPattern(
+        _whole(
+            rf"(?P<ts>{_ISO_TIME}) +(?:\[(?P<thread>[^\]]*)\] +(?P<level>{_LEVEL}) +(?P<logger>\S+) +- ?)?(?P<message>.*)"
+        ),
+        ("ts", "thread", "level", "logger", "message"),
+        "message",
+        "message",
+        TimestampColumn("ts", ("ts",), None),
+        name="logback",
+        recognized_by="level",
+    ),
+    "iso": LogPattern(
+        _whole(rf"\[?(?P<ts>{_ISO_TIME})\]?:? +(?:[\[(]?(?P<level>{_LEVEL})[\])]?:? +)?(?P<message>.*)"),
+        ("ts", "level", "message"),
+        "message",
+        "message",
+        TimestampColumn("ts", ("ts",), None),
+        name="iso",
+        recognized_by="level",
+    ),
     "syslog": LogPattern(
         _whole(
             rf"(?:<\d+>)?(?P<ts>{_ISO_TIME}|{_SYSLOG_TIME}) (?P<host>\S+) "
@@ -80,14 +120,6 @@ PATTERNS = {
         "message",
         TimestampColumn("ts", ("ts",), "%b %d %H:%M:%S"),
         name="syslog",
-    ),
-    "iso": LogPattern(
-        _whole(rf"\[?(?P<ts>{_ISO_TIME})\]? +[\[(]?(?P<level>[A-Za-z]+)[\])]?:? +(?P<message>.*)"),
-        ("ts", "level", "message"),
-        "message",
-        "message",
-        TimestampColumn("ts", ("ts",), None),
-        name="iso",
     ),
 }
 _ALIASES = {"nginx": "combined"}
@@ -137,14 +169,14 @@ def _refuse_invalid(pattern: LogPattern, text: str) -> None:
 
 
 def detect_pattern(lines: pa.Array) -> LogPattern | None:
-    """The pattern that has a name and matches most of the lines.
+    """The pattern that has a name and is recognized in most of the lines.
 
     It matches at least half of them, or a tenth if lines that do not match may belong to the row before.
 
     >>> detect_pattern(pa.array(["2024-05-01 10:00:00 INFO ready"])).columns
     ('ts', 'level', 'message')
     """
-    matches = {name: len(lines) - pattern.match(lines).null_count for name, pattern in PATTERNS.items()}
+    matches = {name: pattern.recognized(lines) for name, pattern in PATTERNS.items()}
     best = max(matches, key=lambda name: matches[name])
     enough = 2 if PATTERNS[best].continued is None else 10
     return PATTERNS[best] if matches[best] * enough >= len(lines) > 0 else None

@@ -32,7 +32,6 @@ _DETECTED_BY = 100  # lines
 _LONGEST = 4 * BLOCK  # row
 _INFERRED = (pa.int64(), pa.float64())
 _NO_ZONE = pa.timestamp("us")
-_DASHES = pa.array(["-", ""])
 _NUMBER, _LINE = "\0number", "\0line"
 
 
@@ -154,15 +153,15 @@ class LogReader(Reader):
             offsets = pa.array(np.append(starts - first, len(texts)), pa.int32())
             joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), "\n")
             rows = rows.set_column(rows.schema.get_field_index(continued), continued, joined)
-        yield self._without_dashes(rows)
+        yield self._with_nulls(rows)
 
-    def _without_dashes(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        if not self.pattern.dash_is_null:
-            return rows
-        columns = [
-            pc.if_else(pc.is_in(rows.column(name), _DASHES), None, rows.column(name)) for name in self.pattern.columns
-        ]
-        return pa.RecordBatch.from_arrays([*rows.columns[:2], *columns], names=rows.schema.names)
+    def _with_nulls(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        for name in self.pattern.columns:
+            if nulls := self.pattern.nulls(name):
+                values = rows.column(name)
+                values = pc.if_else(pc.is_in(values, pa.array(nulls)), None, values)
+                rows = rows.set_column(rows.schema.get_field_index(name), name, values)
+        return rows
 
     def _refuse_no_match(self, file: InputFile) -> None:
         first = next(_lines_of(file), None)
