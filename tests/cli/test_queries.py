@@ -101,6 +101,14 @@ def test_an_argument_too_many_names_where_it_belongs(path: str, words: list[str]
     assert hint in re.sub(r"\s+", " ", run(verb, path, *rest, code=2).stderr.replace("│", ""))
 
 
+def test_numbers_are_shown_with_all_digits_and_scores_with_four(tmp_path: Path) -> None:
+    prices = {"price": pa.array([12345.67]), "single": pa.array([0.1], pa.float32()), "note": ["paid"]}
+    table = IndexTable.write(tmp_path / "t", pa.table(prices), text="note")
+    _, row, _ = run("search", table.path, "paid").stdout.splitlines()
+    assert row.split()[:3] == ["12345.67", "0.1", "paid"]
+    assert len(row.split()[3]) <= len("0.1234")
+
+
 def test_a_field_with_a_space_is_suggested_as_it_is_written(tmp_path: Path) -> None:
     table = IndexTable.write(tmp_path / "t", {"Comment Text": ["disk full"]}, text=["Comment Text"])
     said = run("search", table.path, "Comment:disk", code=1).stderr

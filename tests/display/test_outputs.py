@@ -136,6 +136,12 @@ def test_hits_are_a_grid_with_scores_and_marked_words(table: IndexTable, shell: 
     assert Seen(shell.display_formatter.format(ordered)[0]["text/html"]).marked == ["disk"] * 2
 
 
+def test_numbers_have_all_their_digits(shell: InteractiveShell) -> None:
+    table = IndexTable.write(f"memory://{uuid4().hex}/t", {"price": [1234567.89], "note": ["paid"]}, text="note")
+    seen = Seen(shell.display_formatter.format(table.search("paid"))[0]["text/html"])
+    assert "1234567.89" in seen.texts
+
+
 def test_a_search_without_hits_tells_where_it_looked(table: IndexTable, shell: InteractiveShell) -> None:
     searched = "no rows; searched: day (exact values), message (words)"
     for found in (

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime  # noqa: F401 - the zone is for a doctest
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from indextables.display.plain_rows import plain_rows
+from indextables.display.scalar_text import SCORE, rounded, scalar_text
 from indextables.plural import pluralize
 
 _GAP = 2  # between columns
@@ -67,7 +67,7 @@ def draw_metrics(metrics: Mapping[str, Any]) -> None:
     shown.add_column(overflow="fold")
     for name, value in metrics.items():
         number = isinstance(value, int) and not isinstance(value, bool)
-        shown.add_row(name.replace("_", " "), f"{value:,}" if number else _cell(name, value, None))
+        shown.add_row(name.replace("_", " "), f"{value:,}" if number else _cell(name, rounded(value), None))
     _console().print(shown)
 
 
@@ -79,22 +79,18 @@ def _console() -> Console:
 def _cell(column: str, value: Any, style: Style | None) -> Text:
     if value is None:
         return Text("null", style="dim")
+    if column == SCORE:
+        value = rounded(value)
     return style(column, shown(value)) if style and isinstance(value, str) else Text(_plain(value))
 
 
-def _plain(value: Any) -> str:  # noqa: PLR0911 - one for each kind of value
+def _plain(value: Any) -> str:
     """The display text of a value.
 
     >>> _plain({"day": "mon", "names": ["a", "b"]}), _plain([("rows", 3), ("splits", 1)])
     ('day=mon, names=a, b', 'rows=3, splits=1')
     """
     match value:
-        case bool():
-            return str(value).lower()
-        case float():
-            return f"{value:.4g}"
-        case datetime():
-            return _time(value)
         case dict():
             return ", ".join(f"{key}={_plain(inner)}" for key, inner in value.items())
         case [tuple(), *_]:  # what Arrow makes of a map
@@ -102,18 +98,7 @@ def _plain(value: Any) -> str:  # noqa: PLR0911 - one for each kind of value
         case list() | tuple():
             return ", ".join(map(_plain, value))
         case _:
-            return shown(str(value))
-
-
-def _time(moment: datetime) -> str:
-    """A time, as short as it can be.
-
-    >>> _time(datetime(2024, 1, 31, 12, tzinfo=UTC)), _time(datetime(2024, 1, 31, 12, 0, 0, 250_000))
-    ('2024-01-31 12:00:00Z', '2024-01-31 12:00:00.25')
-    """
-    date, _, zone = moment.isoformat(sep=" ").partition("+")
-    whole, point, fraction = date.partition(".")
-    return whole + (point + fraction.rstrip("0")) + ("Z" if zone == "00:00" else zone and f"+{zone}")
+            return shown(scalar_text(value))
 
 
 def shown(text: str) -> str:

@@ -1,22 +1,18 @@
 r"""Values as cells of a grid.
 
->>> cell(None), cell(0.123456), cell("a < b")
-('<span class="dim">null</span>', '0.1235', 'a &lt; b')
->>> cell(datetime.fromisoformat("2024-05-01 09:30Z")), cell(b"\x00\xff")
-('2024-05-01 09:30:00Z', '00ff')
+>>> cell(None), cell(0.5), cell("a < b"), cell({"n": [1, 2]})
+('<span class="dim">null</span>', '0.5', 'a &lt; b', '<span class="dim">n</span> 1, 2')
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from html import unescape
 from typing import Any
 
 from indextables.display.markup import Html, element, joined, markup
+from indextables.display.scalar_text import scalar_text
 
 _LONGEST = 400  # characters of a text that are shown
 _BEFORE = 80  # of these, before the first mark
-_ZEROS = re.compile(r"(\.\d*[1-9])0+")
 _MARKS = ("<em>", "</em>")
 
 
@@ -31,25 +27,11 @@ def cell(value: Any) -> Html:
         case list() | tuple():
             return joined(map(cell, value), ", ")
         case _:
-            return markup(_text(value))
+            return markup(_cut(scalar_text(value)))
 
 
 def _name(key: Any) -> Html:
     return element("span", key, class_="dim")
-
-
-def _text(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case float():
-            return f"{value:.4g}"
-        case datetime():
-            return _ZEROS.sub(r"\1", value.isoformat(" ")).replace("+00:00", "Z")
-        case bytes():
-            return _cut(value[:_LONGEST].hex())
-        case _:
-            return _cut(str(value))
 
 
 def marked_cell(text: str) -> Html:

@@ -11,6 +11,7 @@ from indextables.display.cells import cell, marked_cell, spanned_cell
 from indextables.display.markup import Html, element, joined
 from indextables.display.panels import NUMBER, TIGHT, WIDE, notebook, table
 from indextables.display.plain_rows import plain_rows
+from indextables.display.scalar_text import SCORE, rounded
 from indextables.plural import pluralize
 from indextables.search.match_spans import MatchSpans
 
@@ -73,7 +74,7 @@ def _cell(row: Mapping[str, Any], column: str, spans: MatchSpans | None) -> Html
     value, marked = row[column], row.get(HIGHLIGHT)
     text = marked.get(column) if isinstance(marked, Mapping) and column != HIGHLIGHT else None
     if not isinstance(value, str):
-        return cell(value)
+        return cell(rounded(value) if column == SCORE else value)
     if isinstance(text, str):
         return marked_cell(text)
     return spanned_cell(value, spans.in_value(column, value)) if spans else cell(value)

@@ -21,6 +21,8 @@ def _plain_values(values: pa.Array) -> list[Any]:
     if pa.types.is_struct(values.type) and values.type.num_fields and not values.null_count:
         fields = [_plain_values(field) for field in values.flatten()]
         return [dict(zip(values.type.names, row, strict=True)) for row in zip(*fields, strict=True)]
+    if pa.types.is_float32(values.type):  # 0.1, not 0.10000000149011612
+        values = values.cast(pa.string()).cast(pa.float64())
     try:
         return list(values.to_pylist())
     except (OverflowError, ValueError):
