@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from indextables.read.opener import SplitOpener
     from indextables.read.prewarm import PrewarmResult
     from indextables.read.scan import Scan
+    from indextables.read.scan_plan import Explanation
     from indextables.read.sort_order import OrderBy
     from indextables.report import Report
     from indextables.schema import SchemaInput
@@ -600,6 +601,24 @@ class IndexTable:
     def count(self, where: str | Predicate | None = None, *, query: str | None = None) -> int:
         """The number of rows; from the log, where its statistics suffice."""
         return self.scan(where=where, query=query, columns=[]).count()
+
+    def explain(
+        self,
+        where: str | Predicate | None = None,
+        *,
+        query: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Explanation:
+        """What a scan would prune and read; the same as `scan(...).explain()`.
+
+        >>> import pyarrow as pa
+        >>> table = IndexTable.create("memory://docs/explained", {"day": pa.string(), "n": pa.int64()}, partition_by="day")
+        >>> table.append(pa.table({"day": ["mon", "tue"], "n": [1, 2]}))
+        1
+        >>> table.explain("day = 'mon'")
+        Explanation("day = 'mon'", splits=2, pruned=1, opened=1, bytes=...)
+        """
+        return self.scan(where=where, query=query, columns=columns).explain()
 
     def search(
         self,

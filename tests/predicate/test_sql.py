@@ -145,6 +145,8 @@ def test_what_is_not_supported_says_so(text: str, operator: str, position: int |
         ("x LIKE 'a' ESCAPE 'bc'", "one character"),
         ("x INDEXQUERY 5", "text in quotes"),
         ("indexquery(x)", "a column and a query"),
+        ('"order id" = 5', "in backticks: `order id`"),
+        ('x = 1 AND "host" = "web"', "in backticks: `host`"),
     ],
 )
 def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:

@@ -29,6 +29,7 @@ def serve(
 
     Prints the address of the page with its access token, opens it in a browser,
     and runs until Ctrl-C. With --json, prints the address and the token as JSON.
+    /view.json and /view.csv in place of / in the address of a view are its rows.
 
     Examples:
       indextables serve logs

@@ -210,10 +210,17 @@ class _Reader:
             return Comparison(self.operand(node.this), op, self.value(node.expression))
         if _is_column(node.expression):
             return Comparison(self.operand(node.expression), op.flipped, self.value(node.this))
+        self.refuse_quoted_name(node.this)
         left, right = self.value(node.this), self.value(node.expression)
         if left.type == right.type:  # `1 = 1`, as programs write it
             return Literal(evaluate_leaf(Comparison(Column(""), op, right), pa.array([left]))[0].as_py())
         raise self.unsupported(node, "it compares no column with a literal")
+
+    def refuse_quoted_name(self, node: exp.Expr) -> None:
+        """`"host" = 'web-1'` compares two texts in Spark, and finds nothing, where other databases mean a column."""
+        if isinstance(node, exp.Literal) and node.is_string and f'"{node.name}"' in self.text:
+            reason = f'"{node.name}" is a text, as in Spark; a column is written in backticks: `{node.name}`'
+            raise _invalid(self.text, reason, _position(node))
 
     def null_safe_equal(self, node: exp.Expr) -> Predicate:
         column, value = (node.this, node.expression) if _is_column(node.this) else (node.expression, node.this)
