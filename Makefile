@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 SIZE ?= small
 SCENARIO ?= all
 WORKERS ?= 2
-PARALLEL = -n $(WORKERS) --dist loadfile
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 
 help: ## list what make can do

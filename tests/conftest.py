@@ -22,6 +22,8 @@ settings.register_profile("few", max_examples=5, **slow_is_fine)
 settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+LONGEST = ("tests/cluster/", "tests/streams/", "tests/spark/test_stream_")  # each of them takes minutes
+
 keep_freed_memory()
 compile_java_once()
 if place := place_for_files():
@@ -105,7 +107,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that use the Spark session are marked so."""
+    """Tests that use the Spark session are marked so. The longest come first: no process waits for them."""
     if config.getoption("--connect"):
         items[:] = [item for item in items if why_not_over_connect(item.nodeid) is None]
     else:
@@ -113,6 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 @pytest.fixture(scope="session")
