@@ -35,10 +35,7 @@ class DeleteResult:
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
-        changes = split_changes(
-            removed=self.splits_removed, rewritten=self.splits_rewritten, copied=self.copied, vectors=self.vectors
-        )
-        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){changes}"
+        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){split_changes(self)}"
 
     _repr_html_ = text_output
 

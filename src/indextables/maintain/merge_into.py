@@ -76,13 +76,7 @@ class MergeIntoResult:
     splits_added: int = 0
 
     def __str__(self) -> str:
-        changes = split_changes(
-            removed=self.splits_removed,
-            rewritten=self.splits_rewritten,
-            copied=self.copied,
-            added=self.splits_added,
-            vectors=self.vectors,
-        )
+        changes = split_changes(self, added=self.splits_added)
         updated = pluralize(self.rows_updated, "row")
         rows = f"{updated} updated, {self.rows_deleted:,} deleted, {self.rows_inserted:,} inserted"
         return f"{rows} (version {self.version}){changes}"

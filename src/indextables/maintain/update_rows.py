@@ -47,13 +47,7 @@ class UpdateResult:
 
     def __str__(self) -> str:
         verb = "would be updated" if self.dry_run else "updated"
-        changes = split_changes(
-            removed=self.splits_removed,
-            rewritten=self.splits_rewritten,
-            copied=self.copied,
-            added=self.splits_added,
-            vectors=self.vectors,
-        )
+        changes = split_changes(self, added=self.splits_added)
         return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){changes}"
 
     _repr_html_ = text_output
