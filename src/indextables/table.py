@@ -647,9 +647,8 @@ class IndexTable:
         >>> table.search("disk", highlight=True, limit=1)["_highlight"].to_pylist()
         [{'message': '<em>disk</em> full'}]
         """
-        from indextables.display.notebooks import shown_as_grid
         from indextables.read.highlight_column import refuse_highlight_column, with_highlights
-        from indextables.read.scan_plan import columns_and_values
+        from indextables.read.scan import shown_as_hits
         from indextables.read.sort_order import parse_order_by
         from indextables.read.top_hits import search_sorted, search_top
 
@@ -661,8 +660,7 @@ class IndexTable:
         else:
             rows = search_sorted(scan, parse_order_by(order_by, self.schema), limit, offset=offset)
         rows = with_highlights(rows, scan.scan_spec) if highlight else rows
-        searched = columns_and_values(scan.scan_spec.search_columns)
-        return shown_as_grid(rows, scan.scan_spec.match_spans, searched=searched)
+        return shown_as_hits(rows, scan.scan_spec)
 
     @classmethod
     def sql(

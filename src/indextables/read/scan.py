@@ -138,9 +138,7 @@ class Scan(ScanOutput):
                     return
 
     def to_arrow(self) -> pa.Table:
-        rows = super().to_arrow()
-        searched = columns_and_values(self.scan_spec.search_columns)
-        return shown_as_grid(rows, self.scan_spec.match_spans if searched else None, searched=searched)
+        return shown_as_hits(super().to_arrow(), self.scan_spec)
 
     def __repr__(self) -> str:
         """What is scanned, in one line; `explain()` tells what is pruned.
@@ -320,6 +318,13 @@ def _while_quick(work: Callable[[SplitTask], T], tasks: Iterator[SplitTask]) -> 
         yield result
         if slow > _MAX_SLOW:
             return
+
+
+def shown_as_hits(rows: pa.Table, spec: ScanSpec) -> pa.Table:
+    """The same rows; a notebook marks the words that a search has found, and tells where it looked if there are no rows."""
+    if not spec.queries:
+        return shown_as_grid(rows)
+    return shown_as_grid(rows, spec.match_spans, searched=columns_and_values(spec.search_columns))
 
 
 def refuse_limit(limit: int, *, key: str = "limit") -> None:
