@@ -264,7 +264,9 @@ def _show_plan(planned: _Import, count: int, rows: "ImportedRows", *, as_json: b
     would = {Mode.ERROR: "create", Mode.OVERWRITE: "overwrite"}.get(planned.job.mode, "append")
     columns = {field.name: type_name(field.type) for field in normalize(rows.schema)}
     plan = {"table": planned.table, "would": would, "files": planned.files, "rows": count, "columns": columns}
-    _show(plan, rows, as_json=as_json)
+    show_metrics({**plan, **(_unmatched_lines(rows) if as_json else {})}, as_json=as_json)
+    if not as_json:
+        _note_unmatched_lines(rows)
 
 
 def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", *, as_json: bool) -> None:
@@ -272,23 +274,26 @@ def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", 
 
     with rows_imported() as progress:
         after, added = _written(planned.job, batches, progress)
-    found: dict[str, Any] = {"table": planned.table, "version": after.version, "files": planned.files}
-    found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
-    _show(found if as_json else planned.sentence(after, added), rows, as_json=as_json)
+    if as_json:
+        found = {"table": planned.table, "version": after.version, "files": planned.files}
+        found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
+        show_metrics({**found, **_unmatched_lines(rows)}, as_json=True)
+        return
+    typer.echo(planned.sentence(after, added))
+    _note_unmatched_lines(rows)
 
 
-def _show(found: dict[str, Any] | str, rows: "ImportedRows", *, as_json: bool) -> None:
-    """What was done or planned, and the lines of log files that did not match their pattern."""
-    unmatched = None if rows.log is None else rows.log.unmatched
-    if isinstance(found, str):
-        typer.echo(found)
-    elif as_json and unmatched is not None:
-        lines = {"added_to_row_before": unmatched.added, "left_out": unmatched.left_out}
-        show_metrics({**found, "unmatched_lines": lines}, as_json=True)
-    else:
-        show_metrics(found, as_json=as_json)
-    if not as_json and rows.log is not None and unmatched is not None and unmatched.lines:
-        typer.echo(_note_on_lines(unmatched, str(rows.log.pattern)), err=True)
+def _unmatched_lines(rows: "ImportedRows") -> dict[str, Any]:
+    """How many lines of log files did not match their pattern, for JSON; empty for other files."""
+    if rows.log is None:
+        return {}
+    lines = rows.log.unmatched
+    return {"unmatched_lines": {"added_to_row_before": lines.added, "left_out": lines.left_out}}
+
+
+def _note_unmatched_lines(rows: "ImportedRows") -> None:
+    if rows.log is not None and rows.log.unmatched.lines:
+        typer.echo(_note_on_lines(rows.log.unmatched, str(rows.log.pattern)), err=True)
 
 
 def _note_on_lines(unmatched: "UnmatchedLines", pattern: str) -> str:
