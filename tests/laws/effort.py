@@ -11,3 +11,6 @@ def share(of: int, *, steps: int | None = None) -> settings:
 
 each_writes_tables = share(5)
 """Several tables are written and read for each example, where other laws compute in memory."""
+
+is_full = settings().max_examples > settings.get_profile("default").max_examples
+"""Whether a law that is not made of examples tries everything: in `make laws`, and not in `make test`."""

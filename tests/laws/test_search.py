@@ -4,7 +4,9 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,10 +16,11 @@ from indextables.search import queries as n
 from indextables.search.analysis import too_long
 from indextables.search.analysis import words as words_of
 from indextables.search.field_rules import TOKENIZERS
+from indextables.search.row_matching import match_rows, score_rows
 from indextables.search.text_fields import field_name
 from indextables.split.exact_index import Kind
 from tests.search.brute import rows_of
-from tests.search.indexes import found, index_of
+from tests.search.indexes import found, index_of, scored
 
 SCHEMA = pa.schema(
     {
@@ -112,6 +115,20 @@ kinds = st.sampled_from([Kind.NONE, Kind.DICTIONARY, Kind.HASH])
 def test_the_index_finds_the_rows_that_satisfy_a_query(table: pa.Table, some: list[n.Query], kind: Kind) -> None:
     index = index_of(table, RULES, kind)
     assert [found(query, index) for query in some] == [rows_of(query, table, RULES) for query in some]
+
+
+@given(tables(), st.lists(queries, min_size=1, max_size=5), kinds, st.data())
+def test_some_rows_are_matched_and_scored_as_all_rows_are(
+    table: pa.Table, some: list[n.Query], kind: Kind, data: st.DataObject
+) -> None:
+    index = index_of(table, RULES, kind)
+    chosen = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=len(table), max_size=len(table))))
+    for query in some:
+        matches = match_rows(query, index, chosen)
+        assert chosen[matches].tolist() == [row for row in rows_of(query, table, RULES) if row in chosen]
+        scores = dict(scored(query, index))
+        expected = [scores[row] for row in chosen[matches].tolist()]
+        assert score_rows(query, index, chosen[matches]).tolist() == pytest.approx(expected)
 
 
 def read(text: str) -> n.Query:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import tantivy
 
-from indextables.search import FieldRule, Query, compile_query, documents, tantivy_schema
+from indextables.search import FieldRule, Query, documents, tantivy_schema
 from indextables.search.exact_values import Mask, matches
 from indextables.search.queries import Leaf
 from indextables.search.row_matching import Numbers, Scores, find_rows, rank_rows
@@ -21,6 +21,7 @@ from indextables.split.exact_index import (
     is_hashable,
     parse_index,
 )
+from indextables.split.word_search import WordSearch
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,31 @@ class MemorySplit:
         return self.has_column(column) and shape(self.rules[column]) is Shape.WORDS
 
     def word_rows(self, query: Query) -> Numbers:
-        return np.sort(self.word_ranking(query, max(1, self.num_rows))[0])
+        return self.word_search.rows(query)
 
     def word_count(self, query: Query) -> int:
-        return len(self.word_rows(query))
+        return self.word_search.count(query)
 
     def word_mask(self, query: Query, rows: Numbers) -> Mask:
-        return np.isin(rows, self.word_rows(query))
+        return self.word_search.mask(query, rows)
 
     def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
-        found, scores = self.word_ranking(query, max(1, self.num_rows))
-        of = dict(zip(found.tolist(), scores.tolist(), strict=True))
-        return np.isin(rows, found), np.array([of.get(row, 0) for row in rows.tolist()], np.float32)
+        return self.word_search.scores(query, rows)
 
     def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
-        hits = (
-            self.words.searcher()
-            .search(compile_query(query, text_columns(self.table.schema.names, self.rules)), limit=limit)
-            .hits
+        return self.word_search.ranking(query, limit)
+
+    @cached_property
+    def word_search(self) -> WordSearch:
+        return WordSearch(
+            name="in memory",
+            num_rows=self.num_rows,
+            columns=text_columns(self.table.schema.names, self.rules),
+            stored_name=lambda column: column,
+            open=lambda: self.words,
+            forget=lambda: None,
+            is_local=lambda: True,
         )
-        return np.array([a.doc for _, a in hits], np.int64), np.array([score for score, _ in hits], np.float32)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.ChunkedArray:
         return self.table[column] if rows is None else self.table[column].take(pa.array(rows))

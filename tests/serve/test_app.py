@@ -218,6 +218,14 @@ def test_completion(client: Client, text: str, items: list[str]) -> None:
     assert found["to"] == len(text)
 
 
+def test_completion_of_words_of_a_renamed_column(tmp_path: Path) -> None:
+    table = IndexTable.write(tmp_path / "t", [{"memo": "crane keel"}], text=["memo"])
+    table.rename_column("memo", "note")
+    table.prewarm()
+    with running(table) as client:
+        assert [item["text"] for item in client.get("/api/complete", text="note:cr")["items"]] == ["crane"]
+
+
 def test_rows_around_a_row(client: Client, table: IndexTable) -> None:
     """Walking from row to row meets every row with a time once, in the order of time."""
     row = client.get("/api/hits", sort="time", size=1)["rows"][0]

@@ -10,7 +10,6 @@ import pyarrow as pa
 import tantivy
 
 from indextables.search.analysis import too_long, words
-from indextables.search.compile import compile_query
 from indextables.search.queries import And, Exists, Not, Phrase, Query, Term
 from indextables.search.row_matching import Numbers
 from indextables.search.text_fields import field_name
@@ -40,7 +39,7 @@ class WordCheck:
                 yield f"the index has {searcher.num_docs} documents for {len(self.values)} rows"
                 return
             yield from self._nulls()
-            yield from self._rows_by_words(searcher)
+            yield from self._rows_by_words()
             yield from self._words_by_rows(searcher)
             if self.all_rows:
                 yield from self._counts(searcher)
@@ -76,13 +75,13 @@ class WordCheck:
         if not np.array_equal(found, np.flatnonzero(self.values.is_null().to_numpy())):
             yield "the index has other rows as null"
 
-    def _rows_by_words(self, searcher: tantivy.Searcher) -> Iterator[str]:
+    def _rows_by_words(self) -> Iterator[str]:
         """Sampled rows must be found by all of their words, and by a phrase of them."""
         texts = self.values.take(pa.array(self.rows)).to_pylist()
         wrong = [
             row
             for row, text in zip(self.rows.tolist(), texts, strict=True)
-            if not all(self._finds(searcher, query, row) for query in self._queries(text))
+            if not all(self.reader.word_mask(query, np.array([row]))[0] for query in self._queries(text))
         ]
         if wrong:
             yield f"{len(wrong)} of {len(texts)} rows that were looked up are not found by their words: {_some(wrong)}"
@@ -93,14 +92,6 @@ class WordCheck:
             yield And(tuple(Term(self.column, word) for word in dict.fromkeys(found)))
         if text is not None and len(found) > 1 and not too_long(text, self._tokenizer):
             yield Phrase(self.column, tuple(found[:_PHRASE]))
-
-    def _finds(self, searcher: tantivy.Searcher, query: Query, row: int) -> bool:
-        compiled = compile_query(query, self.reader.footer.text_columns)
-        try:
-            compiled.explain(searcher, tantivy.DocAddress(0, row))
-        except ValueError:  # tantivy raises it if the document does not match
-            return False
-        return True
 
     def _words_by_rows(self, searcher: tantivy.Searcher) -> Iterator[str]:
         """Rows that sampled words find must have these words."""

@@ -6,10 +6,10 @@ columns with exact values. Rows that a conjunction has ruled out already are not
 Scores are as if tantivy had all columns: an exact string counts by how rare it is, any other exact condition counts 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -79,7 +79,7 @@ def find_rows(query: Query, split: SearchedRows) -> Numbers:
     """The numbers of the rows that satisfy a query, ascending."""
     if has_only_words(query, split):
         return split.word_rows(query)
-    if _is_exact_leaf(query) and (found := _looked_up(query, split)) is not None:
+    if is_leaf(query) and (found := _looked_up(query, split)) is not None:
         return found
     return np.flatnonzero(_mask(query, split, None))
 
@@ -92,7 +92,7 @@ def rank_rows(query: Query, split: SearchedRows, limit: int) -> tuple[Numbers, S
     """The rows that match best, with their scores, best first; equal scores in the order of the rows."""
     if has_only_words(query, split):
         return split.word_ranking(query, limit)
-    if _is_exact_leaf(query):
+    if is_leaf(query):
         rows = find_rows(query, split)
         return rows[:limit], np.full(min(limit, len(rows)), _leaf_score(query, split, hits=len(rows)), np.float32)
     conjunction = _Conjunction.of(query, split)
@@ -144,7 +144,8 @@ def has_patterns(query: Query) -> bool:
     return any(isinstance(leaf, Prefix | Wildcard | Regex | Fuzzy | Range) for leaf in leaves(query))
 
 
-def _is_exact_leaf(query: Query) -> bool:
+def is_leaf(query: Query) -> TypeGuard[Leaf]:
+    """Whether a query has no parts."""
     return not isinstance(query, And | Or | Not | Prefer | Boost)
 
 
@@ -156,32 +157,57 @@ def _looked_up(leaf: Any, split: SearchedRows) -> Numbers | None:
 
 def _mask(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
     """Whether each of some rows (ascending), or of all, satisfies the query."""
-    if has_only_words(query, split):
-        return _among(split.word_rows(query), split, None) if rows is None else split.word_mask(query, rows)
+
+    def evaluate(part: Query, rows: Numbers | None) -> Mask | None:
+        if has_only_words(part, split):
+            return _among(split.word_rows(part), split, None) if rows is None else split.word_mask(part, rows)
+        return _leaf_mask(part, split, rows) if is_leaf(part) else None
+
+    return evaluate_parts(_group_words(query, split), rows, split.num_rows, evaluate)
+
+
+def evaluate_parts(
+    query: Query, rows: Numbers | None, num_rows: int, evaluate: Callable[[Query, Numbers | None], Mask | None]
+) -> Mask:
+    """Whether each of some rows (ascending), or of all, satisfies a query.
+
+    `evaluate` decides about a query as a whole, or gives None; then its parts are evaluated and combined. It must decide
+    about leaves. A term of a conjunction is evaluated only on the rows that satisfy the terms before it.
+    """
+    if (whole := evaluate(query, rows)) is not None:
+        return whole
     match query:
         case And(terms):
-            return _all_of(_grouped(terms, split, And), split, rows)
+            result = np.ones(num_rows if rows is None else len(rows), np.bool_)
+            for term in terms:
+                left = None if result.all() else np.flatnonzero(result)
+                considered = rows if left is None else (left if rows is None else rows[left])
+                if considered is None or len(considered):
+                    mask = evaluate_parts(term, considered, num_rows, evaluate)
+                    result[slice(None) if left is None else left] = mask
+            return result
         case Or(terms):
-            masks = [_mask(term, split, rows) for term in _grouped(terms, split, Or)]
+            masks = [evaluate_parts(term, rows, num_rows, evaluate) for term in terms]
             return np.asarray(np.logical_or.reduce(masks), np.bool_)
         case Not(term):
-            return ~_mask(term, split, rows)
+            return ~evaluate_parts(term, rows, num_rows, evaluate)
         case Prefer(term) | Boost(term):
-            return _mask(term, split, rows)
+            return evaluate_parts(term, rows, num_rows, evaluate)
         case _:
-            return _leaf_mask(query, split, rows)
+            raise AssertionError(f"{query} was not evaluated")
 
 
-def _all_of(terms: Sequence[Query], split: SearchedRows, rows: Numbers | None) -> Mask:
-    """Each term is evaluated on the rows that satisfy the terms before it."""
-    left: Numbers | None = None  # positions in `rows`
-    for term in terms:
-        considered = rows if left is None else (left if rows is None else rows[left])
-        mask = _mask(term, split, considered)
-        left = np.flatnonzero(mask) if left is None else left[mask]
-    result = np.zeros(split.num_rows if rows is None else len(rows), np.bool_)
-    result[left] = True
-    return result
+def _group_words(query: Query, split: SearchedRows) -> Query:
+    """The same query, in which the terms that have only words come first, as one term, which tantivy evaluates."""
+    match query:
+        case And(terms) | Or(terms) if not has_only_words(query, split):
+            return type(query)(tuple(_group_words(term, split) for term in _grouped(terms, split, type(query))))
+        case Not(term):
+            return Not(_group_words(term, split))
+        case Prefer(term) | Boost(term):
+            return _group_words(term, split)
+        case _:
+            return query
 
 
 def _grouped(terms: Sequence[Query], split: SearchedRows, combine: type[And] | type[Or]) -> list[Query]:
@@ -221,7 +247,7 @@ class _Conjunction:
         words = [term for term in query.terms if has_only_words(term, split)]
         others = tuple(term for term in query.terms if not has_only_words(term, split))
         ranks = any(not isinstance(term, Not) for term in words)
-        same = all(isinstance(term, Not) or _is_exact_leaf(term) for term in others)
+        same = all(isinstance(term, Not) or is_leaf(term) for term in others)
         return cls(And(tuple(words)) if len(words) > 1 else words[0], others) if ranks and same else None
 
     def best(self, split: SearchedRows, limit: int) -> tuple[Numbers, Scores]:
@@ -232,7 +258,7 @@ class _Conjunction:
             rows, scores = split.word_ranking(self.words, candidates)
             order = np.argsort(rows)
             kept = np.zeros(len(rows), np.bool_)
-            kept[order] = _all_of(self.others, split, rows[order])
+            kept[order] = _mask(And(self.others), split, rows[order])
             if kept.sum() >= limit or len(rows) < candidates:
                 return rows[kept][:limit], scores[kept][:limit] + constant
             candidates *= _MORE

@@ -332,6 +332,7 @@ class SplitReader:
             name=self.name,
             num_rows=self.num_rows,
             columns=self.footer.text_columns,
+            stored_name=self.footer.stored,
             open=lambda: self.word_index,
             forget=self._forget_words,
             is_local=self.has_word_index,
@@ -345,16 +346,18 @@ class SplitReader:
     def _other_words(self, columns: TextColumns) -> WordSearch:
         """An index of the words of some columns, from the cache, or built from their values."""
         names = [name for name, _ in columns]
-        stored = ((self.footer.stored(name), tokenizer) for name, tokenizer in columns)
+        stored = tuple((self.footer.stored(name), tokenizer) for name, tokenizer in columns)
         identity = (*self._file.identity, "words", *stored)
 
         def build(directory: Path) -> None:
-            build_words(directory, self.read(names), columns, nbytes=self._plain_bytes(names), name=self.name)
+            batches = (batch.rename_columns([name for name, _ in stored]) for batch in self.read(names))
+            build_words(directory, batches, stored, nbytes=self._plain_bytes(names), name=self.name)
 
         return WordSearch(
             name=self.name,
             num_rows=self.num_rows,
             columns=columns,
+            stored_name=self.footer.stored,
             open=lambda: self._cache.index(identity, build, name=self.name),
             forget=lambda: self._cache.forget_index(identity),
             is_local=lambda: not columns or self._cache.has_index(identity),

@@ -26,6 +26,7 @@ _MAX_MEMORY = 4_293_000_000
 _SAMPLES = 32
 _WORDS = 16  # of each sample
 _WORTH_PACKING = 0.9
+_NO_MATCH = ("does not match'", "does not exist'")  # ends of tantivy's messages
 
 
 class WordIndexBuilder:
@@ -91,7 +92,7 @@ class WordIndexBuilder:
             for column, tokenizer in self._columns:
                 for word in _words(self._samples[row][column][0].as_py(), tokenizer):
                     query = tantivy.Query.term_query(self._index.schema, field_name(column), word, index_option="basic")
-                    yield _matches(query, searcher, tantivy.DocAddress(0, row))
+                    yield explain_row(query, searcher, row) is not None
 
 
 def _words(text: str | None, tokenizer: str) -> list[str]:
@@ -112,12 +113,18 @@ def _disk_errors() -> Iterator[None]:
         raise OSError(f"the search index could not be written: {error}") from error
 
 
-def _matches(query: tantivy.Query, searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bool:
+def explain_row(query: tantivy.Query, searcher: tantivy.Searcher, row: int) -> tantivy.Explanation | None:
+    """How tantivy scores a row; None if the row does not match.
+
+    Only for a query that is one word or one phrase does an explanation mean that the row matches. For others, tantivy
+    explains some rows before the first match as well: it seeks backwards, which exclusions do not support.
+    """
     try:
-        query.explain(searcher, address)
-    except ValueError:  # tantivy raises it if the document does not match
-        return False
-    return True
+        return query.explain(searcher, tantivy.DocAddress(0, row))
+    except ValueError as error:
+        if not str(error).endswith(_NO_MATCH):
+            raise
+        return None
 
 
 def pack(name: str, plain: pa.Buffer, sink: pa.NativeFile, start: int) -> PackedFile:

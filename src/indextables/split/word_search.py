@@ -11,16 +11,16 @@ import tantivy
 from indextables.errors import DamagedSplitError
 from indextables.search import Query, compile_query
 from indextables.search.exact_values import Mask
-from indextables.search.queries import Not
-from indextables.search.row_matching import Numbers, Scores, has_patterns
-from indextables.search.text_fields import TextColumns, field_name, tantivy_schema
-from indextables.split.word_index import read_safely
+from indextables.search.phrases import is_supported
+from indextables.search.queries import And, Exists, Leaf, MatchAll, MatchNone, Not, Or, Phrase, Prefer, Term, leaves
+from indextables.search.row_matching import Numbers, Scores, evaluate_parts, is_leaf
+from indextables.search.text_fields import TextColumns, field_name, null_field_name, tantivy_schema
+from indextables.split.word_index import explain_row, read_safely
 
 _FEW_HITS = 128  # are returned along with their number
 _FEW_ROWS = 256  # are looked up without a count of all hits
 _SKIP = 16  # hits are skipped in the time in which one is listed
 _LOOKUP = 64  # a row is looked up in the time in which so many hits are listed
-_NO_MATCH = ("does not match'", "does not exist'")  # ends of tantivy's messages
 _LITTLE_MEMORY = 15_000_000  # bytes; tantivy takes no less
 
 
@@ -29,12 +29,13 @@ class WordSearch:
     """A word index of the rows of a split, by `columns`; `name` is that of the split, for messages.
 
     `open` gives the index, and `forget` lets it be made anew where it is damaged on disk. `is_local` tells whether this
-    machine has it.
+    machine has it. `stored_name` gives the name of a column in the index, which has the names of its file.
     """
 
     name: str
     num_rows: int
     columns: TextColumns
+    stored_name: Callable[[str], str]
     open: Callable[[], tantivy.Index]
     forget: Callable[[], None]
     is_local: Callable[[], bool]
@@ -50,7 +51,7 @@ class WordSearch:
         """
         if not self.columns:
             return np.arange(self.num_rows if _score_of_all(query) is not None else 0)
-        found = self._searched(query, limit=min(_FEW_HITS, self.num_rows), count=True, scored=False)
+        found = self._searched(query, limit=_FEW_HITS, count=True, scored=False)
         hits = int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs have forgotten it
         if hits <= _FEW_HITS:
             return _row_numbers(found)
@@ -77,28 +78,69 @@ class WordSearch:
 
     def mask(self, query: Query, rows: Numbers) -> Mask:
         """Whether each of some rows (ascending) satisfies a query, in the way that takes the least time."""
-        if self._is_looked_up(query, rows):
-            return np.fromiter((one is not None for one in self._explained(query, rows)), np.bool_, len(rows))
-        mask = np.zeros(self.num_rows, np.bool_)
-        mask[self._rows_around(query, rows)] = True
-        return mask[rows]
+
+        def evaluate(part: Query, rows: Numbers | None) -> Mask | None:
+            if rows is None or not self._is_looked_up(part, rows):
+                return self._among_hits(part, rows)
+            return self._look_up(part, rows) if is_leaf(part) else None
+
+        return evaluate_parts(query, rows, self.num_rows, evaluate)
 
     def scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
         """Whether each of some rows (ascending) satisfies a query, and its score if it does."""
-        if self._is_looked_up(query, rows):
-            found = [None if one is None else _score(one) for one in self._explained(query, rows)]
-            matches = np.array([one is not None for one in found], np.bool_)
-            return matches, np.array([one or 0 for one in found], np.float32)
+        scores = np.zeros(self.num_rows, np.float32)
+        if _has_explained_score(query) and self._is_looked_up(query, rows):
+            mask = self.mask(query, rows)
+            scores[rows[mask]] = self._score_matches(query, rows[mask])
+            return mask, scores[rows]
         best, values = self.ranking(query, self.num_rows)
-        mask, scores = np.zeros(self.num_rows, np.bool_), np.zeros(self.num_rows, np.float32)
-        mask[best], scores[best] = True, values
-        return mask[rows], scores[rows]
+        found = np.zeros(self.num_rows, np.bool_)
+        found[best], scores[best] = True, values
+        return found[rows], scores[rows]
 
     def _is_looked_up(self, query: Query, rows: Numbers) -> bool:
-        """Whether some rows are looked up one by one; a pattern would find its words again for each of them."""
-        if not self.columns or has_patterns(query):
+        """Whether some rows are looked up one by one, instead of in the list of all hits."""
+        if not self.columns or not all(map(_has_postings, leaves(query))):
             return False
         return len(rows) <= _FEW_ROWS or _LOOKUP * len(rows) <= self.count(query)
+
+    def _look_up(self, leaf: Query, rows: Numbers) -> Mask:
+        """Whether each of some rows satisfies a leaf."""
+        match leaf:
+            case MatchAll() | MatchNone():
+                return np.full(len(rows), isinstance(leaf, MatchAll))
+            case Exists(column) if self.covers(column):
+                return ~self._is_null(column, rows)
+            case Term(column) | Phrase(column) if self.covers(column):
+                return np.array([found is not None for found in self._explain(leaf, rows)], np.bool_)
+            case _:
+                return np.zeros(len(rows), np.bool_)
+
+    def _is_null(self, column: str, rows: Numbers) -> Mask:
+        field, addresses = (
+            null_field_name(self.stored_name(column)),
+            [tantivy.DocAddress(0, row) for row in rows.tolist()],
+        )
+        with read_safely(self.name):
+            values = self.open().searcher().fast_field_values(field, addresses)
+        return np.array([value is not None for value in values], np.bool_)
+
+    def _explain(self, query: Query, rows: Numbers) -> list[tantivy.Explanation | None]:
+        """How tantivy scores each of some rows, as `explain_row` does."""
+        compiled = compile_query(query, self.columns)
+        with read_safely(self.name):
+            searcher = self.open().searcher()
+            return [explain_row(compiled, searcher, row) for row in rows.tolist()]
+
+    def _score_matches(self, query: Query, rows: Numbers) -> Scores:
+        """The scores of rows that are known to satisfy a query."""
+        scores = (0 if found is None else _score(found) for found in self._explain(query, rows))
+        return np.fromiter(scores, np.float32, len(rows))
+
+    def _among_hits(self, query: Query, rows: Numbers | None) -> Mask:
+        mask = np.zeros(self.num_rows, np.bool_)
+        mask[self.rows(query) if rows is None else self._rows_around(query, rows)] = True
+        return mask if rows is None else mask[rows]
 
     def _rows_around(self, query: Query, rows: Numbers) -> Numbers:
         """Rows that a query finds; all of them in the range of some rows (ascending)."""
@@ -112,28 +154,13 @@ class WordSearch:
             return self._rows(query, upto)
         return self._rows(query, down_to, offset=max(0, hits - down_to))
 
-    def _explained(self, query: Query, rows: Numbers) -> list[tantivy.Explanation | None]:
-        """How tantivy scores each of some rows; None for one that does not satisfy the query."""
-        compiled = compile_query(query, self.columns)
-
-        def explained(row: int) -> tantivy.Explanation | None:
-            try:
-                return compiled.explain(searcher, tantivy.DocAddress(0, row))
-            except ValueError as error:
-                if not str(error).endswith(_NO_MATCH):
-                    raise
-                return None
-
-        with read_safely(self.name):
-            searcher = self.open().searcher()
-            return [explained(row) for row in rows.tolist()]
-
     def frequent_words(self, column: str, prefix: str, limit: int) -> list[tuple[str, int]]:
         """The words of a column that begin with a prefix and are in most rows, with the number of these rows."""
         if not self.covers(column):
             return []
         with read_safely(self.name):
-            return list(self.open().searcher().terms_with_prefix(field_name(column), prefix, None, limit))
+            field = field_name(self.stored_name(column))
+            return list(self.open().searcher().terms_with_prefix(field, prefix, None, limit))
 
     def _rows(self, query: Query, hits: int, *, offset: int = 0) -> Numbers:
         """So many rows that a query finds, in their order, without the first `offset` of them."""
@@ -156,6 +183,29 @@ class WordSearch:
             compiled = compile_query(query, self.columns)
             request = compiled if scored else tantivy.Query.const_score_query(compiled, 1.0)
             return self.open().searcher().search(request, limit=limit, offset=offset, count=count)
+
+
+def _has_postings(leaf: Leaf) -> bool:
+    """Whether a row is looked up quickly. A pattern would find its words again for each row."""
+    match leaf:
+        case Phrase(_, words, slop):
+            return is_supported(words, slop)
+        case _:
+            return isinstance(leaf, MatchAll | MatchNone | Exists | Term)
+
+
+def _has_explained_score(query: Query) -> bool:
+    """Whether tantivy explains the score that it ranks by: not for boosts, and not for what every row matches."""
+    match query:
+        case And(terms):
+            wanted = [term for term in terms if not isinstance(term, Not)]
+            return bool(wanted) and all(map(_has_explained_score, wanted))
+        case Or(terms):
+            return all(map(_has_explained_score, terms))
+        case Prefer(term, should):
+            return all(map(_has_explained_score, (term, *should)))
+        case _:
+            return isinstance(query, Term | Phrase)
 
 
 def _score(explanation: tantivy.Explanation) -> float:
