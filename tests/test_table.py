@@ -634,6 +634,39 @@ class TestWriting:
         assert files(tmp_path) == before
         assert table.refresh().count() == 2
 
+    def test_threads_refresh_one_handle_while_others_append(self, tmp_path: Path) -> None:
+        shared, versions, done = IndexTable.create(tmp_path / "t", {"n": pa.int64()}), 30, threading.Event()
+
+        def follow(_: int) -> list[int]:
+            seen = []
+            while not done.is_set():
+                seen.append(shared.refresh().version)
+            return seen
+
+        with ThreadPoolExecutor(4) as pool:
+            followed = [pool.submit(follow, thread) for thread in range(4)]
+            try:
+                writer = IndexTable.open(shared.path)
+                for n in range(versions):
+                    writer.append({"n": [n]})
+                    assert shared.at().version >= n + 1
+            finally:
+                done.set()
+        for seen in (future.result() for future in followed):
+            assert seen == sorted(seen)
+        assert shared.refresh().version == versions
+
+    def test_threads_append_by_one_handle(self, tmp_path: Path) -> None:
+        shared = IndexTable.create(tmp_path / "t", {"n": pa.int64()})
+
+        def append(n: int) -> bool:
+            version = shared.append({"n": [n]})
+            return shared.version >= version and shared.count(f"n = {n}") == 1
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(append, range(16)))
+        assert (shared.version, shared.count()) == (16, 16)
+
     def test_threads_append_to_one_table(self, tmp_path: Path) -> None:
         path = new_table(tmp_path / "t", partition_by=None).path
         start = threading.Barrier(8)

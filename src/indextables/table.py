@@ -16,6 +16,7 @@ Methods import their modules on first use, so that opening a table is fast.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from indextables.config import Config, canonical, duration_argument
@@ -69,7 +70,10 @@ if TYPE_CHECKING:
 
 
 class IndexTable:
-    """A table at a version. Writes through this handle advance it; commits of others are visible after `refresh()`."""
+    """A table at a version. Writes through this handle advance it; commits of others are visible after `refresh()`.
+
+    Threads may share a handle: it moves forward only.
+    """
 
     def __init__(
         self,
@@ -87,6 +91,7 @@ class IndexTable:
         self._snapshot = snapshot
         self._options = dict(options or {})
         self._pinned = pinned
+        self._moving = Lock()
 
     @classmethod
     def create(
@@ -740,7 +745,11 @@ class IndexTable:
     def refresh(self) -> Self:
         """Moves this handle to the newest version."""
         if not self._pinned:
-            self._snapshot = self._log.snapshot()
+            before = self._snapshot
+            newest = self._log.snapshot()
+            with self._moving:
+                if self._snapshot is before or newest.version > self._snapshot.version:
+                    self._snapshot = newest
         return self
 
     def evolve_layout(self, layout: str | Sequence[str]) -> LayoutChange:
@@ -1235,7 +1244,10 @@ class IndexTable:
         return self._advance(snapshot)
 
     def _advance(self, snapshot: Snapshot) -> int:
-        self._snapshot = snapshot
+        """Moves this handle to a version that it has committed, unless another thread has moved it further."""
+        with self._moving:
+            if snapshot.version > self._snapshot.version:
+                self._snapshot = snapshot
         return snapshot.version
 
 

@@ -48,6 +48,18 @@ class CheckpointResult:
     size_in_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A snapshot, and the file of its version."""
+
+    entry: Entry
+    snapshot: Snapshot
+
+    def is_in(self, files: LogFiles) -> bool:
+        """Whether a listing still has the file; not after the table has been deleted and created anew."""
+        return files.commits.get(self.snapshot.version) == self.entry
+
+
 class TransactionLog:
     """The transaction log of a table: its snapshots and their history.
 
@@ -61,7 +73,7 @@ class TransactionLog:
         self.store = store
         self.config = config or Config()
         self.table_id = table_id
-        self._seen: tuple[Entry, Snapshot] | None = None
+        self._seen: _Seen | None = None
         self._schedule = CleanUpSchedule()
 
     @classmethod
@@ -90,10 +102,11 @@ class TransactionLog:
 
     def snapshot(self, version: int | None = None, *, timestamp: datetime | None = None) -> Snapshot:
         """The current snapshot, or that of a version or a timestamp (time travel)."""
-        if version is None and timestamp is None and (newer := self._newer_files()) is not None:
+        seen = self._seen  # before the log is listed: other threads may read newer versions meanwhile
+        if version is None and timestamp is None and (newer := self._newer_files(seen)) is not None:
             with suppress(CorruptLogError, NotFoundError):  # found again in all files, or explained by them
-                return self._latest(newer)
-        return self._of_files(lambda files: self._snapshot_in(files, version, timestamp))
+                return self._latest(newer, seen)
+        return self._of_files(lambda files: self._snapshot_in(files, seen, version, timestamp))
 
     def version_at(self, limit: datetime) -> int | None:
         """The version that was current at a time, by the clock that makes it the older one; None where all are younger.
@@ -269,24 +282,25 @@ class TransactionLog:
                     raise
                 files = left
 
-    def _snapshot_in(self, files: LogFiles, version: int | None, timestamp: datetime | None) -> Snapshot:
+    def _snapshot_in(
+        self, files: LogFiles, seen: _Seen | None, version: int | None, timestamp: datetime | None
+    ) -> Snapshot:
         if timestamp is not None:
             version = version_at(self.store, files, timestamp)
         if version is None or version == files.latest:
-            return self._latest(files)
-        self._refuse_unreadable(files, version)
+            return self._latest(files, seen)
+        self._refuse_unreadable(files, seen, version)
         return self._readable(build_snapshot(self.store, files, version))
 
-    def _newer_files(self) -> LogFiles | None:
+    def _newer_files(self, seen: _Seen | None) -> LogFiles | None:
         """The files from the version on that was read last, so that a refresh costs the same whatever the age of the table.
 
         None where the others are needed: the log was not read yet, or it is not what it was, or a checkpoint is quicker.
         """
-        entry, seen = self._seen or (None, None)
-        if entry is None or seen is None or entry.key != commit_key(seen.version):
+        if seen is None or seen.entry.key != commit_key(seen.snapshot.version):
             return None
-        files = list_log(self.store, since=seen.version)
-        return None if files.commits.get(seen.version) != entry or self._is_far_behind(seen, files) else files
+        files = list_log(self.store, since=seen.snapshot.version)
+        return files if seen.is_in(files) and not self._is_far_behind(seen.snapshot, files) else None
 
     def _is_far_behind(self, seen: Snapshot, files: LogFiles) -> bool:
         return max(files.checkpoints, default=-1) > seen.version + self.config.maintenance.checkpoint_interval
@@ -303,31 +317,23 @@ class TransactionLog:
             refuse_other_table(self.table, self.table_id, first)  # later ones may be strays
         return commit_records
 
-    def _latest(self, files: LogFiles) -> Snapshot:
-        seen = self._still_valid(files)
-        self._refuse_vanished(files)
-        if seen is None or self._is_far_behind(seen, files):
+    def _latest(self, files: LogFiles, seen: _Seen | None) -> Snapshot:
+        """The newest snapshot of a listing that was made after `seen`."""
+        self._refuse_vanished(files, seen)
+        if seen is None or not seen.is_in(files) or self._is_far_behind(seen.snapshot, files):
             snapshot = build_snapshot(self.store, files, files.latest)
         else:
-            newer = read_versions(self.store, files, seen.version + 1, files.latest)
-            snapshot = advance_snapshot(self.store, seen, newer)
+            newer = read_versions(self.store, files, seen.snapshot.version + 1, files.latest)
+            snapshot = advance_snapshot(self.store, seen.snapshot, newer)
         if snapshot.version in files.commits:
-            self._seen = files.commits[snapshot.version], snapshot
+            self._seen = _Seen(files.commits[snapshot.version], snapshot)
         return self._readable(snapshot)
 
-    def _still_valid(self, files: LogFiles) -> Snapshot | None:
-        """The cached snapshot, unless the table has been deleted and created anew."""
-        if self._seen is None:
-            return None
-        entry, snapshot = self._seen
-        return snapshot if files.commits.get(snapshot.version) == entry else None
-
-    def _refuse_vanished(self, files: LogFiles) -> None:
+    def _refuse_vanished(self, files: LogFiles, seen: _Seen | None) -> None:
         """Raises a TableReplacedError, once, where the newest version that was read is gone and no newer one is there."""
-        if self._seen is None or files.latest >= self._seen[1].version:
+        if seen is None or files.latest >= seen.snapshot.version:
             return
-        _, before = self._seen
-        self._seen = None
+        before, self._seen = seen.snapshot, None
         if build_snapshot(self.store, files, files.latest).metadata.id == before.metadata.id:
             raise TableReplacedError(
                 f"version {before.version} of {self.table}, which was read before, is gone, and the newest one is version "
@@ -351,11 +357,11 @@ class TransactionLog:
                 latest=files.latest,
             )
 
-    def _refuse_unreadable(self, files: LogFiles, version: int) -> None:
+    def _refuse_unreadable(self, files: LogFiles, seen: _Seen | None, version: int) -> None:
         if files.earliest <= version <= files.latest:
             return
         if self.table_id is not None:
-            self._latest(files)  # a version that another table has not is no news of this one
+            self._latest(files, seen)  # a version that another table has not is no news of this one
         gone = 0 <= version < files.earliest
         raise VersionNotFoundError(
             f"version {version} of {self.table} {'is no longer there' if gone else 'does not exist'}; "
