@@ -32,6 +32,7 @@ IndexTablesError
 │   ├── NotDurableError             a file that was written, and that a crash may take away
 │   ├── UnsafePathError             a path that would leave the table
 │   ├── UnsafeStoreError            an object store that would overwrite a commit
+│   ├── FileReplacedError           a file that is another one than the one that was read before
 │   ├── DamagedSplitError           a split whose bytes are not what was written
 │   ├── UnsupportedSplitError       a split written by a newer release
 │   └── OversizedSplitError         more rows than one search index holds
@@ -267,6 +268,10 @@ class AlreadyExistsError(StorageError):
 
 
 class AccessDeniedError(StorageError):
+    pass
+
+
+class FileReplacedError(StorageError):
     pass
 
 

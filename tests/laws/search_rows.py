@@ -22,10 +22,9 @@ MEMOS = ["crane", "keel", "tide", "crane keel", "keel crane", "crane keel tide",
 PORTS = ["Porto", "Hull", "Perth"]
 Row = dict[str, Any]
 
-memos = st.none() | st.sampled_from(MEMOS)
-ports = st.none() | st.sampled_from(PORTS)
+memos, ports = st.sampled_from([*MEMOS, None]), st.sampled_from([*PORTS, None])
 rows = st.fixed_dictionaries(
-    {"memo": memos, "port": ports, "load": st.none() | st.integers(4, 6), "note": memos, "berth": ports}
+    {"memo": memos, "port": ports, "load": st.sampled_from([4, 5, 6, None]), "note": memos, "berth": ports}
 )
 
 
@@ -71,18 +70,34 @@ LEAVES: list[n.Leaf] = [
     *string_leaves("berth")[:2],
 ]
 
-searches: st.SearchStrategy[n.Query] = st.recursive(
-    st.sampled_from(LEAVES),
-    lambda inner: st.one_of(
-        st.lists(inner, min_size=2, max_size=3).map(lambda terms: n.And(tuple(terms))),
-        st.lists(inner, min_size=2, max_size=3).map(lambda terms: n.Or(tuple(terms))),
-        st.builds(n.Not, inner),
-        st.builds(lambda one, other: n.And((one, n.Not(other))), inner, inner),
-        st.builds(n.Prefer, inner, inner.map(lambda wish: (wish,))),
-        st.builds(n.Boost, inner, st.just(2.0)),
-    ),
-    max_leaves=7,
-)
+
+def _groups(inner: st.SearchStrategy[n.Query]) -> st.SearchStrategy[n.Query]:
+    """Groups of queries, some of which are excluded."""
+    terms = st.lists(inner | st.builds(n.Not, inner), min_size=2, max_size=3).map(tuple)
+    weighed = st.builds(n.Prefer, inner, terms) | st.builds(n.Boost, inner, st.just(2.0))
+    return st.one_of(st.builds(n.And, terms), st.builds(n.And, terms), st.builds(n.Or, terms), weighed)
+
+
+WORDS: list[n.Leaf] = [n.Term("memo", "keel"), n.Term("memo", "crane"), n.Exists("memo"), n.Term("note", "tide")]
+EXACT: list[n.Leaf] = [n.Term("port", "Porto"), n.Range("load", pa.scalar(5), pa.scalar(5)), n.Exists("berth")]
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> n.Query:
+    """A word, and a group of an exact value and a word, each of which may be excluded: few rows are left for the group."""
+    first, word, exact = (draw(st.sampled_from(some)) for some in (WORDS, WORDS, EXACT))
+    group = draw(st.sampled_from([n.And, n.Or]))((_signed(draw, exact), _signed(draw, word)))
+    return n.And((first, _signed(draw, group)))
+
+
+def _signed(draw: st.DrawFn, query: n.Query) -> n.Query:
+    return n.Not(query) if draw(st.booleans()) else query
+
+
+leaves: st.SearchStrategy[n.Query] = st.sampled_from([*WORDS, *EXACT]) | st.sampled_from(LEAVES)
+groups = _groups(leaves)
+nested = _groups(leaves | groups | mixed())
+searches = leaves | mixed() | groups | mixed() | nested | _groups(leaves | groups | nested)
 
 CONDITIONS = {
     None: lambda _: True,

@@ -101,8 +101,8 @@ def hold_to(rows: list[Row], table: IndexTable, query: n.Query, where: str | Non
 
 @each_writes_tables
 @given(
-    parts=st.lists(st.lists(rows, min_size=1, max_size=6), min_size=1, max_size=4),
-    repeat=st.sampled_from([1, 1, 1, 60]),
+    parts=st.lists(st.lists(rows, min_size=1, max_size=9), min_size=1, max_size=3),
+    repeat=st.sampled_from([1, 1, 1, 40]),
     asked=st.lists(st.tuples(searches, st.sampled_from(list(CONDITIONS))), min_size=1, max_size=2),
     deleted=st.none() | searches,
 )

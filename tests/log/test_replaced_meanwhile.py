@@ -73,9 +73,9 @@ class Interrupted:
         self._count()
         return super().read_range(key, start, end)  # type: ignore[misc]
 
-    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], *, tag: str | None = None) -> list[pa.Buffer]:
         self._count()
-        return super().read_ranges(key, ranges)  # type: ignore[misc,no-any-return]
+        return super().read_ranges(key, ranges, tag=tag)  # type: ignore[misc,no-any-return]
 
     def put(self, key: str, data: bytes | pa.Buffer) -> None:
         self._count()

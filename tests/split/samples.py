@@ -90,9 +90,9 @@ def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[in
     requests: list[list[tuple[int, int]]] = []
 
     def remembering(answer: Callable[..., Any]) -> Callable[..., Any]:
-        def remember(key: str, ranges: list[tuple[int, int]]) -> Any:
+        def remember(key: str, ranges: list[tuple[int, int]], **tag: str | None) -> Any:
             requests.append(list(ranges))
-            return answer(key, ranges)
+            return answer(key, ranges, **tag)
 
         return remember
 

@@ -18,19 +18,14 @@ from indextables.search.exact_values import Mask, matches
 from indextables.search.queries import (
     And,
     Boost,
-    Fuzzy,
     Leaf,
     MatchAll,
     MatchNone,
     Not,
     Or,
     Prefer,
-    Prefix,
     Query,
-    Range,
-    Regex,
     Term,
-    Wildcard,
     leaves,
 )
 
@@ -137,11 +132,6 @@ def score_all(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
 def has_only_words(query: Query, split: SearchedRows) -> bool:
     """Whether tantivy evaluates the whole query."""
     return all(isinstance(leaf, MatchAll | MatchNone) or split.has_words(leaf.field) for leaf in leaves(query))
-
-
-def has_patterns(query: Query) -> bool:
-    """Whether tantivy looks for the words of a query in the dictionary of a field: it takes its time, and they score 1."""
-    return any(isinstance(leaf, Prefix | Wildcard | Regex | Fuzzy | Range) for leaf in leaves(query))
 
 
 def is_leaf(query: Query) -> TypeGuard[Leaf]:
@@ -268,7 +258,7 @@ def _scores(  # noqa: PLR0911 - one for each kind
     query: Query, split: SearchedRows, rows: Numbers | None
 ) -> tuple[Mask, Scores]:
     """Whether each of some rows (ascending), or of all, satisfies the query, and its score if it does."""
-    if has_only_words(query, split) and (rows is None or not has_patterns(query)):
+    if has_only_words(query, split):
         return _word_scores(query, split) if rows is None else split.word_scores(query, rows)
     match query:
         case And(terms):
@@ -289,8 +279,6 @@ def _scores(  # noqa: PLR0911 - one for each kind
             mask, scores = _scores(term, split, rows)
             with np.errstate(over="ignore"):  # of boosts of boosts; infinity is a score as well
                 return mask, scores * np.float32(factor)
-        case _ if has_only_words(query, split):
-            return _mask(query, split, rows), _constant(split, rows, 1)[1]
         case _:
             return _leaf_mask(query, split, rows), _constant(split, rows, _leaf_score(query, split))[1]
 

@@ -100,7 +100,8 @@ class IndexSection(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class Footer:
     """The parsed footer: `chunks` are the byte ranges of each column in each row group.
 
-    Columns have the names of the file, but for those in `renamed`: pairs of a name in the file, and another one.
+    Columns have the names of the file, but for those in `renamed`: pairs of a name in the file, and another one. `tag` is
+    that of the file in an object store.
     """
 
     metadata: pq.FileMetaData
@@ -108,6 +109,7 @@ class Footer:
     chunks: Sequence[Sequence[tuple[int, int]]]
     page_index: PageIndex
     renamed: Renamed = ()
+    tag: str | None = None
 
     def under_names(self, renamed: Renamed) -> "Footer":
         """The same footer with other names of some columns; made once for a footer that is cached."""
@@ -224,7 +226,7 @@ def seal(tail: bytes) -> tuple[int, bytes]:
     return place, f"{zlib.crc32(unsealed):08x}".encode()
 
 
-def parse_tail(tail: bytes, *, size: int, name: str) -> Footer:
+def parse_tail(tail: bytes, *, size: int, name: str, tag: str | None = None) -> Footer:
     """The footer from the tail of a file; verified."""
     start = footer_start(tail[-TRAILER:], size=size, name=name)
     begin = size - len(tail)
@@ -239,7 +241,7 @@ def parse_tail(tail: bytes, *, size: int, name: str) -> Footer:
     except (pa.ArrowException, OSError, ValueError, KeyError, RecursionError) as error:
         raise damaged(name, f"its footer cannot be read: {error}") from error
     _check_files(section, name)
-    footer = Footer(metadata, section, _chunk_ranges(metadata), PageIndex(tail, begin, start))
+    footer = Footer(metadata, section, _chunk_ranges(metadata), PageIndex(tail, begin, start), tag=tag)
     _check_extent(footer, start=start, name=name)
     _check_fields(footer, name)
     return footer

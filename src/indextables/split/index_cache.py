@@ -1,4 +1,4 @@
-"""The cache of footers and indexes of splits. Splits are immutable, so entries never become stale."""
+"""The cache of footers and indexes of splits. Their identities tell one file from another one in its place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -150,6 +150,11 @@ class SplitCache:
             with self._lock:
                 self._footers[identity] = footer
         return footer
+
+    def forget_footer(self, identity: Identity) -> None:
+        """Lets the footer of this identity be read again."""
+        with self._lock:
+            self._footers.pop(identity, None)
 
 
 def _bytes(footer: Footer) -> int:

@@ -112,6 +112,7 @@ class SplitReader:
     def footer(self) -> Footer:
         footer = self._cache.footer(self._file.identity, self._read_footer)
         self._verify_identity(footer)
+        self._file.expect(footer.tag, lambda: self._cache.forget_footer(self._file.identity))
         return footer.under_names(self._renamed) if self._renamed else footer
 
     def _verify_identity(self, footer: Footer) -> None:
@@ -128,13 +129,13 @@ class SplitReader:
         start, end = self._tail_range or (0, 0)
         if end != size or not 0 <= start <= size - TRAILER:  # unknown, or wrong in the log
             start = max(0, size - _TAIL)
-        data = self._file.fetch(start, size)
+        data, tag = self._file.fetch_first(start, size)
         footer = footer_start(data[-TRAILER:].to_pybytes(), size=size, name=self.name)
         if footer < start:
             start, data = footer, self._file.fetch(footer, size)
         tail = tail_start(data.slice(footer - start).to_pybytes(), start=footer, name=self.name)
         data = data.slice(tail - start) if tail >= start else self._file.fetch(tail, size)
-        return parse_tail(data.to_pybytes(), size=size, name=self.name)
+        return parse_tail(data.to_pybytes(), size=size, name=self.name, tag=tag)
 
     @cached_property
     def word_index(self) -> tantivy.Index:
@@ -207,13 +208,13 @@ class SplitReader:
 
     @property
     def _index_identity(self) -> tuple[object, ...]:
-        return *self._file.identity, self.footer.index_json
+        return *self._file.place, self.footer.index_json
 
     def _values_identity(self, column: str) -> tuple[object, ...]:
         return *self._file.identity, "values", self.footer.stored(column)
 
     def _file_identity(self, file: PackedFile) -> tuple[object, ...]:
-        return *self._file.identity, file.name, file.crc32
+        return *self._file.place, file.name, file.crc32
 
     @property
     def num_rows(self) -> int:

@@ -1,12 +1,16 @@
-"""The bytes of one split in its store. There must be as many as the log says: a file that was cut or replaced is damaged."""
+"""The bytes of one split in its store. There must be as many as the log says: a file that was cut or replaced is damaged.
+
+What is cached of a split belongs to one file. Local disks tell without a request whether it is still the same file, by
+its tag, which is a part of the identity. Object stores read only the file whose footer was read.
+"""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import pyarrow as pa
 
-from indextables.errors import DamagedSplitError, StorageError
+from indextables.errors import DamagedSplitError, FileReplacedError, StorageError
 from indextables.split.format import damaged
 from indextables.split.sparse_file import SparseFile
 from indextables.storage import Store
@@ -23,11 +27,34 @@ class SplitFile:
         self._store = store
         self._key = key
         self._kept: tuple[int, pa.Buffer] | None = None
+        self._tag: str | None = None
+        self._forget: Callable[[], object] = lambda: None
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What tells this file from others, for caches whose entries have a checksum of their content in the key."""
+        return str(self._store.location), self._key, self.size
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
-        """What tells this file from others, for caches."""
-        return str(self._store.location), self._key, self.size
+        """What tells this file from others, and from another one that was in its place, for caches."""
+        return *self.place, self._store.free_tag(self._key)
+
+    def fetch_first(self, start: int, end: int) -> tuple[pa.Buffer, str | None]:
+        """A range, and the tag that `expect` takes; None where the identity has it."""
+        if not self.is_remote:
+            return self.fetch(start, end), None
+        self._refuse_outside([(start, end)])
+        self._tag = None
+        read = self._checked(lambda: self._store.read_tagged(self._key, start, end))
+        if read is None or read[0].size != end - start:
+            raise self._cut()
+        self._tag = read[1]
+        return read
+
+    def expect(self, tag: str | None, forget: Callable[[], object]) -> None:
+        """Lets reads fail if the file is not the one with this tag; what is cached is forgotten then."""
+        self._tag, self._forget = tag, forget
 
     def keep(self, start: int, end: int) -> None:
         """Fetches a range, of which `fetch` then gives parts without a request."""
@@ -43,14 +70,14 @@ class SplitFile:
     def fetch_all(self, ranges: Sequence[Range]) -> list[pa.Buffer]:
         if not ranges:
             return []
-        buffers = self._requested(ranges, self._store.read_ranges)
+        buffers = self._requested(ranges, partial(self._store.read_ranges, tag=self._tag))
         if buffers is None or [buffer.size for buffer in buffers] != [end - start for start, end in ranges]:
             raise self._cut()
         return buffers
 
     def fetch_joined(self, ranges: Sequence[Range]) -> pa.Buffer:
         """Ranges one after the other, in one buffer."""
-        data = self._requested(ranges, self._store.read_joined)
+        data = self._requested(ranges, partial(self._store.read_joined, tag=self._tag))
         if data is None or data.size != sum(end - start for start, end in ranges):
             raise self._cut()
         return data
@@ -69,8 +96,14 @@ class SplitFile:
     def _requested(self, ranges: Sequence[Range], read: Callable[[str, Sequence[Range]], T]) -> T | None:
         """What the store has; None if the file has not the size that the log says."""
         self._refuse_outside(ranges)
+        return self._checked(lambda: read(self._key, ranges))
+
+    def _checked(self, read: Callable[[], T]) -> T | None:
         try:
-            return read(self._key, ranges)
+            return read()
+        except FileReplacedError as error:
+            self._forget()
+            raise damaged(self.name, "another file took its place since it was first read") from error
         except StorageError:
             if self._store.head(self._key).size == self.size:
                 raise

@@ -65,10 +65,13 @@ class CloudStore(Store):
     def configured(self, config: Config) -> "CloudStore":
         return CloudStore(self.location, config, meter=self.meter)
 
-    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
+    def free_tag(self, key: str) -> str | None:  # noqa: ARG002 - it would be a request
+        return None
+
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], *, tag: str | None = None) -> list[pa.Buffer]:
         """Several ranges of one file, in as many requests as there are ranges far from each other."""
         merged = coalesced(ranges)
-        fetched, starts = super().read_ranges(key, merged), [start for start, _ in merged]
+        fetched, starts = super().read_ranges(key, merged, tag=tag), [start for start, _ in merged]
         places = [bisect_right(starts, start) - 1 for start, _ in ranges]
         return [
             _slice(fetched[at], start - starts[at], end - starts[at])

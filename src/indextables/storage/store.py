@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import obstore
 import pyarrow as pa
+from obstore.exceptions import PreconditionError
 
 from indextables.config import Config
-from indextables.errors import NotFoundError, StorageError
+from indextables.errors import FileReplacedError, NotFoundError, StorageError
 from indextables.storage.error_translation import translate_errors
 from indextables.storage.location import Location, checked_key
 from indextables.storage.traffic import Meter, Traffic
@@ -96,18 +97,43 @@ class Store:
         self.meter.add(1, read=content.size)
         return content
 
-    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[pa.Buffer]:
-        """Several ranges of one file."""
-        starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], *, tag: str | None = None) -> list[pa.Buffer]:
+        """Several ranges of one file; with a tag of `read_tagged`, a FileReplacedError if it is another file by now."""
         with self._metered(key):
-            chunks = obstore.get_ranges(self._backend, self._path(key), starts=starts, ends=ends, coalesce=0)
-            contents = [pa.py_buffer(chunk) for chunk in chunks]
+            if tag is None:
+                starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
+                chunks = obstore.get_ranges(self._backend, self._path(key), starts=starts, ends=ends, coalesce=0)
+                contents = [pa.py_buffer(chunk) for chunk in chunks]
+            else:
+                contents = self.in_parallel(lambda some: self._read_tagged(key, some, tag)[0], ranges)
         self.meter.add(len(contents), read=sum(content.size for content in contents))
         return contents
 
-    def read_joined(self, key: str, ranges: Sequence[tuple[int, int]]) -> pa.Buffer:
+    def read_tagged(self, key: str, start: int, end: int) -> tuple[pa.Buffer, str | None]:
+        """A range of a file, and what the store calls the content of the file."""
+        with self._metered(key):
+            content, tag = self._read_tagged(key, (start, end), None)
+        self.meter.add(1, read=content.size)
+        return content, tag
+
+    def _read_tagged(self, key: str, wanted: tuple[int, int], tag: str | None) -> tuple[pa.Buffer, str | None]:
+        options: Any = {"range": wanted} if tag is None else {"range": wanted, "if_match": tag}
+        try:
+            found = obstore.get(self._backend, self._path(key), options=options)
+        except PreconditionError as error:
+            name = self.name_of(key)
+            raise FileReplacedError(f"{name} was replaced by another file after it was read", path=name) from error
+        return pa.py_buffer(found.bytes()), found.meta["e_tag"]
+
+    def free_tag(self, key: str) -> str | None:
+        """What the store calls the content of a file, where that costs no request; None otherwise, or without a file."""
+        with suppress(FileNotFoundError):
+            return obstore.head(self._backend, self._path(key))["e_tag"]
+        return None
+
+    def read_joined(self, key: str, ranges: Sequence[tuple[int, int]], *, tag: str | None = None) -> pa.Buffer:
         """Several ranges of one file, one after the other; shorter if the file ends before."""
-        return pa.py_buffer(b"".join(self.read_ranges(key, ranges)))
+        return pa.py_buffer(b"".join(self.read_ranges(key, ranges, tag=tag)))
 
     def open_file(self, key: str, ranges: Sequence[tuple[int, int]]) -> pa.NativeFile | None:  # noqa: ARG002 - for stores that have files here
         """The file, to read some ranges of it; None where it is not on this machine."""
