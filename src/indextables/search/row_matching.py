@@ -234,11 +234,10 @@ class _Conjunction:
     def of(cls, query: Query, split: SearchedRows) -> "_Conjunction | None":
         if not isinstance(query, And):
             return None
-        words = [term for term in query.terms if has_only_words(term, split)]
-        others = tuple(term for term in query.terms if not has_only_words(term, split))
-        ranks = any(not isinstance(term, Not) for term in words)
+        words, *others = _ranked_terms(query.terms, split)
+        ranks = has_only_words(words, split) and not isinstance(words, Not)
         same = all(isinstance(term, Not) or is_leaf(term) for term in others)
-        return cls(And(tuple(words)) if len(words) > 1 else words[0], others) if ranks and same else None
+        return cls(words, tuple(others)) if ranks and same else None
 
     def best(self, split: SearchedRows, limit: int) -> tuple[Numbers, Scores]:
         candidates, constant = limit, np.float32(0)
@@ -254,6 +253,14 @@ class _Conjunction:
             candidates *= _MORE
 
 
+def _ranked_terms(terms: Sequence[Query], split: SearchedRows) -> Sequence[Query]:
+    """The terms of a conjunction; those that have only words first, as one query, which tantivy ranks."""
+    words = tuple(term for term in terms if has_only_words(term, split))
+    if all(isinstance(term, Not) for term in words):
+        return terms
+    return [And(words) if len(words) > 1 else words[0], *(term for term in terms if not has_only_words(term, split))]
+
+
 def _scores(  # noqa: PLR0911 - one for each kind
     query: Query, split: SearchedRows, rows: Numbers | None
 ) -> tuple[Mask, Scores]:
@@ -261,7 +268,8 @@ def _scores(  # noqa: PLR0911 - one for each kind
     if has_only_words(query, split):
         return _word_scores(query, split) if rows is None else split.word_scores(query, rows)
     match query:
-        case And(terms):
+        case And():
+            terms = _ranked_terms(query.terms, split)
             wanted = [_scores(term, split, rows) for term in terms if not isinstance(term, Not)]
             banned = [_mask(term.term, split, rows) for term in terms if isinstance(term, Not)]
             wanted = wanted or [_constant(split, rows, 1)]
