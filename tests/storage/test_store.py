@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from indextables.config import Config
-from indextables.errors import AlreadyExistsError, NotFoundError, StorageError, UnsafePathError
+from indextables.errors import AlreadyExistsError, FileReplacedError, NotFoundError, StorageError, UnsafePathError
 from indextables.storage import Store, open_store
-from indextables.storage.local import TEMPORARY
+from indextables.storage.local import TEMPORARY, LocalStore
 from tests.stores.servers import Server
 
 
@@ -28,6 +28,25 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         case cloud:
             server: Server = request.getfixturevalue(cloud)
             return open_store(server.new_table() + "/my table", Config.resolve(server.options))
+
+
+def test_a_file_is_read_by_its_tag(store: Store) -> None:
+    store.put("digits", b"0123456789")
+    content, tag = store.read_tagged("digits", 2, 5)
+    assert content.to_pybytes() == b"234"
+    assert [part.to_pybytes() for part in store.read_ranges("digits", [(7, 9), (0, 1)], tag=tag)] == [b"78", b"0"]
+    assert store.read_joined("digits", [(7, 9), (0, 1)], tag=tag).to_pybytes() == b"780"
+    free = store.free_tag("digits")
+    store.put("digits", b"9876543210")
+    assert store.free_tag("digits") != free or free is None
+    if isinstance(store, LocalStore):
+        return
+    for read in (store.read_ranges, store.read_joined):
+        with pytest.raises(FileReplacedError, match="digits was replaced by another file after it was read"):
+            read("digits", [(0, 1)], tag=tag)
+    store.delete(["digits"])
+    with pytest.raises(NotFoundError):
+        store.read_ranges("digits", [(0, 1)], tag=tag)
 
 
 def test_directories_that_may_not_be_read_are_left_out_of_a_listing() -> None:

@@ -122,6 +122,7 @@ class Store:
             found = obstore.get(self._backend, self._path(key), options=options)
         except PreconditionError as error:
             name = self.name_of(key)
+            self.head(key)  # where it is gone, that is the error: some stores look at the tag first
             raise FileReplacedError(f"{name} was replaced by another file after it was read", path=name) from error
         return pa.py_buffer(found.bytes()), found.meta["e_tag"]
 
