@@ -117,12 +117,9 @@ class WordSearch:
                 return np.zeros(len(rows), np.bool_)
 
     def _is_null(self, column: str, rows: Numbers) -> Mask:
-        field, addresses = (
-            null_field_name(self.stored_name(column)),
-            [tantivy.DocAddress(0, row) for row in rows.tolist()],
-        )
+        addresses = [tantivy.DocAddress(0, row) for row in rows.tolist()]
         with read_safely(self.name):
-            values = self.open().searcher().fast_field_values(field, addresses)
+            values = self.open().searcher().fast_field_values(null_field_name(self.stored_name(column)), addresses)
         return np.array([value is not None for value in values], np.bool_)
 
     def _explain(self, query: Query, rows: Numbers) -> list[tantivy.Explanation | None]:
