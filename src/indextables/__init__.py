@@ -2,11 +2,9 @@
 
 from indextables.display.notebooks import load_ipython_extension, register_formatter
 from indextables.errors import IndexTablesError
-from indextables.layout import Layout, Transform
 from indextables.lazy import __dir__, __getattr__
 from indextables.release import __version__
 from indextables.stderr_logging import log_to_stderr
-from indextables.table import IndexTable
 
 __all__ = [
     "IndexTable",

@@ -298,7 +298,7 @@ def _files(plain: str) -> list[Path]:
 def _spark() -> Any:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - PySpark need not be installed
 
-    from indextables.spark import enable  # noqa: PLC0415
+    from indextables.spark.api.session import enable  # noqa: PLC0415
 
     builder = SparkSession.builder.master(f"local[{min(4, os.cpu_count() or 1)}]").appName("indextables demo")
     for key, value in {

@@ -7,10 +7,16 @@ from typing import Any
 from indextables.engine import Engine, register
 
 _HOMES = {
-    **dict.fromkeys(
-        ("IndexTablesDataSource", "check_workers", "disable", "enable", "explain", "sql"), "indextables.spark"
-    ),
+    "IndexTable": "indextables.table",
+    "IndexTablesDataSource": "indextables.spark.source.data_source",
+    "Layout": "indextables.layout",
+    "Transform": "indextables.layout",
+    "check_workers": "indextables.spark.source.worker_check",
     "col": "indextables.predicate",
+    "disable": "indextables.spark.api.session",
+    "enable": "indextables.spark.api.session",
+    "explain": "indextables.spark.api.explain",
+    "sql": "indextables.spark.statements.spark_sql",
 }
 
 

@@ -283,9 +283,18 @@ def test_the_release_is_told() -> None:
 
 def test_a_search_for_scripts_does_not_wait_for_what_draws_writes_and_merges(table: str) -> None:
     """Half of the time of a search from a shell is imports."""
-    script = "import sys; from indextables.cli.app import app; app(sys.argv[1:], standalone_mode=False)"
-    unneeded = {"rich.console", "pyarrow.dataset", "pyiceberg_core", "indextables.maintain.compact", "sqlglot"}
-    loaded = f"{script}; print(sorted({unneeded} & sys.modules.keys()), file=sys.stderr)"
+    script = "import atexit, sys; from indextables.cli.app import main"
+    unneeded = {
+        "rich.console",
+        "pandas",
+        "pyarrow.dataset",
+        "pyiceberg_core",
+        "indextables.maintain.compact",
+        "sqlglot",
+    }
+    loaded = (
+        f"{script}; atexit.register(lambda: print(sorted({unneeded} & sys.modules.keys()), file=sys.stderr)); main()"
+    )
     words = [sys.executable, "-c", loaded, "search", table, "message:full", "--json"]
     assert subprocess.run(words, check=True, capture_output=True, text=True).stderr == "[]\n"
 

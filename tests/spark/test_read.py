@@ -16,7 +16,7 @@ from tests.spark.samples import rows, written
 @pytest.fixture(scope="module")
 def registered(spark: Any) -> Any:
     """A session that knows the data source and nothing else of ours."""
-    from indextables.spark import IndexTablesDataSource  # noqa: PLC0415 - only where PySpark is
+    from indextables import IndexTablesDataSource  # noqa: PLC0415 - only where PySpark is
 
     spark.dataSource.register(IndexTablesDataSource)
     return spark

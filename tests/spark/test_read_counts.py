@@ -14,7 +14,7 @@ from tests.spark.samples import rows, written
 
 @pytest.fixture(scope="module")
 def enabled(spark: Any) -> Iterator[Any]:
-    from indextables.spark import enable  # noqa: PLC0415 - only where PySpark is
+    from indextables import enable  # noqa: PLC0415 - only where PySpark is
 
     return enable(spark)
 

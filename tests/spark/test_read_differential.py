@@ -91,7 +91,7 @@ QUERIES = [
 @pytest.fixture(params=["UTC", "America/Los_Angeles"])
 def views(request: pytest.FixtureRequest, spark: Any, tmp_path: Any) -> Iterator[Any]:
     """Two views of the same rows, `ours` and `plain`, in a session of some time zone."""
-    from indextables.spark import enable  # noqa: PLC0415 - only where PySpark is
+    from indextables import enable  # noqa: PLC0415 - only where PySpark is
 
     settings = {
         "spark.sql.session.timeZone": request.param,

@@ -15,7 +15,7 @@ from tests.spark.samples import written
 
 @pytest.fixture(scope="module")
 def enabled(spark: Any) -> Any:
-    from indextables.spark import enable  # noqa: PLC0415 - only where PySpark is
+    from indextables import enable  # noqa: PLC0415 - only where PySpark is
 
     return enable(spark)
 

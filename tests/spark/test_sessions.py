@@ -92,6 +92,22 @@ def test_what_pyspark_loads_in_every_session_is_small() -> None:
     assert done.stdout.split() == ["indextables", "False"]
 
 
+@pytest.mark.parametrize("side", ["reader", "streamReader"])
+def test_a_process_that_plans_a_read_loads_what_it_needs(tmp_path: Path, side: str) -> None:
+    """Spark starts one for each stream, and waits for it."""
+    path = str(tmp_path / "table")
+    IndexTable.write(path, {"id": [1]})
+    (tmp_path / "main.py").write_text(
+        "import sys; __spec__ = __import__('importlib.util').util.find_spec('pyspark.sql.worker.utils')\n"
+        "from indextables.spark.source.data_source import IndexTablesDataSource\n"
+        f"source = IndexTablesDataSource({{'path': {path!r}}}); source.{side}(source.schema())\n"
+        "unneeded = {'pandas', 'indextables.maintain', 'indextables.spark.api', 'indextables.spark.statements'}\n"
+        "print(sorted(unneeded & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, tmp_path / "main.py"], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_enable_sets_again_what_was_taken_back(spark: Any) -> None:
     """Without it, Spark would show the keys of storage accounts in its plans."""
     spark.conf.unset("spark.sql.redaction.options.regex")

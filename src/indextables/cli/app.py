@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from indextables.arrow_features import skip_pandas_import
 from indextables.cli import import_verb, inspect_verbs, maintain_verbs, serve_verb, sql_verb, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
@@ -154,4 +155,5 @@ def _options(
 
 
 def main() -> None:
+    skip_pandas_import()
     app(prog_name="indextables")

@@ -25,8 +25,8 @@ _LONGEST_INTEGER = 20  # a sign and 19 digits
 _WHOLE_NUMBER = r"^[+-]?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _DOUBLE = r"(?i)^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?[df]?|[+-]?inf(inity)?|[+-]?nan)$"
-_TRUE_WORDS = pa.array(["t", "true", "y", "yes", "1"])
-_FALSE_WORDS = pa.array(["f", "false", "n", "no", "0"])
+_TRUE_WORDS = ["t", "true", "y", "yes", "1"]
+_FALSE_WORDS = ["f", "false", "n", "no", "0"]
 _CALENDAR = r"^\+?(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
 _DATE = _CALENDAR + r"(?:[ T].*)?)?)?$"
 _TIMESTAMP = (
@@ -184,7 +184,7 @@ def _fractions(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _booleans(texts: pa.Array) -> pa.Array:
     words = pc.utf8_lower(texts)
-    true, false = pc.is_in(words, _TRUE_WORDS), pc.is_in(words, _FALSE_WORDS)
+    true, false = pc.is_in(words, pa.array(_TRUE_WORDS)), pc.is_in(words, pa.array(_FALSE_WORDS))
     return pc.if_else(pc.or_(true, false), true, None)
 
 

@@ -44,7 +44,7 @@ def literal(value: object) -> pa.Scalar:  # noqa: PLR0911  (one per kind of valu
             raise InvalidPredicateError(reason, predicate=repr(value), reason=reason)
 
 
-_NULL = pa.scalar(None, pa.null())
+_NULL = pa.NA
 
 
 def whole_text(text: str) -> str:
