@@ -29,6 +29,9 @@ test: $(READY) ## every test: unit, laws, doctests, pages, Spark; WORKERS=4 for 
 connect: $(READY) ## the tests over Spark Connect alone
 	@$(JAVA) $(BIN)/python -m pytest tests --connect
 
+slowest: $(READY) ## where the time of the last `make test` went, by folder, by file and by test
+	@$(BIN)/python -m tests.slowest
+
 unit: $(READY) ## the tests that need no JVM
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not spark"
 
@@ -87,4 +90,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean
+.PHONY: help setup demo test slowest connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean

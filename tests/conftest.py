@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import slowest
 from tests.connect.selection import is_of_connect, runs_over_connect, why_not_over_connect
 from tests.connect.server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory, place_for_files
@@ -21,6 +22,11 @@ settings.register_profile("default", max_examples=100, **slow_is_fine)
 settings.register_profile("few", max_examples=5, **slow_is_fine)
 settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Spark's other manager of checkpoints starts a process, `readlink`, for each file that it looks at.
+CHECKPOINT_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"  # where disks rename
+)
 
 LONGEST = ("tests/cluster/", "tests/streams/", "tests/spark/test_stream_")  # each of them takes minutes
 
@@ -91,6 +97,10 @@ def cloud(request: pytest.FixtureRequest) -> Server:
     return server
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    slowest.register(config, "connect" if config.getoption("--connect") else "classic")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run the tests of Spark Connect, and no others")
 
@@ -136,6 +146,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINT_FILES)
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
