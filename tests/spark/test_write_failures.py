@@ -1,6 +1,7 @@
 """What fails leaves nothing behind, and says why."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +109,9 @@ def test_a_table_that_is_replaced_during_the_job_does_not_get_its_rows(spark: An
     assert len(list(path.rglob("*.split"))) == 1
 
 
-def test_files_of_a_commit_whose_outcome_is_not_known_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_commit_whose_outcome_is_not_known_are_kept(path: Path) -> None:
     """Spark aborts after a commit that failed. If its version arrives in the store later, the table needs the files."""
-    monkeypatch.setattr(batch_writer, "_KILL_TIMEOUT", 0)
-    job = planned(path)
+    job = replace(planned(path), kill_timeout=0)
     results = written(job, rows(1), rows(2))
     messages = [batch_writer.TaskDone(result.encode()) for result in results]
     batch_writer.SplitSink(job).abort(messages)
@@ -119,7 +119,7 @@ def test_files_of_a_commit_whose_outcome_is_not_known_are_kept(path: Path, monke
     commit_job(job, results)
     batch_writer.SplitSink(job).abort(messages)
     assert IndexTable.open(path).count() == 2
-    other = planned(path)
+    other = replace(planned(path), kill_timeout=0)
     [done] = written(other, rows(3))
     batch_writer.SplitSink(other).abort([batch_writer.TaskDone(done.encode()), None])
     assert len(split_files(path)) == 2

@@ -57,7 +57,8 @@ class WriteJob:
 
     `input_schema` is the schema of the rows, None where there are none. `overwrite` is what an overwrite replaces.
     `read_version` is the version that the job was planned on, None where there was no table. The commit changes the
-    table's metadata to that of the plan if `changes_metadata`. A `speculative` job may run a task twice at the same time.
+    table's metadata to that of the plan if `changes_metadata`. A `speculative` job may run a task twice at the same time;
+    a task that is cancelled may write for `kill_timeout` seconds more.
     A job is `already_committed` if its application has committed the batch before. `metrics` are recorded with the commit,
     and so is the `txn_id`: the id of the job, unless another one is given.
     """
@@ -72,6 +73,7 @@ class WriteJob:
     started: int
     metrics: Mapping[str, int] = field(default_factory=dict)
     speculative: bool = False
+    kill_timeout: float = 2.0
     already_committed: bool = False
     txn_id: str | None = None
 

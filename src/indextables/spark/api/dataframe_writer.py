@@ -43,7 +43,7 @@ from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.repartition import repartitioned
 from indextables.spark.write.replace_where_copies import copied_by_executors
-from indextables.spark.write.task_attempts import is_speculative, swept_after_stage_retries
+from indextables.spark.write.task_attempts import swept_after_stage_retries, with_attempts_of
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, WriteJob
 from indextables.write.write_plan import after_repartition
@@ -172,8 +172,7 @@ def run_job(frame: DataFrame, job: WriteJob, settings: Mapping[str, str]) -> Non
     secrets = {key: value for key, value in settings.items() if is_secret(key)}
     with worker_errors(), repartitioned(frame, job.plan, table=job.table) as rows:
         metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-        plan, speculative = after_repartition(job.plan), is_speculative(spark)
-        job = replace(job, plan=plan, metrics=metrics, speculative=speculative)
+        job = with_attempts_of(spark, replace(job, plan=after_repartition(job.plan), metrics=metrics))
         writer = DataFrameWriter(rows).format(FORMAT).mode("overwrite" if job.mode is Mode.OVERWRITE else "append")
         with swept_after_stage_retries(spark, job), copied_by_executors(spark, job) as planned:
             writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)

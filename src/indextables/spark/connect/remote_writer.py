@@ -19,7 +19,7 @@ from indextables.spark.source.planning_requests import PlanWrite
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.write.repartition import repartitioned
-from indextables.spark.write.task_attempts import is_speculative
+from indextables.spark.write.task_attempts import with_attempts_of
 from indextables.storage.location import Location
 from indextables.write.write_job import Mode
 from indextables.write.write_plan import after_repartition
@@ -144,8 +144,7 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         started = time.monotonic_ns()
         with repartitioned(self._frame, job.plan, table=job.table) as frame:
             metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-            plan, speculative = after_repartition(job.plan), is_speculative(self._session)
-            job = replace(job, plan=plan, metrics=metrics, speculative=speculative)
+            job = with_attempts_of(self._session, replace(job, plan=after_repartition(job.plan), metrics=metrics))
             rows: Any = frame
             writer = DataFrameWriter(rows._plan, self._session).format(FORMAT)
             writer.mode("overwrite" if mode is Mode.OVERWRITE else "append")

@@ -15,9 +15,6 @@ from indextables.worker_versions import OnWorkers
 from indextables.write.write_job import TaskResult, WriteJob, abort_job, commit_job, open_log, write_task
 
 logger = logging.getLogger(__name__)
-_KILL_TIMEOUT = (
-    3.0  # seconds; Spark kills the Python process of a cancelled task after two (spark.python.task.killTimeout)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def commit_was_tried(messages: Sequence[WriterCommitMessage | None]) -> bool:
 def delete_files_of(job: WriteJob) -> None:
     """Deletes the files of a job; those of cancelled tasks, which write on until Spark kills them, after that."""
     deleted = abort_job(job)
-    time.sleep(_KILL_TIMEOUT)
+    time.sleep(1.5 * job.kill_timeout)
     deleted += abort_job(job)
     log_event(
         logger,
