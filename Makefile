@@ -22,9 +22,11 @@ setup: $(READY) ## create .venv with everything that the project needs; PYTHON=p
 demo: $(READY) ## a tour: two million log lines, searched beside plain Parquet, in three minutes
 	@$(JAVA) PYSPARK_PYTHON="$(abspath $(BIN))/python" $(BIN)/python -m indextables.demo 2> >(grep -v -e WARN -e log4j -e "log level" >&2)
 
-test: $(READY) ## every test: unit, laws, doctests, pages, Spark; WORKERS=4 for more processes
-	@$(JAVA) $(BIN)/python -m pytest $(PARALLEL)
-	@$(JAVA) $(BIN)/python -m pytest tests --connect
+test: $(READY) ## the tests of every change: unit, laws, doctests, pages, Spark; WORKERS=4 for more processes
+	@$(JAVA) scripts/run-tests $(WORKERS)
+
+test-all: $(READY) ## the slow tests too: more seeds, kills, faults, pairs; the demo, the notebook, a cluster
+	@$(JAVA) scripts/run-tests $(WORKERS) --all
 
 connect: $(READY) ## the tests over Spark Connect alone
 	@$(JAVA) $(BIN)/python -m pytest tests --connect
@@ -90,4 +92,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test slowest connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean
+.PHONY: help setup demo test test-all slowest connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean

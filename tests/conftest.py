@@ -16,13 +16,13 @@ from tests.connect.server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_oauth_server, azure_server, missing, s3_server
 from tests.stores.token_server import TokenServer
+from tests.tiers import Tiers
 
 slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=100, **slow_is_fine)
+settings.register_profile("first tier", max_examples=30, **slow_is_fine)
 settings.register_profile("few", max_examples=5, **slow_is_fine)
 settings.register_profile("full", max_examples=20_000, **slow_is_fine)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
 # Spark's other manager of checkpoints starts a process, `readlink`, for each file that it looks at.
 CHECKPOINT_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"  # where disks rename
@@ -98,11 +98,15 @@ def cloud(request: pytest.FixtureRequest) -> Server:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    tiers = Tiers(config)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default" if tiers.runs_all else "first tier"))
+    config.pluginmanager.register(tiers)
     slowest.register(config, "connect" if config.getoption("--connect") else "classic")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run the tests of Spark Connect, and no others")
+    parser.addoption("--all", action="store_true", help="run the slow tests too")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -147,6 +151,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINT_FILES)
+        .config("spark.python.task.killTimeout", "300ms")  # an aborted write waits for it
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

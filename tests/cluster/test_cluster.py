@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
+from tests.tiers import slow
+
+pytestmark = [pytest.mark.spark, slow("a cluster of its own, with kills")]
 ROOT = Path(__file__).parents[2]
 LONG_ENOUGH = 1800  # seconds, for a cluster to start and to recover on a busy machine
 

@@ -9,6 +9,9 @@ from nbformat import NotebookNode
 
 from tests.display.pictures import draw, page_of, photograph
 from tests.display.tour import TOUR, executed, texts
+from tests.tiers import slow
+
+pytestmark = slow("the notebook, run and drawn")
 
 
 @pytest.fixture(scope="module")

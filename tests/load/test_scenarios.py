@@ -12,8 +12,10 @@ from benchmarks.load.children import ChildError
 from benchmarks.load.figures import Figures
 from benchmarks.load.invariants import BrokenInvariantError, bounded, each_once
 from indextables.table import IndexTable
+from tests.tiers import slow
 
 
+@slow("load scenarios, each as a process")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_runs(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([name, "--size", "tiny", "--json", str(tmp_path / "figures.json"), "--directory", str(tmp_path)])

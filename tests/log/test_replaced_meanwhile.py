@@ -20,6 +20,7 @@ from indextables.errors import IndexTablesError
 from indextables.log import TransactionLog
 from indextables.log.log_files import HINT_KEY
 from indextables.storage import Entry, Store, open_store
+from tests.tiers import slow_after
 
 OLD = pa.schema({"p": pa.string(), "n": pa.int64()})
 NEW = pa.schema({"p": pa.string(), "other": pa.string()})
@@ -163,7 +164,9 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.parametrize(("appends", "operation"), SCHEDULES)
+@pytest.mark.parametrize(
+    ("appends", "operation"), slow_after(len(OPERATIONS), SCHEDULES, "new tables of other lengths")
+)
 def test_the_new_table_stays_as_it_is(appends: str, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(time, "monotonic", clock)

@@ -19,6 +19,7 @@ from indextables.storage.local import LocalStore
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, abort_job, commit_job, write_task
 from tests.stores.servers import Server
+from tests.tiers import slow_after
 
 SCHEMA = pa.schema({"p": pa.string(), "n": pa.int64()})
 OTHER = pa.schema({"p": pa.string(), "other": pa.string()})
@@ -65,7 +66,9 @@ def contents(store: Store) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("rows", [ROWS, OTHERS], ids=["same schema", "other schema"])
-@pytest.mark.parametrize("appends", [1, 3, 5], ids=["lower", "equal", "higher"])
+@pytest.mark.parametrize(
+    "appends", slow_after(1, [3, 1, 5], "new tables of other lengths"), ids=["equal", "lower", "higher"]
+)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_stale_handle_is_refused(place: str, operation: str, appends: int, rows: pa.Table) -> None:
     stale = made(place, 3)

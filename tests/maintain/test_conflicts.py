@@ -36,6 +36,7 @@ from tests.maintain.matrix import (
 )
 from tests.maintain.samples import SCHEMA, litter, numbers
 from tests.maintain.second import Second, second_process
+from tests.tiers import slow_after
 
 A_FEW = {(case.title, case.left is None): case for case in MATRIX.values()}
 """Of each title one case that fails, and one that does not."""
@@ -79,7 +80,9 @@ def test_older_handles(place: Path, case: Case) -> None:
     assert litter(place) == set()
 
 
-@pytest.mark.parametrize("case", MATRIX.values(), ids=MATRIX)
+@pytest.mark.parametrize(
+    "case", slow_after(24, MATRIX.values(), "every pair of operations in two processes"), ids=MATRIX
+)
 def test_two_processes(second: Second, place: Path, case: Case) -> None:
     """The loser is another process, which has written its files and is about to put its version when the winner does."""
     with second.at_its_commit(place, case.name) as losing:

@@ -14,6 +14,7 @@ from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from tests.maintain.matrix import KEEP_VECTORS
 from tests.maintain.samples import made, numbers, rows
+from tests.tiers import slow_after
 
 NOW = timedelta(0)
 EVEN = f"n IN ({', '.join(map(str, range(2, 21, 2)))})"
@@ -89,7 +90,9 @@ CHANGES: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("checkpointed", [False, True], ids=["", "from a checkpoint"])
+@pytest.mark.parametrize(
+    "checkpointed", slow_after(1, [False, True], "restored from a checkpoint"), ids=["", "from a checkpoint"]
+)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_what_was_changed_is_restored_and_a_second_restore_undoes_it(
     table: IndexTable, change: Change, *, checkpointed: bool
@@ -325,7 +328,9 @@ class TestRenamedAndDroppedColumns:
         "rename and delete": lambda table: [table.rename_column("n", "m"), delete(table, "m = 1")],
     }
 
-    @pytest.mark.parametrize("checkpointed", [False, True], ids=["", "from a checkpoint"])
+    @pytest.mark.parametrize(
+        "checkpointed", slow_after(1, [False, True], "restored from a checkpoint"), ids=["", "from a checkpoint"]
+    )
     @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
     def test_they_are_back(self, columns: IndexTable, change: Change, *, checkpointed: bool) -> None:
         first, second = state(columns.at(1)), state(columns)

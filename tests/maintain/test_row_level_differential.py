@@ -11,6 +11,7 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import MergeCardinalityError
+from tests.tiers import slow_after
 
 SCHEMA = pa.schema({"k": pa.int32(), "g": pa.string(), "n": pa.int64()})
 STATEMENTS = 12
@@ -117,7 +118,7 @@ def random_rows(dice: random.Random, count: int, *, unique: bool) -> pa.Table:
     return pa.table([keys, groups, [dice.choice([*range(-5, 30), None]) for _ in keys]], schema=SCHEMA)
 
 
-@pytest.fixture(params=range(24), ids=lambda seed: f"seed {seed}")
+@pytest.fixture(params=slow_after(6, range(24), "more random statements"), ids=lambda seed: f"seed {seed}")
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     dice = random.Random(request.param)
     layout = dice.choice([None, "g", "bucket(3, k)"])

@@ -14,6 +14,7 @@ from indextables.log import TransactionLog
 from indextables.maintain.compact import merge
 from indextables.maintain.compact_on_write import added_paths
 from indextables.maintain.compaction_request import MergeRequest, limits_of
+from tests.tiers import slow_after
 
 SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64(), "text": pa.string()})
 TIERS = 4
@@ -69,7 +70,7 @@ def untiered(min_splits: int, appends: int) -> IndexTable:
     return table
 
 
-@pytest.mark.parametrize(("min_splits", "bound"), [(3, 4.0), (5, 2.5), (10, 1.5)])
+@pytest.mark.parametrize(("min_splits", "bound"), slow_after(1, [(3, 4.0), (5, 2.5), (10, 1.5)], "more appends"))
 def test_many_small_appends_leave_few_splits_and_rewrite_rows_a_few_times(min_splits: int, bound: float) -> None:
     appends = 60
     table = created(settings(min_splits))
@@ -81,7 +82,7 @@ def test_many_small_appends_leave_few_splits_and_rewrite_rows_a_few_times(min_sp
     assert write_amplification(table) <= bound
 
 
-@pytest.mark.parametrize("min_splits", [3, 10])
+@pytest.mark.parametrize("min_splits", slow_after(1, [3, 10], "more appends"))
 def test_tiers_rewrite_less_than_merging_all_that_is_small(min_splits: int) -> None:
     tiered, other = created(settings(min_splits)), untiered(min_splits, 40)
     for rows in batches(40):

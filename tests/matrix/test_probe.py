@@ -15,6 +15,7 @@ from indextables.spark.catalyst.java import jvm_of
 from indextables.spark.catalyst.probe import REQUIREMENTS, Capability, Needed, capabilities
 from tests.conftest import tidied
 from tests.matrix.smoke import ids, logs_in, read, rows_of, write_optimized
+from tests.tiers import slow_unless
 
 Hide = Callable[[str], None]
 
@@ -97,9 +98,10 @@ def test_rows_are_right_without(
 
 
 CLASSES = sorted({needed.name.split(".")[-1] for one in REQUIREMENTS.values() for needed in one.classes})
+ONE_EACH = {one.classes[0].name.split(".")[-1] for one in REQUIREMENTS.values()}
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", slow_unless(ONE_EACH, CLASSES, "each class of Spark missing in turn"))
 def test_a_query_runs_without_any_one_class(
     spark: Any, logs: Path, hide: Hide, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:

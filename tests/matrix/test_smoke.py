@@ -14,6 +14,7 @@ from indextables import enable
 from indextables.errors import UnsupportedSparkError
 from tests.conftest import tidied
 from tests.matrix import smoke
+from tests.tiers import slow
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,7 @@ def place(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     tidied(spark)
 
 
+@slow("the suite of `make matrix`, on this version of Spark")
 @pytest.mark.parametrize("capability", smoke.ENABLED)
 def test_enabled(spark: Any, place: Path, capability: str) -> None:
     own = place / capability
@@ -30,6 +32,7 @@ def test_enabled(spark: Any, place: Path, capability: str) -> None:
     smoke.ENABLED[capability](spark, own)
 
 
+@slow("the suite of `make matrix`, on this version of Spark")
 @pytest.mark.spark
 def test_without_enable() -> None:
     """In a process of its own, because `enable` changes classes of PySpark."""

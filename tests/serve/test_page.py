@@ -18,6 +18,7 @@ from indextables import IndexTable
 from tests.serve.browser import SearchPage, chromium, new_page, served
 from tests.serve.pictures import draw
 from tests.serve.shop_logs import number_of, shop_table
+from tests.tiers import slow
 
 ROWS = 2_400
 TAKEN = "window.taken = (window.taken ?? 0) + 1"
@@ -479,6 +480,7 @@ def test_the_page_fits_a_phone_and_is_used_by_keys(browser: Browser, address: st
     page.page.context.close()
 
 
+@slow("pictures of the documentation")
 def test_the_pictures_of_the_documentation_are_drawn(browser: Browser, shop: IndexTable, tmp_path: Path) -> None:
     light, dark, phone = draw(browser, shop, tmp_path)
     assert light.read_bytes() != dark.read_bytes()

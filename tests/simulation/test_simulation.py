@@ -8,6 +8,7 @@ from tests.simulation.explore import Simulation
 from tests.simulation.mutations import MUTATIONS, Mutation, hunt
 from tests.simulation.operations import Append, Overwrite
 from tests.simulation.runs import explore_all, run_seeds
+from tests.tiers import slow_after, tries
 
 
 def test_every_schedule_of_small_scenarios() -> None:
@@ -17,10 +18,12 @@ def test_every_schedule_of_small_scenarios() -> None:
 
 
 def test_random_schedules() -> None:
-    assert run_seeds(range(60)).schedules == 60
+    assert run_seeds(range(tries(20, 60))).schedules == tries(20, 60)
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+@pytest.mark.parametrize(
+    "mutation", slow_after(3, MUTATIONS, "every mutation of the log"), ids=lambda mutation: mutation.name
+)
 def test_each_mutation_is_found(mutation: Mutation) -> None:
     with deterministic():
         found = hunt(mutation, seeds=0)

@@ -9,8 +9,10 @@ import pytest
 from indextables import IndexTable
 from indextables.demo import MESSAGES, START, _lines, _make_room, story
 from indextables.errors import IndexTablesError
+from tests.tiers import slow
 
 
+@slow("the demo")
 def test_the_demo_tells_its_story(spark: Any, tmp_path: Path) -> None:
     told = "\n".join(story(spark, tmp_path, 30_000))
     assert re.findall(r"^(\d)\. (\w+)", told, re.MULTILINE) == [

@@ -22,6 +22,7 @@ from indextables.spark.source.options import settings_of
 from tests.stores.proxy import Proxy, proxied
 from tests.stores.servers import ACCOUNT, ACCOUNT_KEY, SECRET, Server, sas_token
 from tests.stores.token_server import ASSERTION, CLIENT, TENANT, TokenServer, token_server
+from tests.tiers import slow, slow_after
 
 HADOOP_OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
 HOST = f"{ACCOUNT}.dfs.core.windows.net"
@@ -128,7 +129,7 @@ def use(spark: Any, place: str) -> None:
 
 
 class TestS3:
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", slow_after(1, WAYS, "every place of credentials of Hadoop"))
     def test_keys_reach_all_processes(self, spark: Any, s3: Server, signers: Signers, way: Any) -> None:
         with way(spark, keys("hadoops", "t0ken")):
             use(spark, s3.new_table())
@@ -258,6 +259,7 @@ class TestS3:
         assert settings_of(spark, "/local/t") == settings_of(spark, "gs://bucket/t") == {}
 
 
+@slow("every place of credentials of Hadoop")
 def test_the_configuration_of_a_cluster(s3: Server, tmp_path: Path) -> None:
     """Each way to configure a cluster has a bucket with a key of its own; one JVM has them all."""
     buckets = ("site", "defaults", "submit", "builder", "others")
@@ -301,7 +303,7 @@ def make_bucket(s3: Server, name: str) -> None:
 
 
 class TestAzure:
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", slow_after(1, WAYS, "every place of credentials of Hadoop"))
     def test_an_account_key_reaches_all_processes(self, spark: Any, azure: Server, way: Any) -> None:
         with reached(spark, azure), way(spark, {f"fs.azure.account.key.{HOST}": ACCOUNT_KEY}):
             write_and_read(spark, azure.new_table())

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables import IndexTable, explain
+from tests.tiers import slow_after
 
 TEXTS = {
     "numbers": ["1", "02", " 3 ", "-4", "10", None],
@@ -85,7 +86,7 @@ def filtered(frame: Any, conditions: list[str]) -> list[set[int]]:
     return [{row.id for row in found if row.query == number} for number in range(len(conditions))]
 
 
-@pytest.mark.parametrize("texts", ["numbers", "others"])
+@pytest.mark.parametrize("texts", slow_after(1, ["numbers", "others"], "more texts that are cast"))
 def test_answers_are_sparks(session: Any, tmp_path: Path, texts: str) -> None:
     ours, plain = pair(session, tmp_path, TEXTS[texts])
     conditions = list(INFALLIBLE)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.spark.samples import as_parquet, written
+from tests.tiers import slow_after
 
 VALUES = {
     "id": ["5", "30L", "-1", "59.5", "'7'"],
@@ -88,7 +89,7 @@ QUERIES = [
 ]
 
 
-@pytest.fixture(params=["UTC", "America/Los_Angeles"])
+@pytest.fixture(params=slow_after(1, ["America/Los_Angeles", "UTC"], "a second time zone"))
 def views(request: pytest.FixtureRequest, spark: Any, tmp_path: Any) -> Iterator[Any]:
     """Two views of the same rows, `ours` and `plain`, in a session of some time zone."""
     from indextables import enable  # noqa: PLC0415 - only where PySpark is

@@ -11,6 +11,7 @@ import indextables
 from indextables import IndexTable
 from tests.spark.samples import rows
 from tests.spark.test_read_differential import condition
+from tests.tiers import slow_after
 
 WAYS: dict[str, dict[str, dict[str, str]]] = {  # by the session's time zone
     "UTC": {"as_it_comes": {}, "executors": {"where": "id IS NULL OR id IS NOT NULL", "read.driverRows": "0"}},
@@ -77,7 +78,7 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, s
     return table.path, plain
 
 
-@pytest.fixture(params=list(WAYS))
+@pytest.fixture(params=slow_after(1, WAYS, "a second time zone"))
 def session(request: pytest.FixtureRequest, spark: Any) -> Iterator[Any]:
     settings = {
         "spark.sql.session.timeZone": request.param,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import indextables
+from tests.tiers import slow_after
 
 DAYS = 20
 
@@ -45,8 +46,11 @@ def test_a_filtered_dimension_prunes_the_table(facts: tuple[Any, Any], days: Any
     )
 
 
+CONDITIONS = ["name = 'day 3'", "name IS NULL", "name = 'none'", "true"]
+
+
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full", "left_semi", "left_anti"])
-@pytest.mark.parametrize("condition", ["name = 'day 3'", "name IS NULL", "name = 'none'", "true"])
+@pytest.mark.parametrize("condition", slow_after(1, CONDITIONS, "every join with every condition"))
 def test_every_join_has_the_rows_of_the_join_over_parquet(
     facts: tuple[Any, Any], days: Any, how: str, condition: str
 ) -> None:

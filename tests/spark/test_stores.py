@@ -20,6 +20,7 @@ from indextables.spark.source.read_options import ReadOptions
 from indextables.storage import open_store
 from tests.stores.proxy import proxied
 from tests.stores.servers import SECRET, Server, s3_server
+from tests.tiers import slow_after
 
 Row = tuple[str, int, str]
 PLANTED = ("s3.sessionToken", "azure.accountKey", "azure.sasToken", "azure.clientSecret")
@@ -29,6 +30,13 @@ ROWS: list[Row] = [("mon", 1, "disk full"), ("mon", 2, "all is well"), ("tue", 3
 @pytest.fixture
 def logs(spark: Any) -> Any:
     return frame_of(spark, ROWS)
+
+
+@pytest.fixture(params=slow_after(1, ["s3", "azure"], "Spark with the other object store"))
+def cloud(request: pytest.FixtureRequest) -> Server:
+    """Each object store in turn."""
+    server: Server = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.fixture

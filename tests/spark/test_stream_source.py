@@ -11,7 +11,9 @@ from indextables import IndexTable
 from indextables.errors import ConfigError, SearchQueryError, TableNotFoundError
 from indextables.functions import indexquery
 from tests.spark.streams import finish
+from tests.tiers import slow
 
+OPERATIONS = "streams of Spark that start or stop in one more way"
 LEVELS = ("INFO", "INFO", "INFO", "ERROR")
 
 
@@ -73,6 +75,7 @@ def test_the_table_first_and_then_what_is_added(reader: Reader, table: IndexTabl
     assert reader.ids() == []
 
 
+@slow(OPERATIONS)
 def test_rows_of_later_versions_come_later(reader: Reader, table: IndexTable) -> None:
     reader.ids()
     for n in range(30, 40):
@@ -107,9 +110,9 @@ def test_a_compaction_adds_no_rows(reader: Reader, table: IndexTable) -> None:
     [
         ({"startingVersion": 0}, range(30)),
         ({"startingVersion": 2}, range(10, 30)),
-        ({"startingVersion": 4}, ()),
-        ({"startingVersion": "latest"}, ()),
-        ({"startingTimestamp": "2024-01-01 00:00:00"}, range(30)),
+        pytest.param({"startingVersion": 4}, (), marks=slow(OPERATIONS)),
+        pytest.param({"startingVersion": "latest"}, (), marks=slow(OPERATIONS)),
+        pytest.param({"startingTimestamp": "2024-01-01 00:00:00"}, range(30), marks=slow(OPERATIONS)),
     ],
 )
 def test_where_a_stream_starts(reader: Reader, table: IndexTable, options: dict[str, Any], expected: Any) -> None:
@@ -118,6 +121,7 @@ def test_where_a_stream_starts(reader: Reader, table: IndexTable, options: dict[
     assert reader.ids(**options) == [30]  # from the checkpoint on, whatever the option says
 
 
+@slow(OPERATIONS)
 def test_it_starts_with_the_version_of_a_time(reader: Reader, table: IndexTable) -> None:
     moment = next(record["timestamp"] for record in table.history().to_pylist() if record["version"] == 2)
     assert reader.ids(startingTimestamp=moment.isoformat()) == list(range(10, 30))
@@ -141,8 +145,10 @@ def test_a_batch_has_no_more_files_or_bytes_than_it_may(reader: Reader, table: I
     ("change", "operation"),
     [
         (lambda table: table.overwrite(lines(100)), "OVERWRITE"),
-        (lambda table: table.replace_where(lines(100), "level = 'INFO'"), "REPLACE WHERE"),
         (lambda table: table.drop_partitions("level = 'INFO'"), "DROP PARTITIONS"),
+        pytest.param(
+            lambda table: table.replace_where(lines(100), "level = 'INFO'"), "REPLACE WHERE", marks=slow(OPERATIONS)
+        ),
     ],
 )
 def test_a_commit_that_removes_rows_stops_the_stream(
@@ -181,6 +187,7 @@ def test_new_columns_need_a_restart(reader: Reader, table: IndexTable) -> None:
     assert reader.ids() == [31]
 
 
+@slow(OPERATIONS)
 def test_the_layout_may_change(reader: Reader, table: IndexTable) -> None:
     before = reader.frame()
     reader.run(before)
@@ -200,6 +207,7 @@ def test_what_a_clean_up_of_the_log_took_away_is_named(reader: Reader, table: In
         reader.run()
 
 
+@slow(OPERATIONS)
 def test_a_stream_that_was_loaded_long_ago_goes_on(reader: Reader, table: IndexTable) -> None:
     frame = reader.frame()
     reader.run(frame)
@@ -222,6 +230,7 @@ def test_what_a_vacuum_took_away_is_named(reader: Reader, table: IndexTable) -> 
         reader.run()
 
 
+@slow(OPERATIONS)
 def test_a_table_that_was_created_anew_is_another_one(reader: Reader, table: IndexTable, tmp_path: Path) -> None:
     reader.ids()
     Path(table.path).rename(tmp_path / "moved")
@@ -241,6 +250,7 @@ def test_a_standing_search(reader: Reader, table: IndexTable) -> None:
     assert reader.ids(**search) == []
 
 
+@slow(OPERATIONS)
 def test_a_standing_search_does_not_open_splits_that_cannot_match(reader: Reader, table: IndexTable) -> None:
     """The splits of level INFO are damaged: whoever reads them fails."""
     for split in Path(table.path, "level=INFO").glob("*.split"):

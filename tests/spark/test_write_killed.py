@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
+from tests.tiers import slow_after
 
 LONG_ENOUGH = 300  # seconds, for a JVM to start on a busy machine
 
@@ -128,7 +129,9 @@ def files(table: Path) -> set[str]:
     return {str(file.relative_to(table)) for file in table.rglob("*.split")}
 
 
-@pytest.mark.parametrize(("point", "rows"), [("written", 2), ("commit", 2), ("committed", 22)])
+@pytest.mark.parametrize(
+    ("point", "rows"), slow_after(1, [("commit", 2), ("written", 2), ("committed", 22)], "more kills")
+)
 def test_a_driver_that_is_killed(tmp_path: Path, faults: Path, point: str, rows: int) -> None:
     place = tmp_path / "table"
     IndexTable.create(place, pa.schema({"id": pa.int64(), "p": pa.int64()}), partition_by="p").append(

@@ -13,9 +13,11 @@ from indextables.log.log_files import list_log
 from indextables.storage import open_store
 from tests.stores.proxy import Fault, Proxy, always, no_faults, proxied
 from tests.stores.servers import Server
+from tests.tiers import slow, slow_after
 from tests.torture.stores import append_from_processes, write_through_faults
 
 DATA = pa.table({"id": [1, 2, 3]})
+FAULTS = "more faults of object stores"
 COMMIT = "_transaction_log/000000000000000001.json"
 
 
@@ -40,7 +42,7 @@ def kept(table: IndexTable, proxy: Proxy) -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("retries", [0, 3])
+@pytest.mark.parametrize("retries", slow_after(1, [0, 3], FAULTS))
 @pytest.mark.parametrize("fault", [Fault.DROPPED, Fault.LOST, Fault.DELAYED, Fault.ERROR, Fault.BUSY])
 def test_a_commit_happens_once_whatever_becomes_of_its_answer(proxy: Proxy, fault: Fault, retries: int) -> None:
     table = created(proxy, retries=retries)
@@ -51,7 +53,7 @@ def test_a_commit_happens_once_whatever_becomes_of_its_answer(proxy: Proxy, faul
     assert list_log(table._log.store).latest == 1
 
 
-@pytest.mark.parametrize("asked", [".split", "list"])  # a file, a listing
+@pytest.mark.parametrize("asked", slow_after(1, [".split", "list"], FAULTS))  # a file, a listing
 @pytest.mark.parametrize("fault", [Fault.DROPPED, Fault.LOST, Fault.TRUNCATED, Fault.DELAYED, Fault.ERROR])
 def test_a_read_is_whole(proxy: Proxy, fault: Fault, asked: str) -> None:
     table = created(proxy)
@@ -150,11 +152,13 @@ def test_an_upload_that_fails_is_cleaned_up(s3: Server, tmp_path: Path, concurre
         assert store.head("large").size == 12_000_000
 
 
+@slow(FAULTS)
 def test_faults_of_all_kinds(s3: Server) -> None:
     outcome = write_through_faults(s3, faults=40)
     assert outcome["appends"] > 0
     assert outcome["reads"] > 0
 
 
+@slow(FAULTS)
 def test_processes_lose_nothing_in_s3(s3: Server) -> None:
     assert append_from_processes(s3, writers=4, appends=3) == 36

@@ -10,10 +10,12 @@ from tests.cluster.driver import Place
 from tests.streams.replays import replay_batches
 from tests.streams.stream_driver import StreamJob, start
 from tests.streams.stream_kills import KillCase, kill_streams
+from tests.tiers import slow
 
 pytestmark = pytest.mark.spark
 
 
+@slow("streams whose drivers are killed")
 def test_a_stream_whose_drivers_are_killed_writes_every_row_once(tmp_path: Path) -> None:
     options = {"partitionBy": "p", "streaming.collectSize": "0", "mergeOnWrite.minSplits": "3"}
     case = KillCase(name="killed", options=options, enabled=False)
