@@ -8,8 +8,9 @@ import duckdb
 import pyarrow as pa
 
 from indextables import IndexTable
+from tests.tiers import tries
 
-STATEMENTS = 36
+STATEMENTS = tries(12, 36)
 COLUMNS = ("id", "k", "day", "n")
 SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int32(), "day": pa.string(), "n": pa.int32()})
 LEAVES = [

@@ -37,7 +37,7 @@ def _seconds(text: str) -> float:
     """A time as Spark's settings spell it.
 
     >>> _seconds("200ms"), _seconds("3 s"), _seconds("5")
-    (0.2, 3.0, 0.005)
+    (0.2, 3, 0.005)
     """
     number, unit = re.findall(r"(\d+) *([a-z]*)", text.lower())[0]
     return int(number) * _SECONDS[unit]
