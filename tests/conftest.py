@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import slowest
-from tests.connect.selection import is_of_connect, runs_over_connect, why_not_over_connect
+from tests.connect.selection import BREADTH, is_of_connect, runs_over_connect, why_not_over_connect
 from tests.connect.server import connect_server
 from tests.quick import compile_java_once, keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_oauth_server, azure_server, missing, s3_server
 from tests.stores.token_server import TokenServer
-from tests.tiers import Tiers
+from tests.tiers import Tiers, slow
 
 slow_is_fine = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=100, **slow_is_fine)
@@ -124,6 +124,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Tests that use the Spark session are marked so. The longest come first: no process waits for them."""
     if config.getoption("--connect"):
         items[:] = [item for item in items if why_not_over_connect(item.nodeid) is None]
+        for item in items:
+            if BREADTH in item.nodeid:
+                item.add_marker(slow("random queries over Spark Connect"))
     else:
         items[:] = [item for item in items if "docs/connect.md" not in item.nodeid]
     for item in items:

@@ -17,6 +17,9 @@ NOT_OVER_CONNECT = {
 }
 
 
+BREADTH = "spark/test_read_differential.py"  # in the second tier; `test_queries.py` has queries of each kind
+
+
 def is_of_connect(path: Path) -> bool:
     """Whether a module has tests of Spark Connect alone."""
     return path.is_relative_to(HERE)
