@@ -15,6 +15,7 @@ help: ## list what make can do
 
 $(READY): pyproject.toml
 	@scripts/make-venv "$(PYTHON)" "$(VENV)" $(if $(PYSPARK),"pyspark==$(PYSPARK).*")
+	@$(JAVA) $(BIN)/python -m tests.class_archive 2>/dev/null || echo "no archive of Java's classes: tests start slower"
 	@touch $@
 
 setup: $(READY) ## create .venv with everything that the project needs; PYTHON=python3.13 PYSPARK=4.1 for other versions

@@ -9,6 +9,8 @@ import ctypes
 import os
 import shutil
 
+from tests import class_archive
+
 _MEMORY_DISK = "/dev/shm"
 _ENOUGH = 2 * 1024**3  # a run of all tests needs a fifth of it
 
@@ -31,7 +33,7 @@ def keep_freed_memory() -> None:
 
 def compile_java_once() -> None:
     """Lets the JVMs of this run, and of the processes that it starts, compile quickly instead of well."""
-    flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    flags = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {class_archive.flags()}"
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f'--driver-java-options "{flags}" pyspark-shell')
 
 
