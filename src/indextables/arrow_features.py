@@ -4,6 +4,9 @@ The format of tables is the same with all of them: a split that one has written 
 """
 
 import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,24 +34,38 @@ def view_types() -> dict[pa.DataType, pa.DataType]:
     return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
-class _NoPandas:
-    """A finder of modules that finds no pandas."""
+class _PandasLater(MetaPathFinder):
+    """Finds no pandas while pyarrow looks for it; afterwards, the first import of pandas tells pyarrow."""
 
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:  # noqa: ARG004 - Python's signature
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is not imported here", name=name)
+    hidden = True
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
+        if name != "pandas":
+            return None
+        if self.hidden:
+            raise ModuleNotFoundError("pandas is not imported yet", name=name)
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (load(module), _find_pandas())  # type: ignore[assignment, func-returns-value]
+        return spec
+
+
+def _find_pandas() -> None:
+    _ = pa.lib._pandas_api.version  # noqa: SLF001 - pyarrow looks again where it is asked for a version
 
 
 def skip_pandas_import() -> None:
     """Keeps pyarrow from importing pandas with its first array: a quarter of a second for a process that needs no pandas.
 
-    Arrays of pandas are no longer recognized by `pa.array` then; `to_pandas` works as before.
+    Whoever imports pandas later has all of pyarrow's support for it, and `to_pandas` imports it.
     """
-    if "pandas" in sys.modules:
+    if "pandas" in sys.modules or any(isinstance(finder, _PandasLater) for finder in sys.meta_path):
         return
-    sys.meta_path.insert(0, _NoPandas)
+    finder = _PandasLater()
+    sys.meta_path.insert(0, finder)
     try:
-        pa.array([])  # pyarrow looks once
+        pa.array([])
     finally:
-        sys.meta_path.remove(_NoPandas)
+        finder.hidden = False

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import tantivy
 
+from indextables.arrow_features import skip_pandas_import
 from indextables.errors import WorkerEnvironmentError
 from indextables.release import __version__
 
@@ -62,6 +63,7 @@ def versions() -> Mapping[str, str]:
 
 
 def _restored(drivers: Mapping[str, str], content: bytes) -> "OnWorkers[Any]":
+    skip_pandas_import()
     refuse_other_versions(drivers, versions())
     return OnWorkers(pickle.loads(content))  # noqa: S301 - Spark has unpickled this function the same way
 

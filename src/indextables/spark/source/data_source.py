@@ -4,7 +4,6 @@ Spark starts several Python processes for one query, each of which plans, reads,
 module, so that the sides of the data source are imported by the methods that need them.
 """
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -25,22 +24,7 @@ if TYPE_CHECKING:
     from indextables.spark.source.stream_writer import StreamSink
     from indextables.write.write_job import Mode, WriteJob
 
-_PLANNING = ("pyspark.sql.worker.", "pyspark.sql.streaming.")  # modules of Spark's processes that run no code of users
-
-
-def _is_planning_process() -> bool:
-    """Whether Spark runs this process to plan or to commit: as a program of its own, or forked from a daemon.
-
-    >>> _is_planning_process()
-    False
-    """
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    program = sys.argv[-1] if main and main.name == "pyspark.daemon" else main and main.name
-    return (program or "").startswith(_PLANNING)
-
-
-if _is_planning_process():
-    skip_pandas_import()
+skip_pandas_import()
 
 
 class IndexTablesDataSource(DataSource):
