@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SIZE ?= small
 SCENARIO ?= all
-WORKERS ?= 2
+WORKERS ?= 3
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 

@@ -136,7 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The one Spark session of a test run; whoever changes a setting sets it back."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need what the tests have
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the tests without a JVM run without PySpark
@@ -154,6 +154,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINT_FILES)
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.python.task.killTimeout", "300ms")  # an aborted write waits for it
         .config("spark.log.level", "ERROR")
         .getOrCreate()
