@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests import slowest
 from tests.connect.selection import BREADTH, is_of_connect, runs_over_connect, why_not_over_connect
 from tests.connect.server import connect_server
-from tests.quick import compile_java_once, keep_freed_memory, place_for_files
+from tests.quick import compile_java_once, keep_bytecode, keep_freed_memory, place_for_files
 from tests.stores.servers import SECRET, Server, azure_oauth_server, azure_server, missing, s3_server
 from tests.stores.token_server import TokenServer
 from tests.tiers import Tiers, slow
@@ -30,6 +30,7 @@ CHECKPOINT_FILES = (
 
 LONGEST = ("tests/cluster/", "tests/streams/", "tests/spark/test_stream_")  # each of them takes minutes
 
+keep_bytecode()
 keep_freed_memory()
 compile_java_once()
 if place := place_for_files():

@@ -8,6 +8,7 @@ into Java's optimizing compiler, whose work pays in a server that runs for hours
 import ctypes
 import os
 import shutil
+import sys
 
 from tests import class_archive
 
@@ -20,6 +21,12 @@ _KEPT = {
     (-3, "MALLOC_MMAP_THRESHOLD_"): 32 * 1024**2,
     (-8, "MALLOC_ARENA_MAX"): 1,
 }
+
+
+def keep_bytecode() -> None:
+    """Lets Python keep what it compiles, in this process and in those that it starts; containers often switch that off."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def keep_freed_memory() -> None:

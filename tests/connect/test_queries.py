@@ -10,6 +10,7 @@ import pytest
 import indextables
 from indextables import IndexTable
 from indextables.errors import SchemaError, TableNotFoundError, UnsupportedOperatorError, VersionNotFoundError
+from tests.tiers import slow_after
 
 LINES = ["disk full", "all is well", "disk replaced", "timeout", None, "disk timeout"]
 
@@ -172,7 +173,7 @@ QUERIES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES.keys())
-@pytest.mark.parametrize("kind", ["path", "view"])
+@pytest.mark.parametrize("kind", slow_after(1, ["path", "view"], "searches of views over Spark Connect"))
 def test_a_search_in_sql(spark: Any, path: str, view: str, text: str, kind: str) -> None:
     found = spark.sql(text.format(view if kind == "view" else f"indextables.`{path}`"))
     assert ids(found) == FOUND

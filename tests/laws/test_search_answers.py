@@ -30,6 +30,7 @@ from tests.laws.search_rows import (
     write_parts,
 )
 from tests.search.brute import satisfies
+from tests.tiers import slow_after
 
 MANY = 300  # rows of a split, too many to look each of them up
 
@@ -128,7 +129,11 @@ SHAPES = {
 }
 
 
-@pytest.fixture(scope="module", params=[1, MANY // 16], ids=["few rows", "many rows"])
+@pytest.fixture(
+    scope="module",
+    params=slow_after(1, [1, MANY // 16], "pairs of leaves over many rows"),
+    ids=["few rows", "many rows"],
+)
 def pairs(request: pytest.FixtureRequest) -> tuple[IndexTable, list[Row]]:
     """Rows with many pairs of values, in two splits, the first of which lacks some columns."""
     values = [

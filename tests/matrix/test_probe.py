@@ -15,7 +15,7 @@ from indextables.spark.catalyst.java import jvm_of
 from indextables.spark.catalyst.probe import REQUIREMENTS, Capability, Needed, capabilities
 from tests.conftest import tidied
 from tests.matrix.smoke import ids, logs_in, read, rows_of, write_optimized
-from tests.tiers import slow_unless
+from tests.tiers import slow_after, slow_unless
 
 Hide = Callable[[str], None]
 
@@ -81,7 +81,10 @@ def test_a_constructor_with_other_parameters_is_not_there(spark: Any) -> None:
     assert not probe.lookup(jvm, loader, Needed(f"{alias}ed"))
 
 
-@pytest.mark.parametrize("name", ["MapInArrow", "PythonTable", "MetadataLogFileIndex", "LocalRelation", "TreePattern"])
+WHOLE = ["MapInArrow", "PythonTable", "MetadataLogFileIndex", "LocalRelation", "TreePattern"]
+
+
+@pytest.mark.parametrize("name", slow_after(2, WHOLE, "each class of Spark missing in turn"))
 def test_rows_are_right_without(
     spark: Any, logs: Path, hide: Hide, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:

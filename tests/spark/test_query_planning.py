@@ -14,6 +14,7 @@ from indextables.errors import TableReplacedError
 from indextables.log import Operation, Transaction, TransactionLog
 from indextables.log.actions import Add
 from tests.spark.samples import as_parquet, rows, written
+from tests.tiers import tries
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,7 @@ ODD = [
 def test_no_answer_changes(spark: Any, frame: Any, plain: Any) -> None:
     frame.createOrReplaceTempView("prepared_ours")
     plain.createOrReplaceTempView("prepared_plain")
-    for query in ODD:
+    for query in ODD[:: tries(2, 1)]:
         ours, sparks = (spark.sql(query.format(name)).collect() for name in ("prepared_ours", "prepared_plain"))
         assert sorted(map(str, ours)) == sorted(map(str, sparks)), query
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.spark.samples import as_parquet, written
-from tests.tiers import slow_after
+from tests.tiers import slow_after, tries
 
 VALUES = {
     "id": ["5", "30L", "-1", "59.5", "'7'"],
@@ -121,7 +121,7 @@ def rows_of(frame: Any) -> list[str]:
 def test_filters_by_the_hundred(views: Any) -> None:
     """Each condition is asked on its own of the planner, and all of them at once of the engine."""
     dice, ours, plain = dice_for(views, 7), views.table("ours"), views.table("plain")
-    conditions = [condition(dice) for _ in range(60)]
+    conditions = [condition(dice) for _ in range(tries(20, 60))]
     for start in range(0, len(conditions), 20):
         some = list(enumerate(conditions[start : start + 20], start))
         assert united(ours, some) == united(plain, some)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from indextables import IndexTable
 from tests.laws.effort import share
+from tests.tiers import slow_unless
 
 ROWS = 600
 LAYOUTS = ["", "p"]
@@ -73,7 +74,7 @@ INPUTS: dict[str, Callable[[Any, Callable[..., Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", slow_unless(["p"], LAYOUTS, "inputs of tables without partitions"))
 @pytest.mark.parametrize("kind", INPUTS)
 def test_every_row_is_computed_once(parquet: Any, path: str, counted: Counted, kind: str, layout: str) -> None:
     table = write(INPUTS[kind](parquet, counted.same), path, layout, targetRecordsPerSplit=100)
@@ -83,7 +84,7 @@ def test_every_row_is_computed_once(parquet: Any, path: str, counted: Counted, k
         assert tasks(table) == 6
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", slow_unless(["p"], LAYOUTS, "inputs of tables without partitions"))
 def test_every_row_of_an_rdd_is_computed_once(spark: Any, path: str, layout: str) -> None:
     calls = spark.sparkContext.accumulator(0)
     rows = spark.sparkContext.parallelize(range(ROWS), 3).map(lambda n: (calls.add(1), (n, n % 3))[1])
@@ -92,7 +93,7 @@ def test_every_row_of_an_rdd_is_computed_once(spark: Any, path: str, layout: str
     assert (calls.value, ids(table)) == (ROWS, list(range(ROWS)))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", slow_unless(["p"], LAYOUTS, "inputs of tables without partitions"))
 def test_without_it_the_input_is_computed_twice(parquet: Any, path: str, counted: Counted, layout: str) -> None:
     frame = parquet.filter(counted.same("id") >= 0)
     options = {"optimizeWrite.persistInput": "never"}
@@ -149,7 +150,7 @@ def test_rows_that_are_kept_stay_in_order(spark: Any, path: str) -> None:
     assert sorted(row["min"]["id"] for row in table.splits().select(["min"]).to_pylist()) == [0, 25, 50, 75]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", slow_unless(["p"], LAYOUTS, "inputs of tables without partitions"))
 @pytest.mark.parametrize("value", ["rand()", "uuid()", "monotonically_increasing_id()"])
 def test_values_that_differ_each_time_are_written_once(parquet: Any, path: str, value: str, layout: str) -> None:
     """The partition of a row comes from such a value too."""
@@ -199,7 +200,7 @@ def growing(spark: Any, tmp_path: Path) -> Any:
     return spark.read.format("growing").load()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", slow_unless(["p"], LAYOUTS, "inputs of tables without partitions"))
 def test_a_source_that_changes_is_read_once(growing: Any, path: str, layout: str) -> None:
     table = write(growing, path, layout, targetRecordsPerSplit=50)
     assert (ids(table), recorded(table)) == (list(range(200)), 200)
@@ -207,7 +208,7 @@ def test_a_source_that_changes_is_read_once(growing: Any, path: str, layout: str
         assert tasks(table) == 4
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", slow_unless(["p"], LAYOUTS, "inputs of tables without partitions"))
 def test_a_source_that_changes_between_two_passes_is_written_as_it_was_last(
     growing: Any, path: str, layout: str
 ) -> None:

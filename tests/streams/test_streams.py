@@ -25,6 +25,7 @@ def test_a_stream_whose_drivers_are_killed_writes_every_row_once(tmp_path: Path)
     assert figures.table.merges > 0
 
 
+@slow("batches of three queries that run again")
 def test_a_batch_that_runs_again_is_skipped(spark: Any, tmp_path: Path) -> None:
     def run(jobs: Sequence[StreamJob]) -> None:
         for query in [start(spark, job) for job in jobs]:
