@@ -39,7 +39,7 @@ unit: $(READY) ## the tests that need no JVM
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not spark"
 
 laws: $(READY) ## the laws with 20,000 examples each
-	@HYPOTHESIS_PROFILE=full $(JAVA) $(BIN)/python -m pytest tests/laws
+	@HYPOTHESIS_PROFILE=full $(JAVA) $(BIN)/python -m pytest tests/laws --all
 
 torture: $(READY) ## many processes, hundreds of SIGKILLs and faults, the final state checked each time
 	@$(BIN)/python -m tests.torture

@@ -57,7 +57,7 @@ def main(tests: Sequence[str]) -> int:
         print("tables that are exchanged between versions differ:", *found, sep="\n")
         return 1
     print("tables are exchanged between the oldest and the newest versions, both ways: ok")
-    failed = run("-m", "pytest", "-m", "not spark", "-p", "no:cacheprovider", *tests)
+    failed = run("-m", "pytest", "--all", "-m", "not spark", "-p", "no:cacheprovider", *tests)
     return failed if tests else failed or max(run("-m", "tests.matrix.smoke", mode) for mode in SMOKE)
 
 

@@ -13,9 +13,12 @@ from tempfile import TemporaryDirectory
 ARCHIVE = Path(sys.prefix, "spark.jsa")
 
 
-def flags() -> str:
-    """What a JVM needs to use the archive; nothing where there is none."""
-    return f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off" if ARCHIVE.exists() else ""
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # compile quickly instead of well
+
+
+def java_flags() -> str:
+    """The flags of JVMs that start and compile quickly, with the archive where there is one."""
+    return f"{QUICK} -XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off" if ARCHIVE.exists() else QUICK
 
 
 def main() -> None:
@@ -26,7 +29,7 @@ def main() -> None:
     from tests.spark.streams import finish  # noqa: PLC0415
 
     with TemporaryDirectory() as place:
-        java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit={ARCHIVE} -Xlog:disable"
+        java = f"{QUICK} -XX:ArchiveClassesAtExit={ARCHIVE} -Xlog:disable"
         os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-java-options "{java}" pyspark-shell'
         os.environ["PYSPARK_PYTHON"] = sys.executable
         quiet = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}

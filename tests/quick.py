@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 
-from tests import class_archive
+from tests.class_archive import java_flags
 
 _MEMORY_DISK = "/dev/shm"
 _ENOUGH = 2 * 1024**3  # a run of all tests needs a fifth of it
@@ -40,8 +40,7 @@ def keep_freed_memory() -> None:
 
 def compile_java_once() -> None:
     """Lets the JVMs of this run, and of the processes that it starts, compile quickly instead of well."""
-    flags = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {class_archive.flags()}"
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f'--driver-java-options "{flags}" pyspark-shell')
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f'--driver-java-options "{java_flags()}" pyspark-shell')
 
 
 def place_for_files() -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import class_archive
+from tests.class_archive import java_flags
 
 CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 STARTED = re.compile(r"Spark Connect server started at: .*?:(\d+)")
@@ -31,7 +31,7 @@ def connect_server(*, master: str = "local[2]", **settings: str) -> Iterator[str
     with tempfile.TemporaryDirectory(prefix="indextables-connect-") as place:
         given = {**SETTINGS, "spark.sql.warehouse.dir": f"{place}/warehouse", **settings}
         arguments = [part for key, value in given.items() for part in ("--conf", f"{key}={value}")]
-        java = ["--driver-java-options", f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {class_archive.flags()}"]
+        java = ["--driver-java-options", java_flags()]
         command = [
             home / "bin" / "spark-submit",
             "--master",
