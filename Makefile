@@ -7,6 +7,7 @@ READY := $(VENV)/.ready
 SIZE ?= small
 SCENARIO ?= all
 WORKERS ?= 3
+RUNS ?= 10
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 
@@ -28,6 +29,9 @@ test: $(READY) ## the tests of every change: unit, laws, doctests, pages, Spark;
 
 test-all: $(READY) ## the slow tests too: more seeds, kills, faults, pairs; the demo, the notebook, a cluster
 	@$(JAVA) scripts/run-tests $(WORKERS) --all
+
+repeat: $(READY) ## the tests of every change ten times, modules in random order, two of the runs on busy cores; RUNS=3
+	@$(JAVA) scripts/repeat-tests $(RUNS) $(WORKERS)
 
 connect: $(READY) ## the tests over Spark Connect alone
 	@$(JAVA) $(BIN)/python -m pytest tests --connect
@@ -93,4 +97,4 @@ clean: ## remove what the other commands made
 	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test test-all slowest connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean
+.PHONY: help setup demo test test-all repeat slowest connect unit laws torture matrix packed package lowest licences cluster streams check format docs load bench clean

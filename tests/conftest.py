@@ -1,5 +1,6 @@
 import gc
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -108,6 +109,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run the tests of Spark Connect, and no others")
     parser.addoption("--all", action="store_true", help="run the slow tests too")
+    parser.addoption("--shuffle", metavar="SEED", help="run the modules of tests in a random order")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -133,7 +135,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    if seed := config.getoption("--shuffle"):
+        files = sorted({item.nodeid.partition("::")[0] for item in items})
+        place = dict(zip(files, random.Random(seed).sample(range(len(files)), len(files)), strict=True))
+        items.sort(key=lambda item: place[item.nodeid.partition("::")[0]])
+    else:
+        items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 @pytest.fixture(scope="session")
