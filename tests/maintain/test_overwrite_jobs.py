@@ -1,16 +1,14 @@
 """Replacements by many tasks: what travels, what is committed, and what a failure leaves behind."""
 
 import pickle
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from indextables import IndexTable
 from indextables.errors import ConflictError, RowsOutsideError
-from indextables.maintain.replace_where import Copies, resolve_overwrite
+from indextables.maintain.replace_where import resolve_overwrite
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, TaskResult, WriteJob, abort_job, commit_job, write_task
 from tests.maintain.samples import SCHEMA, evolved, litter, made, numbers, rows, split_files
@@ -75,13 +73,3 @@ def test_a_task_with_rows_outside(table: IndexTable, tmp_path: Path) -> None:
         written(job, 2023, 2024)
     abort_job(job)
     assert (split_files(tmp_path), table.refresh().version) == (before, 2)
-
-
-def test_copies_of_another_version_are_not_used(table: IndexTable, tmp_path: Path) -> None:
-    """Whoever made them did not see the rows that have come since."""
-    stale = Copies(version=table.version, sources=table.splits()["path"].to_pylist(), adds=[])
-    table.append(rows([2022], ["1"], [9]))
-    job = planned(tmp_path, replaceWhere="year = 2023")
-    job = replace(job, overwrite=msgspec.structs.replace(job.overwrite, copies=stale))
-    commit_job(job, written(job, 2023))
-    assert numbers(table.refresh()) == [3, 9, 2023]

@@ -6,15 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
 from indextables.errors import ConfigError
 from indextables.layout import Coalescing
-from indextables.log.actions import Add
-from indextables.maintain.replace_where import Copies, resolve_overwrite
+from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.source.data_source import IndexTablesDataSource
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.options import JOB
@@ -52,11 +50,6 @@ def decoded(job: WriteJob, **options: str) -> WriteJob:
     return found
 
 
-def add(number: int) -> Add:
-    bounds = {"n": number, "message": f"line {number}"}
-    return Add(path=f"day=2024/part-{number:032x}.split", size=number, modification_time=1, min_values=bounds)
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -73,12 +66,10 @@ def test_every_kind_of_overwrite_comes_out_as_it_was(tmp_path: Path, settings: d
 def test_everything_that_a_commit_and_a_task_need_comes_out(tmp_path: Path) -> None:
     coalesce = {"coalesce.enabled": "true", "coalesce.rule.a": "logs", "txnAppId": "app", "txnVersion": "7"}
     job = planned(tmp_path, Mode.OVERWRITE, replaceWhere=CONDITIONS[1], **coalesce)
-    copies = Copies(version=3, sources=["a.split"], adds=[add(1)])
     assert isinstance(job.plan.coalescing, Coalescing)
     job = replace(
         job,
         plan=replace(job.plan, coalescing=replace(job.plan.coalescing, large=frozenset({("2024", None), ("", "x")}))),
-        overwrite=msgspec.structs.replace(job.overwrite, copies=copies),  # type: ignore[type-var]
         metrics={"repartitionTimeMs": 5},
         speculative=True,
     )
@@ -131,14 +122,12 @@ def test_a_job_is_for_one_table_one_mode_and_one_schema(tmp_path: Path) -> None:
 
 
 def test_a_job_of_a_large_table_is_small(tmp_path: Path) -> None:
-    """Ten thousand large partitions, or copies of ten thousand splits: what Spark keeps of an option stays readable."""
+    """With ten thousand large partitions, too, what Spark keeps of an option stays readable."""
     job = planned(tmp_path, Mode.OVERWRITE, replaceWhere=CONDITIONS[0], **{"coalesce.enabled": "true"})
     assert job.plan.coalescing is not None
     large = frozenset((f"2024-01-{n % 31:02}", None, "1.00", str(n % 7), f"customer-{n:05}") for n in range(10_000))
     many = replace(job, plan=replace(job.plan, coalescing=replace(job.plan.coalescing, large=large)))
-    copies = Copies(version=1, sources=[], adds=[add(n) for n in range(10_000)])
-    copied = replace(job, overwrite=msgspec.structs.replace(job.overwrite, copies=copies))  # type: ignore[type-var]
-    sizes = [len(encode_job(one)) for one in (job, many, copied)]
+    sizes = [len(encode_job(one)) for one in (job, many)]
     assert sizes[0] < 4_000
     assert max(sizes) < 400_000
 

@@ -169,7 +169,7 @@ class TestDescriptions:
         condition = "ts >= '2024-01-03' AND ts < '2024-01-07'"
         writer = new.write.format("indextables").mode("overwrite").option("replaceWhere", condition)
         writer.option("replaceWhere.driverRows", "0").save(path)
-        assert f"indextables: copy the rows that a replaceWhere of {path} keeps" in jobs(spark, after=before).values()
+        assert f"indextables: copy the rows that an overwrite of {path} keeps" in jobs(spark, after=before).values()
         [line] = facts(caplog, "Rows copied")
         assert (line["table"], line["splits"], line["rows"]) == (path, 1, 27)
 

@@ -71,7 +71,7 @@ def test_a_write_by_an_interpreter_without_our_package(
     """A session takes the interpreter of its context, although Spark has found the data source with another one."""
     python_of_spark(bare_python)
     session = indextables.enable(spark.newSession())
-    with pytest.raises(WorkerEnvironmentError, match=f"{bare_python} on the driver {MISSING}"):
+    with pytest.raises(WorkerEnvironmentError, match=f"{bare_python} on .* {MISSING}"):
         session.range(3).write.format("indextables").save(str(tmp_path / "table"))
     assert not (tmp_path / "table").exists()
 
@@ -80,7 +80,7 @@ def test_a_write_by_an_interpreter_that_is_not_there(spark: Any, tmp_path: Path,
     table = tmp_path / "table"
     for python in ("./environment/bin/python", str(tmp_path / "python")):
         python_of_spark(python)
-        with pytest.raises(WorkerEnvironmentError, match=f"PYSPARK_PYTHON is {python}, and the driver has no such"):
+        with pytest.raises(WorkerEnvironmentError, match=f"{python} does not start on "):
             spark.range(3).write.format("indextables").save(str(table))
     assert not table.exists()
 

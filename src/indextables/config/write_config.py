@@ -122,8 +122,8 @@ class WriteConfig:
         "replaceWhere.driverRows",
         100_000,
         natural_number,
-        "In a `replaceWhere` from Spark, executors copy the rows that stay if the partially replaced splits have "
-        "more rows than this; see [replacing](replace.md).",
+        "In an overwrite from Spark that replaces a part of some splits, executors copy the rows that stay if they are more "
+        "than this; see [replacing](replace.md).",
     )
     coalesce: bool = setting(
         "coalesce.enabled",

@@ -1,7 +1,7 @@
 """Overwrites of a part of a table: the rows that satisfy a condition, or the partitions that the new rows belong to."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import msgspec
@@ -18,15 +18,21 @@ from indextables.log.splits import splits_table
 from indextables.maintain.copy_rows import refs_to, rows_of
 from indextables.maintain.disjoint import refuse_overlaps
 from indextables.maintain.partition_predicate import Condition, conditions_in, read_condition, refuse_unreadable
-from indextables.maintain.row_selection import InPartitions, MatchingRows, partitioning_fields, values_in_log
+from indextables.maintain.row_selection import (
+    InPartitions,
+    MatchingRows,
+    Selection,
+    partitioning_fields,
+    values_in_log,
+)
 from indextables.maintain.split_rewrite import SplitRewrite, plan_rewrite
 from indextables.predicate import Predicate, Verdict, disjunction
-from indextables.read.opener import SplitOpener
+from indextables.read.opener import SplitOpener, SplitRef
 from indextables.write.commit_metrics import split_metrics
 from indextables.write.conform_schema import conformed, conformer
 from indextables.write.input_data import InputRows, peeked, total_rows
 from indextables.write.job_planning import plan_on
-from indextables.write.overwrite import FullOverwrite, Overwrite, RemovedSplits
+from indextables.write.overwrite import FullOverwrite, Overwrite, RemovedSplits, RunCopies, copy_here
 from indextables.write.pipeline import write_rows
 from indextables.write.write_job import Mode, write_and_commit
 from indextables.write.write_plan import WritePlan
@@ -35,26 +41,25 @@ from indextables.write.write_progress import OnProgress, ProgressCounter
 _EXAMPLES = 3
 
 
-class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that are kept, copied before the commit: the splits that they are in now, and their `sources` at a version."""
+@dataclass(frozen=True, slots=True)
+class CopyKeptRows:
+    """A CopyTask: the rows of some splits that are not selected, in new splits."""
 
-    version: int
-    sources: Sequence[str]
-    adds: Sequence[Add]
+    table: str
+    plan: WritePlan
+    selection: Selection
 
-    def match(self, rewrite: SplitRewrite) -> bool:
-        """Whether they are what a rewrite would copy; not so if the table has changed since."""
-        return self.version == rewrite.snapshot.version and rewrite.rewritten_paths == set(self.sources)
+    def __call__(self, task: int, splits: Iterable[SplitRef]) -> Iterator[Add]:
+        store = TransactionLog.open(self.table, self.plan.config).store
+        opener = SplitOpener.of(store, self.plan.config)
+        rows = rows_of(opener, splits, self.plan.schema, unless=self.selection.holds)
+        yield from write_rows(self.plan, rows, store, task=task)
 
 
 class ReplaceWhereOverwrite(msgspec.Struct, frozen=True, tag=True):
-    """Replaces the rows that satisfy a condition, or one of several.
-
-    `copies` of the rows that are kept may exist already. If the table has changed since, others are written instead.
-    """
+    """Replaces the rows that satisfy a condition, or one of several."""
 
     conditions: tuple[Condition, ...]
-    copies: Copies | None = None
 
     @property
     def operation(self) -> Operation:
@@ -69,14 +74,14 @@ class ReplaceWhereOverwrite(msgspec.Struct, frozen=True, tag=True):
         return _inside(Condition(text, self.predicate), conformed(batches, schema))
 
     def removed_splits(
-        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
+        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add], *, run: RunCopies
     ) -> RemovedSplits:
         texts, timestamp = [condition.text for condition in self.conditions], now()
         parameters = {"predicate": texts[0] if len(texts) == 1 else texts}
         removed = RemovedSplits(parameters=parameters)
         if snapshot is not None:
             rewrite = plan_rewrite_where(log, snapshot, self.predicate, plan.config)
-            removed = _removed(log, rewrite, plan, adds, parameters=parameters, copies=self.copies)
+            removed = _removed(log.table, rewrite, plan, adds, parameters=parameters, run=run)
         metrics = removed.metrics if len(texts) == 1 else {}  # of several conditions, there are no separate metrics
         actions = [ReplaceWhere(predicate=text, timestamp=timestamp, operation_metrics=metrics) for text in texts]
         return replace(removed, replaced=actions)
@@ -93,14 +98,15 @@ class DynamicOverwrite(msgspec.Struct, frozen=True, tag=True):
         return batches
 
     def removed_splits(
-        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
+        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add], *, run: RunCopies
     ) -> RemovedSplits:
         parameters = {"partitionOverwriteMode": "dynamic"}
         if snapshot is None:
             return RemovedSplits(parameters=parameters)
         opener = SplitOpener.of(log.store, plan.config)
         selection = InPartitions.of(plan.layout, plan.schema, partitions_of(adds, snapshot.metadata, plan, opener))
-        return _removed(log, plan_rewrite(snapshot, selection, opener), plan, adds, parameters=parameters)
+        rewrite = plan_rewrite(snapshot, selection, opener)
+        return _removed(log.table, rewrite, plan, adds, parameters=parameters, run=run)
 
 
 def resolve_overwrite(
@@ -172,15 +178,15 @@ def partitions_of(adds: Sequence[Add], metadata: Metadata, plan: WritePlan, open
 
 
 def _removed(
-    log: TransactionLog,
+    table: str,
     rewrite: SplitRewrite,
     plan: WritePlan,
     adds: Sequence[Add],
     *,
     parameters: Mapping[str, object],
-    copies: Copies | None = None,
+    run: RunCopies,
 ) -> RemovedSplits:
-    removes, copied = rewrite.removes, _copied(log, rewrite, plan, copies)
+    removes, copied = rewrite.removes, _copied(table, rewrite, plan, run)
     added = {**split_metrics([*adds, *copied]), "numAddedRows": split_metrics(adds)["numAddedRows"]}
     return RemovedSplits(
         removes=removes,
@@ -192,12 +198,12 @@ def _removed(
     )
 
 
-def _copied(log: TransactionLog, rewrite: SplitRewrite, plan: WritePlan, copies: Copies | None) -> Sequence[Add]:
-    if copies is not None and copies.match(rewrite):
-        return copies.adds
+def _copied(table: str, rewrite: SplitRewrite, plan: WritePlan, run: RunCopies) -> Sequence[Add]:
     if not len(rewrite.rewritten):
         return []
-    return write_rows(rewrite.copy_plan(plan), rewrite.rows(SplitOpener.of(log.store, plan.config)), log.store)
+    task = CopyKeptRows(table, rewrite.copy_plan(plan), rewrite.selection)
+    is_small = rewrite.copied <= plan.config.write.driver_copy_rows
+    return (copy_here if is_small else run)(task, rewrite.rewritten_refs)
 
 
 def _inside(condition: Condition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from indextables.read.opener import SplitOpener
 from indextables.read.scan_spec import build_scan_spec
 from indextables.split.deletion_bitmap import decode_bitmap
 from indextables.write.commit_metrics import split_metrics
-from indextables.write.overwrite import RemovedSplits
+from indextables.write.overwrite import RemovedSplits, RunCopies
 from indextables.write.uncommitted_files import commit_or_discard
 from indextables.write.write_plan import WritePlan, current_rules
 
@@ -53,7 +53,13 @@ class RowChanges(msgspec.Struct, frozen=True, tag=True, kw_only=True):
         return batches
 
     def removed_splits(
-        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
+        self,
+        log: TransactionLog,
+        snapshot: Snapshot | None,
+        plan: WritePlan,
+        adds: Sequence[Add],
+        *,
+        run: RunCopies,  # noqa: ARG002 - few rows are copied, here
     ) -> RemovedSplits:
         if snapshot is None or snapshot.version != self.version:
             raise AssertionError("rows are deleted where they were found")

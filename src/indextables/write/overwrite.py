@@ -4,9 +4,9 @@ An overwrite of a part has to copy the other rows of the splits that it rewrites
 (`indextables.maintain.replace_where`): a kind is anything that is an `Overwrite`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -18,7 +18,18 @@ from indextables.log.actions import Add, DeletionVector, Metadata, Remove, Repla
 from indextables.log.clock import now
 from indextables.log.splits import removes_for
 from indextables.log.transaction import MayMatch, Unite, everything, nothing
+from indextables.read.opener import SplitRef
 from indextables.write.write_plan import WritePlan
+
+CopyTask: TypeAlias = Callable[[int, Iterable[SplitRef]], Iterable[Add]]
+"""Copies the rows of some splits that are kept, as the task with a number; it travels to executors."""
+RunCopies: TypeAlias = Callable[[CopyTask, Sequence[SplitRef]], Sequence[Add]]
+"""Runs a CopyTask on splits, in this process or in tasks of Spark."""
+
+
+def copy_here(task: CopyTask, splits: Sequence[SplitRef]) -> Sequence[Add]:
+    """Copies all splits in this process."""
+    return list(task(0, splits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +61,9 @@ class Overwrite(Protocol):
         """The rows to be written; an error where one of them is outside what is replaced."""
 
     def removed_splits(
-        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add]
+        self, log: TransactionLog, snapshot: Snapshot | None, plan: WritePlan, adds: Sequence[Add], *, run: RunCopies
     ) -> RemovedSplits:
-        """What is removed from the table, given the new splits (`adds`); copies of rows that are kept are written here."""
+        """What is removed from the table, given the new splits (`adds`); many rows that are kept are copied by `run`."""
 
 
 class FullOverwrite(msgspec.Struct, frozen=True, tag=True):
@@ -66,7 +77,13 @@ class FullOverwrite(msgspec.Struct, frozen=True, tag=True):
         return batches
 
     def removed_splits(
-        self, _: TransactionLog, snapshot: Snapshot | None, __: WritePlan, ___: Sequence[Add]
+        self,
+        log: TransactionLog,  # noqa: ARG002 - the interface of all kinds
+        snapshot: Snapshot | None,
+        plan: WritePlan,  # noqa: ARG002
+        adds: Sequence[Add],  # noqa: ARG002
+        *,
+        run: RunCopies,  # noqa: ARG002
     ) -> RemovedSplits:
         removes = removes_for(snapshot.splits, snapshot.metadata, deletion_timestamp=now()) if snapshot else []
         return RemovedSplits(removes=removes, reads=everything, metrics={"numRemovedSplits": len(removes)})

@@ -11,7 +11,7 @@ id, so that the files of tasks whose result was lost are found, and no others.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -28,7 +28,7 @@ from indextables.log.transaction import ROW_LEVEL
 from indextables.storage import Store
 from indextables.write.commit_metrics import partition_count, split_metrics
 from indextables.write.idempotent_writes import txn_of
-from indextables.write.overwrite import Overwrite, RemovedSplits
+from indextables.write.overwrite import Overwrite, RemovedSplits, RunCopies, copy_here
 from indextables.write.pipeline import write_rows
 from indextables.write.uncommitted_files import commit_or_discard, discard, sweep, sweep_after_commit
 from indextables.write.write_plan import WritePlan, plan_write
@@ -120,16 +120,18 @@ def commit_job(
     *,
     log: TransactionLog | None = None,
     snapshot: Snapshot | None = None,
+    run: RunCopies = copy_here,
 ) -> Snapshot:
     """Makes what the tasks wrote one version of the table; gives the table after it.
 
     `results` has one attempt of each task. Files of other attempts, and of a commit that fails, are deleted. A caller that
-    has the `log` and the `snapshot` of the job's read version open passes them.
+    has the `log` and the `snapshot` of the job's read version open passes them. Rows that an overwrite keeps are copied by
+    `run` if they are many.
     """
     log = log or open_log(job)
     adds = [add for result in results for add in result.adds]
-    metrics = _metrics(job, results)
-    done = _commit(log, job, adds, snapshot, metrics)
+    make = partial(_transaction, log, job=job, adds=adds, metrics=_metrics(job, results), run=run)
+    done = _commit(log, job, adds, snapshot, make)
     if job.speculative or any(result.attempt for result in results):
         sweep_after_commit(job.plan.job, log)
     return done.snapshot if done else log.snapshot()
@@ -167,19 +169,19 @@ def refuse_existing(table: str) -> TableExistsError:
 
 
 def _commit(
-    log: TransactionLog, job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]
+    log: TransactionLog, job: WriteJob, adds: list[Add], snapshot: Snapshot | None, make: Callable[..., Transaction]
 ) -> Committed | None:
     """The commit; None where another writer created the table and the mode is `ignore`."""
     try:
         if snapshot is None and job.read_version is not None:
             snapshot = log.snapshot(job.read_version)
-        transaction = _transaction(log, job, adds, snapshot, metrics)
+        transaction = make(snapshot=snapshot)
     except BaseException:
         discard(log, adds)
         raise
     replan = None
     if transaction.operation not in ROW_LEVEL:  # the rows that it deletes are where they were when it was planned
-        replan = partial(_joined, log, job, adds, metrics=metrics)
+        replan = partial(_joined, job, adds, make)
     try:
         return commit_or_discard(log, transaction, replan=replan)
     except ConflictError as error:
@@ -191,11 +193,17 @@ def _commit(
 
 
 def _transaction(
-    log: TransactionLog, job: WriteJob, adds: list[Add], snapshot: Snapshot | None, metrics: Mapping[str, int]
+    log: TransactionLog,
+    *,
+    job: WriteJob,
+    adds: list[Add],
+    snapshot: Snapshot | None,
+    metrics: Mapping[str, int],
+    run: RunCopies,
 ) -> Transaction:
     removed = RemovedSplits()
     if job.overwrite is not None and not job.already_committed:
-        removed = job.overwrite.removed_splits(log, snapshot, job.plan, adds)
+        removed = job.overwrite.removed_splits(log, snapshot, job.plan, adds, run=run)
     txn = txn_of(job.plan.config)
     numbered = {"txnAppId": txn.app_id, "txnVersion": txn.version} if txn else {}
     return Transaction(
@@ -217,9 +225,7 @@ def _transaction(
     )
 
 
-def _joined(
-    log: TransactionLog, job: WriteJob, adds: list[Add], winner: Snapshot, *, metrics: Mapping[str, int]
-) -> Transaction:
+def _joined(job: WriteJob, adds: list[Add], make: Callable[..., Transaction], winner: Snapshot) -> Transaction:
     """The append to a table that another writer created in the meantime, if its rows belong there as they are."""
     theirs = plan_write(winner.metadata, job.plan.config)
     difference = _difference(job.plan, theirs)
@@ -233,7 +239,7 @@ def _joined(
             paths=(),
         )
     moved = [msgspec.structs.replace(add, spec_id=theirs.spec_id, doc_mapping_id=theirs.doc_mapping_id) for add in adds]
-    return _transaction(log, replace(job, changes_metadata=False), moved, winner, metrics)
+    return make(job=replace(job, changes_metadata=False), adds=moved, snapshot=winner)
 
 
 def _difference(mine: WritePlan, theirs: WritePlan) -> str | None:

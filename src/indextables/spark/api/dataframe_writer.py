@@ -1,11 +1,11 @@
 """`df.write` with the format `indextables`: planned here, because Spark passes too little to a Python data source.
 
-The mode, `partitionBy` and the settings of the session become a write job. Its rows are repartitioned, and the job reaches
-the data source as an option of a plain append or overwrite. All other formats are left to Spark.
+The mode, `partitionBy` and the settings of the session become a write job. Its rows are repartitioned and written by tasks
+on executors, and the driver commits them. All other formats are left to Spark.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.readwriter import DataFrameWriter
 
-from indextables.config import Config, is_secret
+from indextables.config import Config
 from indextables.errors import TableExistsError
 from indextables.log import TransactionLog
 from indextables.maintain.replace_where import resolve_overwrite
@@ -30,20 +30,13 @@ from indextables.spark.catalog import (
     refuse_other_location,
     register_table,
 )
-from indextables.spark.catalyst.python_workers import refuse_missing_python, worker_errors
+from indextables.spark.catalyst.python_workers import worker_errors
 from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.job_option import encode_job
-from indextables.spark.source.options import (
-    FORMAT,
-    JOB,
-    path_in,
-    settings_of,
-)
+from indextables.spark.source.options import FORMAT, path_in, settings_of
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.statements.insert import insert_by_position
+from indextables.spark.write.executor_write import write_on_executors
 from indextables.spark.write.repartition import repartitioned
-from indextables.spark.write.replace_where_copies import copied_by_executors
-from indextables.spark.write.task_attempts import swept_after_stage_retries, with_attempts_of
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, WriteJob
 from indextables.write.write_plan import after_repartition
@@ -148,7 +141,6 @@ class TableWriter(RecordedWrite, DataFrameWriter):
 
     def _write(self, mode: Mode) -> None:
         ensure_registered(self._spark)
-        refuse_missing_python(self._spark)
         path = path_in(self._write_options)
         settings = self._settings(mode, settings_of(self._spark, path, self._write_options))
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
@@ -163,19 +155,15 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         )
         if job.already_committed:
             return
-        run_job(self._df, job, settings)
+        run_job(self._df, job)
 
 
-def run_job(frame: DataFrame, job: WriteJob, settings: Mapping[str, str]) -> None:
-    """Writes the rows of a frame by a job that was planned for them; secrets are taken from the settings."""
-    spark, started = frame.sparkSession, time.monotonic_ns()
-    secrets = {key: value for key, value in settings.items() if is_secret(key)}
+def run_job(frame: DataFrame, job: WriteJob) -> None:
+    """Writes the rows of a frame by a job that was planned for them."""
+    started = time.monotonic_ns()
     with worker_errors(), repartitioned(frame, job.plan, table=job.table) as rows:
         metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
-        job = with_attempts_of(spark, replace(job, plan=after_repartition(job.plan), metrics=metrics))
-        writer = DataFrameWriter(rows).format(FORMAT).mode("overwrite" if job.mode is Mode.OVERWRITE else "append")
-        with swept_after_stage_retries(spark, job), copied_by_executors(spark, job) as planned:
-            writer.options(**secrets, **{JOB: encode_job(planned)}).save(planned.table)
+        write_on_executors(rows, replace(job, plan=after_repartition(job.plan), metrics=metrics))
 
 
 def _by_method(source: str) -> Callable[..., None]:

@@ -223,7 +223,7 @@ class RowChange:
             overwrite=lambda *_, **__: changes,
         )
         if not job.already_committed:
-            run_job(rows, job, self.settings)
+            run_job(rows, job)
 
     def cardinality(self, statement: MergeInto, twice: Mapping[str, RowNumbers]) -> MergeCardinalityError:
         """The error that several rows of the source match one row of the table, which it shows."""
