@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, ConflictError
 from indextables.layout import Coalescing
 from indextables.maintain.replace_where import resolve_overwrite
 from indextables.spark.source.data_source import IndexTablesDataSource
@@ -147,7 +147,7 @@ def test_an_overwrite_is_committed_on_the_version_that_it_was_planned_on(spark: 
         return ids
 
     frame = spark.range(4, numPartitions=1).withColumn("p", append_once("id"))
-    with pytest.raises(Exception, match="ConflictError: version 1 of .* was taken by APPEND"):
+    with pytest.raises(ConflictError, match="version 1 of .* was taken by APPEND"):
         frame.write.format("indextables").mode("overwrite").save(str(path))
     table = IndexTable.open(path)
     assert (table.version, table.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == (1, [100])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import NestedTableError
+from indextables.errors import ConflictError, NestedTableError, TableReplacedError
 from indextables.spark.source import batch_writer
 from indextables.write.write_job import commit_job
 from tests.write.samples import planned, rows, split_files, written
@@ -82,7 +82,7 @@ def test_a_conflict_at_the_commit_is_seen_by_its_name_and_leaves_no_file(spark: 
         return ids
 
     frame = failing(spark, at=-1)
-    with pytest.raises(Exception, match="ConflictError: version 1 of .* was taken by APPEND"):
+    with pytest.raises(ConflictError, match="version 1 of .* was taken by APPEND"):
         write(frame.withColumn("id", append_meanwhile("id")), path, "overwrite")
     table = IndexTable.open(path)
     assert (table.version, table.count(), len(files(path))) == (1, 17, len(before) + 2)
@@ -102,7 +102,7 @@ def test_a_table_that_is_replaced_during_the_job_does_not_get_its_rows(spark: An
         return ids
 
     frame = failing(spark, at=-1).coalesce(1)
-    with pytest.raises(Exception, match="TableReplacedError: the table at .* was replaced by another one"):
+    with pytest.raises(TableReplacedError, match="the table at .* was replaced by another one"):
         write(frame.withColumn("id", replace_meanwhile("id")), path, mode)
     table = IndexTable.open(path)
     assert (table.version, table.scan().to_arrow().to_pylist()) == (1, [{"other": "x"}])

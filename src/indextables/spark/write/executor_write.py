@@ -36,7 +36,7 @@ def write_on_executors(rows: DataFrame, job: WriteJob) -> None:
     spark = rows.sparkSession
     job = with_attempts_of(spark, job)
     with swept_after_stage_retries(spark, job):
-        with described_jobs(spark, f"write to {job.table}"):
+        with described_jobs(spark, f"write to {job.table}", keep_own=True):
             results = _task_results(rows, job)
         log, copies = open_log(job), _CopiesOnExecutors(rows, job)
         after = commit_job(job, results, log=log, run=copies)
