@@ -28,6 +28,9 @@ settings.register_profile("full", max_examples=20_000, **slow_is_fine)
 CHECKPOINT_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"  # where disks rename
 )
+# A sixth of the CPU time of tests is Java that Spark generates and compiles for queries that run once. The tests over Spark
+# Connect, and all of `make test-all`, run with it.
+WITHOUT_CODEGEN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 LONGEST = ("tests/cluster/", "tests/streams/", "tests/spark/test_stream_")  # each of them takes minutes
 
@@ -155,7 +158,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             yield session
             session.stop()  # while there is a server: PySpark would look for it until Python ends
         return
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("indextables tests")
         .config("spark.ui.enabled", "false")
@@ -165,8 +168,10 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.python.task.killTimeout", "300ms")  # an aborted write waits for it
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
+    if not request.config.getoption("--all"):
+        builder = builder.config(map=WITHOUT_CODEGEN)
+    session = builder.getOrCreate()
     yield session
     session.stop()
 
