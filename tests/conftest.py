@@ -30,7 +30,7 @@ CHECKPOINT_FILES = (
 )
 # A sixth of the CPU time of tests is Java that Spark generates and compiles for queries that run once. The tests over Spark
 # Connect, and all of `make test-all`, run with it.
-WITHOUT_CODEGEN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+WITHOUT_CODEGEN = {"spark.sql.codegen.wholeStage": "false"}
 
 LONGEST = ("tests/cluster/", "tests/streams/", "tests/spark/test_stream_")  # each of them takes minutes
 

@@ -12,13 +12,14 @@ from indextables.spark.api.search_function import INDEXQUERY, SCORE, score_udf, 
 def indexquery(column: Column | str | None, query: str) -> Column:
     """True where a search on a column finds the row; on all columns with None.
 
-    `logs.filter(indexquery("message", "timeout AND NOT retry"))` becomes part of the scan. Where no scan can take it over,
-    the query fails; it never gives wrong rows.
+    `logs.filter(indexquery("message", "timeout AND NOT retry"))` becomes part of the scan, which uses the index. Where no
+    scan of a table can take it over, Spark searches the values themselves, and the rows are the same.
     """
     fields = [] if column is None else [col(column) if isinstance(column, str) else column]
     if is_remote():  # the client finds the function by its name
         return call_function(INDEXQUERY, *fields, lit(query))
-    return search_udf(*fields, lit(query))
+    found: Column = search_udf(*fields, lit(query))
+    return found
 
 
 def score() -> Column:

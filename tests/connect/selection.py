@@ -6,7 +6,13 @@ Tests in these modules that do not apply are listed with the reason; `docs/conne
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SHARED = ("spark/test_read.py", "spark/test_read_differential.py", "spark/test_score.py", "docs/test_pages.py")
+SHARED = (
+    "spark/test_read.py",
+    "spark/test_read_differential.py",
+    "spark/test_score.py",
+    "spark/test_search_positions.py",
+    "docs/test_pages.py",
+)
 NOT_OVER_CONNECT = {
     "test_read.py::test_a_schema_that_the_table_has_not_is_refused": "its reader is that of classic Spark",
     "test_read.py::test_a_relative_path_is_that_of_this_process": "relative paths are those of the server",

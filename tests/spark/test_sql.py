@@ -262,14 +262,7 @@ def test_a_query_in_sql_has_its_quotes_and_backslashes_twice(spark: Any, tmp_pat
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("SELECT id FROM plain WHERE message INDEXQUERY 'x'", UnsupportedOperatorError, "the rows of a table stands"),
-        ("SELECT 1 FROM (SELECT DISTINCT message m FROM ours) WHERE m INDEXQUERY 'x'", UnsupportedOperatorError, "Distinct"),
-        ("SELECT message FROM ours GROUP BY message HAVING message INDEXQUERY 'x'", UnsupportedOperatorError, "Aggregate"),
-        ("SELECT 1 FROM (SELECT upper(message) u FROM ours) WHERE u INDEXQUERY 'x'", UnsupportedOperatorError, "computed"),
-        ("SELECT 1 FROM ours a JOIN ours b USING (id) WHERE * INDEXQUERY 'x'", UnsupportedOperatorError, "several tables"),
         ("SELECT 1 FROM ours a JOIN ours b USING (id) WHERE indexqueryall('x')", UnsupportedOperatorError, "which table"),
-        ("SELECT 1 FROM ours WHERE indexquery(message, level)", UnsupportedOperatorError, "known beforehand"),
-        ("SELECT 1 FROM ours WHERE indexquery(message, level, 'x')", UnsupportedOperatorError, "several columns"),
         ("SELECT 1 FROM ours WHERE message INDEXQUERY '(x'", IndexTablesError, "cannot be read"),
         ("SELECT 1 FROM ours WHERE ours.* INDEXQUERY 'nowhere:x'", IndexTablesError, "nowhere"),
         ("SELECT 1 FROM indextables.`/no/such/table`", TableNotFoundError, "/no/such/table"),

@@ -8,6 +8,7 @@
 | ``indextables.`path` `` where a table is expected, with `VERSION AS OF` or `TIMESTAMP AS OF` | the name of a view |
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from indextables.redaction import redacted
 from indextables.statements.command_values import Statement, TableAt
 from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
 
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
 _SOURCE = "INDEXTABLES"
 _BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
 _BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
@@ -32,6 +34,20 @@ _NEVER_A_COLUMN = frozenset(
 
 def rewrite_statement(text: str, prefix: str) -> Statement:
     return _Rewriter(text, prefix, tokens_of(text)).statement()
+
+
+def immediate_text(text: str) -> str | None:
+    """The statement of `EXECUTE IMMEDIATE 'statement'`; None for others, and where it is not a literal.
+
+    >>> immediate_text("EXECUTE IMMEDIATE 'SELECT 1';"), immediate_text("EXECUTE IMMEDIATE query")
+    ('SELECT 1', None)
+    """
+    if not _IMMEDIATE.match(text):
+        return None
+    tokens = [token for token in tokens_of(text) if token.token_type != TokenType.SEMICOLON]
+    words, inner = [word(token) for token in tokens[:2]], tokens[2:]
+    is_literal = inner and all(token.token_type in STRINGS for token in inner)
+    return "".join(token.text for token in inner) if words == ["EXECUTE", "IMMEDIATE"] and is_literal else None
 
 
 @dataclass(frozen=True, slots=True)

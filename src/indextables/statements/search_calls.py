@@ -27,7 +27,7 @@ class SearchCall:
 
 
 def search_calls(text: str) -> list[SearchCall]:
-    """The calls in a text, in their order.
+    """The calls in a text that search plain columns, in their order. Spark evaluates others.
 
     >>> search_calls("a = 1 AND indexquery(l.message, 'disk') OR indexqueryall('x')")
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -90,20 +90,21 @@ def _column_of(term: exp.Expr) -> exp.Column | None:
 
 
 def _call_at(place: int, tokens: Tokens, text: str) -> Iterator[SearchCall]:
+    """The call that begins at a token, if it searches plain columns for a text that is known."""
     is_call = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
-    if word(tokens[place]) not in _FUNCTIONS or not is_call:
-        return
-    last = next((at for at in range(place, len(tokens)) if tokens[at].token_type == TokenType.R_PAREN), None)
+    last = _closing(place + 1, tokens) if word(tokens[place]) in _FUNCTIONS and is_call else None
     if last is None:
         return
     inside = tokens[place + 2 : last]
     comma = next((at for at, token in enumerate(inside) if token.token_type == TokenType.COMMA), None)
     column, query = ((), inside) if comma is None else (inside[:comma], inside[comma + 1 :])
-    parts = [token.text for token in column if token.token_type != TokenType.DOT]
     if not query or any(token.token_type not in STRINGS for token in query):
-        raise _unreadable(text, tokens[place].start, "the query of a search is a string literal here")
+        return
     if comma is None and word(tokens[place]) != "INDEXQUERYALL":
         raise _unreadable(text, tokens[place].start, "a search takes a column and a query")
+    if any((token.token_type == TokenType.DOT) != at % 2 for at, token in enumerate(column)):
+        return
+    parts = [token.text for token in column if token.token_type != TokenType.DOT]
     is_star = not column or column[-1].token_type == TokenType.STAR
     yield SearchCall(
         tokens[place].start,
@@ -112,6 +113,16 @@ def _call_at(place: int, tokens: Tokens, text: str) -> Iterator[SearchCall]:
         column=None if is_star else parts[-1],
         query="".join(token.text for token in query),
     )
+
+
+def _closing(opening: int, tokens: Tokens) -> int | None:
+    """The parenthesis that closes another one."""
+    depth = 0
+    for at in range(opening, len(tokens)):
+        depth += (tokens[at].token_type == TokenType.L_PAREN) - (tokens[at].token_type == TokenType.R_PAREN)
+        if not depth:
+            return at
+    return None
 
 
 def _unreadable(text: str, position: int, reason: str) -> StatementError:

@@ -9,7 +9,7 @@ class ClassHooks:
     """The hooks on some classes. It is true while any are in place."""
 
     def __init__(self) -> None:
-        self._originals: dict[tuple[type, str], Any] = {}
+        self._originals: dict[tuple[Any, str], Any] = {}
 
     def __bool__(self) -> bool:
         return bool(self._originals)
@@ -19,8 +19,8 @@ class ClassHooks:
         self._originals[owner, name] = owner.__dict__[name]
         setattr(owner, name, replacement)
 
-    def hook(self, owner: type, name: str, around: Callable[..., Any]) -> None:
-        """A method that calls `around` with the original and its arguments."""
+    def hook(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        """A method, or a function of a module, that calls `around` with the original and its arguments."""
         original = getattr(owner, name)
 
         @wraps(original)

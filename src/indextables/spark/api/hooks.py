@@ -1,7 +1,8 @@
 """Methods of Spark's classes that plan a query when it runs: actions, `spark.read`, `spark.sql`, `df.write`.
 
-They are hooks on the classes, not a subclass of DataFrame: Spark's own methods make new frames of the plain class. Nothing
-that only builds a frame is hooked: `filter`, `select`, `join`, `groupBy` cost what they cost without us. An action on a
+They are hooks on the classes, not a subclass of DataFrame: Spark's own methods make new frames of the plain class. What only
+builds a frame is not hooked, except that texts are looked at for search operators: `filter`, `select`, `join` and `groupBy`
+cost what they cost without us. An action on a
 frame that reads none of our tables makes a few calls into the JVM to see that, and runs as before.
 """
 
@@ -22,6 +23,7 @@ from indextables.spark.api.dataframe_reader import TableFrameReader
 from indextables.spark.api.dataframe_writer import TableWriter
 from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
 from indextables.spark.api.registration import ensure_registered
+from indextables.spark.api.search_texts import hook_texts
 from indextables.spark.api.stream_progress import with_figures
 from indextables.spark.catalog import refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import missing_split_errors
@@ -56,6 +58,7 @@ def install() -> None:
     _hooks.replace(ClassicDataFrame, "rdd", property(_rdd))
     _hooks.replace(ClassicDataFrame, "write", property(_write))
     _hooks.replace(ClassicDataFrame, "writeTo", _write_to)
+    hook_texts(_hooks, ClassicDataFrame)
     _hooks.replace(ClassicDataFrame, "writeStream", property(TableStreamWriter))
     _hooks.replace(StreamingQuery, "lastProgress", property(_last_progress))
     _hooks.replace(StreamingQuery, "recentProgress", property(_recent_progress))

@@ -1,22 +1,24 @@
-"""The search functions and `score()` as Spark sees them: only a scan can evaluate them."""
+"""The search functions and `score()` as Spark sees them.
+
+The planner answers a search by the index where it can. Everywhere else, Spark evaluates the function on the values. A score
+is known to a scan alone.
+"""
 
 import logging
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType, FloatType
 
 from indextables.errors import UnsupportedOperatorError
+from indextables.spark.source.search_values import indexquery
 
 logger = logging.getLogger(__name__)
 INDEXQUERY, TEXTSEARCH, INDEXQUERYALL = FUNCTIONS = ("indexquery", "textsearch", "indexqueryall")
 SCORE = "score"
-
-
-def indexquery(*arguments: Any) -> bool:
-    """What happens where Spark would have to evaluate the function row by row."""
-    raise refusal(str(arguments[-1]), "only a scan of a table can evaluate it, and no scan does so here")
+EVALUATED = "the search %s is evaluated on the values of each row, without the index: %s"
 
 
 def refusal(query: str, reason: str) -> UnsupportedOperatorError:
@@ -45,8 +47,8 @@ def score_refusal(reason: str) -> UnsupportedOperatorError:
     )
 
 
-search_udf = udf(indexquery, BooleanType(), useArrow=False)  # Arrow would want pandas
-score_udf = udf(score, FloatType(), useArrow=False)
+search_udf: Any = arrow_udf(indexquery, BooleanType())  # type: ignore[call-overload] # it has any number of columns
+score_udf = udf(score, FloatType(), useArrow=False)  # Arrow would want pandas
 
 
 def register_functions(spark: SparkSession) -> None:

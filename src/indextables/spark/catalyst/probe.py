@@ -117,7 +117,7 @@ REQUIREMENTS: Mapping[Capability, Requirement] = {
         "rows that the driver has pass through a projection", (Needed(f"{_LOGICAL}LocalRelation", 4),)
     ),
     Capability.SEARCH_COLUMNS: Requirement(
-        "indexquery() and INDEXQUERY are refused; the options `where` and `query` of a read still search",
+        "searches do not use the index, except by the options `where` and `query` of a read",
         (
             *_RELATIONS,
             *_REWRITING,

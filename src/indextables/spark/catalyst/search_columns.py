@@ -1,59 +1,66 @@
-"""Searches in a plan, each resolved to a column of the scan that has the rows.
+"""Searches in a plan, each resolved to a column of the scan that has the rows, or left to Spark.
 
 `indexquery(message, 'timeout')` may stand anywhere in a plan: in a filter, in the condition of a join, in a CASE, in a
 subquery. The relation that the column comes from gets a further column, true where the search finds the row; the nodes
 between pass it on, and where the function stood, the column is read. To the rest of the plan nothing has changed.
 
+Where no relation has the rows (a computed column, other formats, above an aggregate), Spark evaluates the function on the
+values, by the field rule of the column if it is one of a table.
+
 `score()` becomes a column in the same way. It belongs to the relation below it of which every row satisfies a search: by
 then, the searches of the filters in between are columns of that relation.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from py4j.java_gateway import is_instance_of
+from pyspark.sql.functions import lit
 
 from indextables.errors import UnsupportedOperatorError
 from indextables.predicate import IndexQuery
-from indextables.read.scan_spec import Score, required_searches
-from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, refusal, score_refusal
+from indextables.read.scan_spec import ScanSpec, Score, required_searches
+from indextables.search import fields, parse
+from indextables.spark.api.search_function import EVALUATED, FUNCTIONS, INDEXQUERYALL, SCORE, refusal, score_refusal
 from indextables.spark.catalyst.expressions import UntranslatableError, conjuncts, plain_column, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
-from indextables.spark.catalyst.relation import RelationNode
+from indextables.spark.catalyst.relation import RelationNode, relation_leaves
+from indextables.spark.catalyst.session_state import column_expression
+from indextables.spark.source.search_values import SearchedColumns
 from indextables.spark.source.snapshots import snapshot_of
+
+logger = logging.getLogger(__name__)
 
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
 _PASSING = frozenset(
     """Filter Sort SubqueryAlias View GlobalLimit LocalLimit Offset Tail Join LateralJoin Window Generate Sample
     ResolvedHint Repartition RepartitionByExpression PipeOperator""".split()  # noqa: SIM905
 )
-_CALL = re.compile(rf"\b(?:{'|'.join(FUNCTIONS)})\((?:[^()]*, )?(.*?)\)#\d+")
 _SCORE_CALL = re.compile(rf"\b{SCORE}\(\)#\d+")
 _SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 
 
 def with_searches(plan: Java, spark: Any) -> Java:
-    """The plan with all searches resolved, or an UnsupportedOperatorError; the very same plan if there are none."""
+    """The plan with all searches resolved that a scan can evaluate; the very same plan if there are none."""
     if Capability.SEARCH_COLUMNS not in capabilities(spark):
-        _refuse_searches(plan)
+        _refuse_scores(plan)
         return plan
     if not has(plan, "PYTHON_UDF", spark):
         return plan
     whole = inlined(plan, spark)
-    resolved = _Searching(spark).resolved(whole)
+    resolved = _Searching(spark, whole).resolved(whole)
     return plan if resolved is whole else resolved
 
 
-def _refuse_searches(plan: Java) -> None:
-    """For a Spark in which searches cannot be found but by the text of the plan."""
-    shown, reason = str(plan.toString()), "this version of Spark lacks what searches need, as a warning in the log says"
-    if found := _CALL.search(shown):
-        raise refusal(found[1], reason)
-    if _SCORE_CALL.search(shown):
-        raise score_refusal(reason)
+def _refuse_scores(plan: Java) -> None:
+    """For a Spark in which calls cannot be found but by the text of the plan."""
+    if _SCORE_CALL.search(str(plan.toString())):
+        raise score_refusal("this version of Spark lacks what searches need, as a warning in the log says")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,7 @@ _Wanted: TypeAlias = _Search | _Score
 @dataclass(frozen=True, slots=True)
 class _Searching:
     spark: Any
+    root: Java
 
     def own_calls(self, plan: Java) -> list[Java]:
         return [call for expression in sequence(plan.expressions()) for call in self.calls(expression)]
@@ -140,25 +148,92 @@ class _Searching:
         if not calls:
             return plan
         scores = [call for call in calls if call.name() == SCORE]
-        widened = self.read_from_columns(plan, [(call, _search(call)) for call in calls if call.name() != SCORE])
-        widened = self.read_from_columns(widened, [(call, _Score().within(widened)) for call in scores])
+        widened = self.read_from_columns(plan, [call for call in calls if call.name() != SCORE])
+        widened = self.read_from_columns(widened, scores)
         return widened if kind(plan) in _MADE_OF_EXPRESSIONS else self.project(sequence(plan.output()), widened)
 
-    def read_from_columns(self, plan: Java, wanted: Sequence[tuple[Java, _Wanted]]) -> Java:
-        """The node, over wider children, with columns in the places of calls."""
+    def read_from_columns(self, plan: Java, calls: Sequence[Java]) -> Java:
+        """The node, over wider children, with columns in the places of calls; a search that no scan has is left to Spark."""
         children, columns = sequence(plan.children()), []
-        for call, one in wanted:
-            children, column = self.column_for(one, children)
+        for call in calls:
+            try:
+                wanted = _Score().within(plan) if call.name() == SCORE else _search(call)
+                children, column = self.column_for(wanted, children)
+            except UnsupportedOperatorError as error:
+                if call.name() == SCORE:
+                    raise
+                column = self.evaluated(call, children, error)
             columns.append((call, column))
-        if not wanted:
+        if not calls:
             return plan
         return plan.withNewChildren(seq(children, self.spark)).transformExpressions(replacing(columns, self.spark))
+
+    def evaluated(self, call: Java, children: list[Java], refused: UnsupportedOperatorError) -> Java:
+        """The call for Spark to evaluate, with the field rules of the table that its column comes from, if it does."""
+        *columns, query = sequence(call.children())
+        if not columns or call.name() == INDEXQUERYALL:
+            raise refused
+        logger.warning(EVALUATED, query.toString(), refused.reason)
+        found: dict[str, Java] = {}
+        rules: dict[str, str] = {}
+        origins = [self.origins().get(_id_of(column)) for column in columns]
+        for column, origin in zip(columns, origins, strict=True):
+            name = "value" if origin is None else origin.name
+            while name in found:
+                name += "_"  # of a column with the same name in another table
+            found[name], rules[name] = column, "" if origin is None else origin.rule_of(origin.name)
+        default = next(iter(found)) if len(columns) == 1 else None
+        if default is not None and origins[0] is not None:
+            others = origins[0].other_fields(query)
+            found |= self.columns_of(origins[0].relation, others, children)
+            if missing := others - found.keys():
+                raise refusal(str(query.toString()), f"it searches {', '.join(missing)} too, which is not there")
+            rules |= {other: origins[0].rule_of(other) for other in others}
+        value = self.struct(found) if len(found) > 1 else columns[0]
+        searched = self.literal(SearchedColumns({name: rules[name] for name in found}, default).as_text())
+        known = self.struct({"query": query, "searched": searched})
+        python_udf = jvm_of(self.spark).org.apache.spark.sql.catalyst.expressions.PythonUDF
+        return python_udf(
+            call.name(),
+            call.func(),
+            call.dataType(),
+            seq([value, known], self.spark),
+            call.evalType(),
+            call.udfDeterministic(),
+            call.resultId(),
+        )
+
+    def origins(self) -> dict[int, "_Origin"]:
+        """The columns of tables that columns of the plan are, by Spark's ids."""
+        relations = [relation for leaf in relation_leaves(self.root) if (relation := RelationNode.of_leaf(leaf))]
+        found = {id_: _Origin(relation, name) for relation in relations for id_, name in relation.table.names.items()}
+        for project in reversed(list(_projections(self.root))):
+            items = project.projectList() if kind(project) == "Project" else project.aggregateExpressions()
+            for item in sequence(items):
+                source = plain_column(item)
+                if source in found:
+                    found.setdefault(_id_of(item), found[source])
+        return found
+
+    def columns_of(self, relation: RelationNode, names: set[str], children: Sequence[Java]) -> dict[str, Java]:
+        """Columns of a relation as they come out of the children of a node, as far as they do."""
+        wanted = {id_: name for id_, name in relation.table.names.items() if name in names}
+        outputs = [attribute for child in children for attribute in sequence(child.output())]
+        return {wanted[id_]: one for one in outputs if (id_ := int(one.exprId().id())) in wanted}
+
+    def struct(self, columns: Mapping[str, Java]) -> Java:
+        members = [part for name, column in columns.items() for part in (self.literal(name), column)]
+        return jvm_of(self.spark).org.apache.spark.sql.catalyst.expressions.CreateNamedStruct(seq(members, self.spark))
+
+    def literal(self, text: str) -> Java:
+        return column_expression(self.spark, lit(text))
 
     def calls(self, expression: Java) -> Iterator[Java]:
         if not has(expression, "PYTHON_UDF", self.spark):
             return
         if kind(expression) == "PythonUDF" and (expression.name() in FUNCTIONS or _is_score(expression)):
-            yield expression
+            if not _is_left_to_spark(expression):
+                yield expression
             return
         for child in sequence(expression.children()):
             yield from self.calls(child)
@@ -271,6 +346,49 @@ class _Searching:
 
 
 _MADE_OF_EXPRESSIONS = frozenset({"Project", "Aggregate"})  # their output does not grow with that of their child
+
+
+def _is_left_to_spark(call: Java) -> bool:
+    """Whether a call has been seen before, and no scan can evaluate it."""
+    return not call.children().isEmpty() and kind(call.children().last()) == "CreateNamedStruct"
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """The column of a table that a column of a plan is."""
+
+    relation: RelationNode
+    name: str
+
+    @cached_property
+    def spec(self) -> ScanSpec:
+        return self.relation.read.scan_spec(snapshot_of(self.relation.read))
+
+    def rule_of(self, column: str) -> str:
+        return str(self.spec.rules[column])
+
+    def other_fields(self, query: Java) -> set[str]:
+        """The columns besides this one that a query names."""
+        try:
+            words = text(query)
+        except UntranslatableError:
+            return set()
+        return fields(parse(words, schema=self.spec.schema, rules=self.spec.rules, default_fields=[self.name])) - {
+            self.name
+        }
+
+
+def _id_of(column: Java) -> int:
+    """The id of a column; none is -1."""
+    return int(column.exprId().id()) if kind(column) in {"AttributeReference", "Alias"} else -1
+
+
+def _projections(plan: Java) -> Iterator[Java]:
+    """The nodes that give columns other names, from the top down."""
+    if kind(plan) in {"Project", "Aggregate"}:
+        yield plan
+    for child in sequence(plan.children()):
+        yield from _projections(child)
 
 
 def _search(call: Java) -> _Search:

@@ -180,10 +180,22 @@ def aliased(expression: Expression, name: str) -> Expression:
     return outer
 
 
+def called(function: str, *arguments: Expression) -> Expression:
+    expression = expressions_pb2.Expression()
+    expression.unresolved_function.function_name = function
+    expression.unresolved_function.arguments.extend(arguments)
+    return expression
+
+
+def text_of(value: str) -> Expression:
+    """A literal."""
+    expression = expressions_pb2.Expression()
+    expression.literal.string = value
+    return expression
+
+
 def never_null(flag: Expression) -> Expression:
     """A row that an outer join made up is found by no search."""
-    expression = expressions_pb2.Expression()
-    expression.unresolved_function.function_name = "coalesce"
-    expression.unresolved_function.arguments.add().CopyFrom(flag)
-    expression.unresolved_function.arguments.add().literal.boolean = False
-    return expression
+    otherwise = expressions_pb2.Expression()
+    otherwise.literal.boolean = False
+    return called("coalesce", flag, otherwise)

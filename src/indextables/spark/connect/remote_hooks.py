@@ -15,7 +15,8 @@ from pyspark.sql.types import StructType
 
 from indextables.errors import UnsupportedStatementError
 from indextables.spark.api.class_hooks import ClassHooks
-from indextables.spark.api.search_function import FUNCTIONS, indexquery
+from indextables.spark.api.search_function import FUNCTIONS, search_udf
+from indextables.spark.api.search_texts import hook_texts
 from indextables.spark.connect.remote_compaction import on_remote_executors
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_reader import RemoteReader, frame_at
@@ -32,7 +33,7 @@ def enable_remote(session: Any) -> Any:
     """The same session, whose frames, writes and SQL know our tables."""
     register(session)
     for name in FUNCTIONS:
-        session.udf.register(name, indexquery, "boolean")
+        session.udf.register(name, search_udf)
     if not _hooks:
         _install()
     return session
@@ -67,6 +68,7 @@ def _install() -> None:
     _hooks.hook(DataFrame, "writeTo", _write_to)
     _hooks.hook(SparkSession, "sql", _sql)
     _hooks.hook(Catalog, "dropTempView", _drop_view)
+    hook_texts(_hooks, DataFrame)
 
 
 def _read(session: Any) -> Any:

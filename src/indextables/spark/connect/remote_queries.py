@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from pyspark.sql.connect.proto import relations_pb2
 from pyspark.sql.types import StructType
 
@@ -32,7 +33,7 @@ from indextables.spark.connect.remote_settings import read_settings
 from indextables.spark.connect.remote_sql import plan_sql
 from indextables.spark.connect.server_answers import explanation, table_description
 from indextables.spark.source.batch_reader import refuse_other_columns
-from indextables.spark.source.options import REQUEST, TABLE
+from indextables.spark.source.options import REQUEST, RULES, TABLE
 from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.statements.command_values import TableAt
@@ -120,7 +121,8 @@ class RemoteQueries:
             wanted, own = (arrow_schema(StructType.fromJson(json.loads(text))) for text in (schema, found.schema))
             refuse_other_columns(wanted, own, ReadOptions.of(given))
         pinned = {key: value for key, value in given.items() if key not in {"path", "versionasof", "timestampasof"}}
-        decision = {"path": found.location, "versionAsOf": str(found.version), TABLE: found.id}
+        rules = msgspec.json.encode(found.rules).decode()
+        decision = {"path": found.location, "versionAsOf": str(found.version), TABLE: found.id, RULES: rules}
         return read_of({**pinned, **decision}, found.schema if schema is None else schema)
 
     def _with_planned(self, request: Message, part: Any, *, with_metadata: bool = True) -> Message:
@@ -154,7 +156,7 @@ class RemoteQueries:
         held = _hold(copy, persisted)
         self._locate(copy)
         if not held and not any(is_ours(one) for one in relations_in(copy)):
-            return None
+            return None if copy == relation else copy
         plan_relation(copy, self._session, with_metadata=with_metadata, prune=prune)
         _release(copy, held)
         return copy
@@ -185,6 +187,8 @@ class RemoteQueries:
         if planned is None:
             return
         relation.sql.query = planned.text
+        if not planned.relations:
+            return
         if around is not None:
             around.with_relations.references.extend(planned.relations)
             return

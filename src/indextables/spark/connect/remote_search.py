@@ -1,13 +1,17 @@
-"""Searches in a plan of Spark Connect, each resolved to a column of the scan that has the rows.
+"""Searches in a plan of Spark Connect, each resolved to a column of the scan that has the rows, or left to Spark.
 
 The relation that is searched gets a further column, true where the search finds the row. The nodes between pass it on by its
 name, which no other column has, and where the function stood, the column is read. On the way up it is dropped again.
 
 `score()` becomes a column in the same way, of the one relation below of which every row satisfies a search.
+
+Where no relation has the rows, the server evaluates the function on the values, by the field rule of the column if only one
+column of our tables has its name.
 """
 
+import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeAlias
@@ -18,14 +22,24 @@ from pyspark.sql.types import StructType
 
 from indextables.errors import UnsupportedOperatorError
 from indextables.predicate import IndexQuery, parse_condition
+from indextables.predicate.sql_text import quoted
 from indextables.read.scan_spec import Score, required_searches, searches_of
 from indextables.schema import normalize
-from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, refusal, score_refusal
+from indextables.spark.api.search_function import (
+    EVALUATED,
+    FUNCTIONS,
+    INDEXQUERY,
+    INDEXQUERYALL,
+    SCORE,
+    refusal,
+    score_refusal,
+)
 from indextables.spark.connect.protocol import (
     Expression,
     Relation,
     aliased,
     attribute,
+    called,
     column_names,
     drop_columns,
     expressions_in,
@@ -36,14 +50,20 @@ from indextables.spark.connect.protocol import (
     never_null,
     node_of,
     options_of,
+    relations_in,
     set_options,
+    text_of,
 )
 from indextables.spark.connect.remote_names import identifier_parts
-from indextables.spark.source.options import SEARCHES
+from indextables.spark.source.options import RULES, SEARCHES
+from indextables.spark.source.quoting import quote_name
 from indextables.spark.source.read_options import ReadOptions, as_option, search_name
+from indextables.spark.source.search_values import SearchedColumns
 from indextables.spark.source.spark_types import to_arrow_utc
 from indextables.statements import rewrite_statement
 from indextables.statements.search_calls import SearchCall, replace_calls, required_columns, score_calls, search_calls
+
+logger = logging.getLogger(__name__)
 
 # Nodes that pass on all columns of their input, under the same names.
 _PASSING = frozenset(
@@ -114,12 +134,12 @@ class SearchResolver:
         self._numbers: Iterator[int] = count()
 
     def resolve(self, relation: Relation) -> None:
-        """Resolves all searches in a plan, or raises an UnsupportedOperatorError."""
+        """Resolves the searches in a plan that a scan can evaluate; the server evaluates the others."""
         for below in inputs_of(relation):
             self.resolve(below)
         flags: list[str] = []
         for expression in expressions_of(relation):
-            flags.extend(self._replace(call, relation) for call in _calls_in(expression))
+            flags.extend(flag for call in _calls_in(expression) for flag in self._replace(call, relation))
             flags.extend(self._replace_in_texts(expression, relation))
         flags.extend(self._replace_scores(relation))
         if flags and (kind_of(relation) not in _MADE_OF_EXPRESSIONS or _has_star(relation)):
@@ -180,11 +200,14 @@ class SearchResolver:
             return False
         return True
 
-    def _replace(self, call: Expression, relation: Relation) -> str:
-        search = _search_in(call)
-        name, is_nullable = self._below(search, relation)
+    def _replace(self, call: Expression, relation: Relation) -> Iterator[str]:
+        try:
+            name, is_nullable = self._below(_search_in(call), relation)
+        except UnsupportedOperatorError as error:
+            _leave_to_server(call, relation, error)
+            return
         call.CopyFrom(never_null(attribute(name)) if is_nullable else attribute(name))
-        return name
+        yield name
 
     def _replace_in_texts(self, expression: Expression, relation: Relation) -> Iterator[str]:
         """Searches in conditions that are texts: `filter("message INDEXQUERY 'disk'")`."""
@@ -196,7 +219,11 @@ class SearchResolver:
             text = rewrite_statement(one.expression_string.expression, prefix="").text
             names: dict[SearchCall, str] = {}
             for call in search_calls(text):
-                name, is_nullable = self._below(Search(call.qualifier, call.column, call.query), relation)
+                try:
+                    name, is_nullable = self._below(Search(call.qualifier, call.column, call.query), relation)
+                except UnsupportedOperatorError as error:
+                    names[call] = left_to_server(call, text, rules_by_name(relations_in(relation)), error)
+                    continue
                 names[call] = f"coalesce(`{name}`, false)" if is_nullable else f"`{name}`"
                 yield name
             one.expression_string.expression = replace_calls(text, names)
@@ -225,6 +252,47 @@ class SearchResolver:
         if len(below) != 1:
             raise wanted.refusal(f"it stands in {kind_of(relation).replace('_', ' ')}")
         return self.provide(wanted, below[0])
+
+
+def _leave_to_server(call: Expression, relation: Relation, refused: UnsupportedOperatorError) -> None:
+    """Makes a call one that the server evaluates, with the rule of its column where it is known."""
+    *columns, query = getattr(call, call.WhichOneof("expr_type")).arguments
+    if not columns or _function_of(call) == INDEXQUERYALL:
+        raise refused
+    _log_evaluated(refused)
+    if len(columns) == 1 and columns[0].WhichOneof("expr_type") == "unresolved_attribute":
+        column = _qualified(columns[0].unresolved_attribute.unparsed_identifier)[1]
+        if (rule := rules_by_name(relations_in(relation)).get(column.lower())) is not None:
+            known = SearchedColumns({column: rule}, column).as_text()
+            query.CopyFrom(called("named_struct", text_of("query"), query, text_of("searched"), text_of(known)))
+
+
+def left_to_server(call: SearchCall, text: str, rules: Mapping[str, str], refused: UnsupportedOperatorError) -> str:
+    """The text of a call that the server evaluates, with the rule of its column where it is known."""
+    if call.column is None:
+        raise refused
+    _log_evaluated(refused)
+    rule = rules.get(call.column.lower())
+    if rule is None:
+        return text[call.start : call.end]
+    known = SearchedColumns({call.column: rule}, call.column).as_text()
+    query = f"named_struct('query', {quoted(call.query)}, 'searched', {quoted(known)})"
+    column = quote_name([part for part in (call.qualifier, call.column) if part is not None])
+    return f"{INDEXQUERY}({column}, {query})"
+
+
+def rules_by_name(relations: Iterable[Relation]) -> dict[str, str]:
+    """The field rules of the columns of our tables by their names in lower case; without those on which tables differ."""
+    found: dict[str, set[str]] = {}
+    for relation in relations:
+        rules = msgspec.json.decode(options_of(relation).get(RULES, "{}")) if is_ours(relation) else {}
+        for name, rule in rules.items():
+            found.setdefault(name.lower(), set()).add(rule)
+    return {name: next(iter(some)) for name, some in found.items() if len(some) == 1}
+
+
+def _log_evaluated(refused: UnsupportedOperatorError) -> None:
+    logger.warning(EVALUATED, refused.predicate, refused.reason)
 
 
 def refused_join(wanted: Wanted, sides: int) -> UnsupportedOperatorError:

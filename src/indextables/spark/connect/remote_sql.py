@@ -5,6 +5,7 @@ that sqlglot does not find is one that the server has to know. A search becomes 
 `SELECT *` leaves it out.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,23 +15,40 @@ from uuid import uuid4
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from indextables.errors import PredicateError, StatementError
+from indextables.errors import PredicateError, StatementError, UnsupportedOperatorError
 from indextables.predicate import parse
 from indextables.predicate.dialect import Dialect
 from indextables.redaction import redacted
-from indextables.spark.api.search_function import SCORE, refusal, score_refusal
-from indextables.spark.connect.protocol import Relation, column_names, filtered, is_ours, named, selected
-from indextables.spark.connect.remote_search import ScoreCall, Search, SearchResolver, refused_join
+from indextables.spark.api.search_function import EVALUATED, SCORE, refusal, score_refusal
+from indextables.spark.connect.protocol import (
+    Relation,
+    column_names,
+    filtered,
+    is_ours,
+    named,
+    relations_in,
+    selected,
+)
+from indextables.spark.connect.remote_search import (
+    ScoreCall,
+    Search,
+    SearchResolver,
+    left_to_server,
+    refused_join,
+    rules_by_name,
+)
 from indextables.spark.source.options import VIEW
 from indextables.statements import rewrite_statement
 from indextables.statements.command_values import TableAt
 from indextables.statements.search_calls import SearchCall, conditions_in, score_calls, search_calls
 
+logger = logging.getLogger(__name__)
 FindTable: TypeAlias = Callable[
     [Sequence[str]], Relation | None
 ]  # by the parts of a name: a view, a table of the catalog
 FindPath: TypeAlias = Callable[[TableAt], Relation]
 _USE_FRAMES = "use indextables.functions.score in a frame"
+_KNOWN = "a table of indextables, by its path, its name or a view that this client has created"
 _FLAG = "search column"  # the key under which sqlglot's node of a search has its column and the alias of its table
 
 
@@ -46,29 +64,37 @@ def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan |
     """The text with relations for our tables; None where it names none of them."""
     prefix = f"{VIEW}{uuid4().hex}_"
     statement = rewrite_statement(text, prefix=prefix)
-    calls = search_calls(statement.text)
-    tree = _parsed(statement.text)
+    rewritten = statement.text
+    calls = search_calls(rewritten)
+    tree = _parsed(rewritten)
     paths = {table.name: table for table in statement.tables}
     if tree is None:
-        if calls or paths:
+        if paths:
             raise _unreadable(text)
-        return None
-    if not _has_query(tree) and not calls and not paths:
+        return _left_to_server(text, rewritten, calls)
+    if not _has_query(tree) and rewritten == text:
         return None
     if isinstance(tree, exp.Create) and tree.kind == "VIEW":
-        if calls or paths:
+        if paths:
             raise _unreadable(text)
-        return None  # the view outlives the relations of a statement; Spark knows its tables
+        return _left_to_server(text, rewritten, calls)  # it outlives the relations of a statement
     references = list(_references(tree, paths, find_path, find_table, prefix))
-    if not references and not calls and not paths:
-        return None
+    if not references and not paths:
+        return _left_to_server(text, rewritten, calls)
     if not paths.keys() <= {reference.name for reference in references}:
         raise _unreadable(text)
-    planned = _Statement(statement.text, tree, references, is_piped="|>" in statement.text)
+    planned = _Statement(rewritten, tree, references, is_piped="|>" in rewritten)
     planned.replace_searches(calls)
-    planned.replace_scores(score_calls(statement.text) if references else [])
+    planned.replace_scores(score_calls(rewritten) if references else [])
     planned.hide_columns()
     return SqlPlan(planned.edited(), [named(relation, name) for name, relation in planned.relations()])
+
+
+def _left_to_server(text: str, rewritten: str, calls: Sequence[SearchCall]) -> SqlPlan | None:
+    """A text in which no table of ours is found; the server evaluates the searches in it, which are functions by now."""
+    for call in calls:
+        logger.warning(EVALUATED, call.query, f"it does not stand in a query of {_KNOWN}")
+    return None if rewritten == text else SqlPlan(rewritten, ())
 
 
 def _parsed(text: str) -> exp.Expr | None:
@@ -204,15 +230,23 @@ class _Statement:
         nodes = {node.meta.get("start"): node for node in self.tree.find_all(exp.Anonymous)}
         for call in calls:
             node = nodes.get(call.start)
-            if node is None:
-                raise _unreadable(self.text)
-            reference = self._searched(call, node)
-            flag, _ = self._resolver.provide(Search(None, call.column, call.query), reference.relation)
+            try:
+                if node is None:
+                    raise refusal(call.query, "sqlglot does not find it")
+                reference = self._searched(call, node)
+                flag, _ = self._resolver.provide(Search(None, call.column, call.query), reference.relation)
+            except UnsupportedOperatorError as error:
+                left = left_to_server(call, self.text, self._rules(), error)
+                self.edits.append((call.start, call.end, left))
+                continue
             self._flags.setdefault(reference.name, set()).add(flag)
             node.meta[_FLAG] = (flag, reference.alias)
             column = f"`{reference.alias}`.`{flag}`"
             text = f"coalesce({column}, false)" if any(join.side for join in _joins(reference.select)) else column
             self.edits.append((call.start, call.end, text))
+
+    def _rules(self) -> dict[str, str]:
+        return rules_by_name(one for reference in self.references for one in relations_in(reference.relation))
 
     def replace_scores(self, places: Sequence[tuple[int, int]]) -> None:
         """Puts columns in the places of `score()`, after those of searches."""
@@ -246,6 +280,8 @@ class _Statement:
 
     def _searched(self, call: SearchCall, node: exp.Expr) -> _Reference:
         """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
+        if node.find_ancestor(exp.Having, exp.AggFunc, exp.Select) is node.find_ancestor(exp.Having) is not None:
+            raise refusal(call.query, "it stands in HAVING, above the groups")
         select = node.find_ancestor(exp.Select)
         while select is not None:
             found = [one for one in self.references if one.select is select and _fits(call, one)]
@@ -254,8 +290,7 @@ class _Statement:
             if len(found) > 1:
                 raise refusal(call.query, "its column belongs to several tables; name one of them: t.message")
             select = select.find_ancestor(exp.Select)
-        known = "a table of indextables, by its path, its name or a view that this client has created"
-        raise refusal(call.query, f"it does not stand in a query of {known}")
+        raise refusal(call.query, f"it does not stand in a query of {_KNOWN}")
 
     def hide_columns(self) -> None:
         """Takes the columns of searches out of the stars of the queries that read their relations."""

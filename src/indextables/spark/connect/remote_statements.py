@@ -18,6 +18,7 @@ from indextables.spark.connect.server_answers import existing_table
 from indextables.spark.source.options import FORMAT, settings_of
 from indextables.spark.statements.table_commands import COMMANDS, check
 from indextables.statements import Check, Command, Table, TableName, parse_command
+from indextables.statements.rewriting import immediate_text
 from indextables.statements.row_level_statements import changed_table, parse_row_level
 from indextables.statements.tokens import tokens_of, word
 from indextables.table import IndexTable
@@ -43,6 +44,9 @@ def run_remote_sql(
     **options: Any,
 ) -> Any:
     """Runs a text; `spark_sql` is Spark's own `SparkSession.sql`."""
+    inner = immediate_text(text)
+    if inner is not None:
+        return run_remote_sql(spark_sql, session, queries, inner, *args, **options)
     command = parse_command(text, lambda table: _location(session, queries, table) is not None)
     if command is not None:
         return _run_command(session, queries, command)

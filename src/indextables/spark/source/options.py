@@ -16,10 +16,11 @@ PROVIDER = "io.indextables.spark.core.IndexTables4SparkTableProvider"  # the sam
 VIEW = "_indextables_"  # prefix of the names of temporary views for paths in a statement
 _SHORT_PREFIX = PREFIX.removeprefix("spark.")
 _INTERNAL = "indextables.internal."
-JOB, TABLE, VERSION, RUN, SPECULATION, SEARCHES, REQUEST, ROW_ADDRESS, TIME_TRAVEL = (
+JOB, TABLE, VERSION, RUN, SPECULATION, SEARCHES, REQUEST, ROW_ADDRESS, TIME_TRAVEL, RULES = (
     f"{_INTERNAL}{name}"
     for name in (
         "job", "table", "version", "run", "speculation", "searches", "request", "rowaddress", "timetravel",
+        "rules",
     )
 )  # fmt: skip
 _SPARKS_OWN = frozenset(

@@ -31,6 +31,7 @@ from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import spark_schema
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode
+from indextables.write.write_plan import current_rules
 
 _ANSWER = "indextables"  # the column, and the key of its metadata
 
@@ -67,12 +68,13 @@ Request = DescribeTable | PlanWrite | AggregateRows | ExplainScan
 
 
 class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A table at a version; `schema` is JSON in Spark's form."""
+    """A table at a version; `schema` is JSON in Spark's form, and `rules` are the field rules of its columns."""
 
     location: str
     version: int
     id: str
     schema: str
+    rules: Mapping[str, str]
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +151,10 @@ def _answer(request: Request, options: Mapping[str, str]) -> Any:
 def _described(options: ReadOptions) -> TableDescription:
     snapshot = options.snapshot()
     columns = spark_schema(snapshot.metadata.arrow_schema()).json()
-    return TableDescription(location=options.path, version=snapshot.version, id=snapshot.metadata.id, schema=columns)
+    rules = {name: str(rule) for name, rule in current_rules(snapshot.metadata).items()}
+    return TableDescription(
+        location=options.path, version=snapshot.version, id=snapshot.metadata.id, schema=columns, rules=rules
+    )
 
 
 def _planned(request: PlanWrite, options: Mapping[str, str]) -> str:

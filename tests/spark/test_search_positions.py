@@ -1,0 +1,170 @@
+"""A search finds the same rows wherever it stands in a program: by the index of a table, or evaluated by Spark.
+
+Over Spark Connect too.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from indextables import IndexTable
+from tests.tiers import slow_after
+
+LINES = ["disk full", "all well", "Disk-less node", None, "the DISK is slow", "disks"]
+LEVELS = ["ERROR", "INFO", "a disk", "ERROR", None, "INFO"]
+FOUND = [0, 2, 4]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("positions") / "logs"
+    table = IndexTable.create(
+        place,
+        pa.schema({"id": pa.int64(), "message": pa.string(), "level": pa.string(), "size": pa.float64()}),
+        fields={"message": "text"},
+    )
+    for first in (0, 3):
+        ids = range(first, first + 3)
+        table.append([{"id": i, "message": LINES[i], "level": LEVELS[i], "size": float(i)} for i in ids])
+    return str(place)
+
+
+@pytest.fixture
+def logs(spark: Any, path: str) -> Iterator[Any]:
+    frame = spark.read.format("indextables").load(path)
+    frame.createOrReplaceTempView("ours")
+    yield frame
+    spark.catalog.dropTempView("ours")
+
+
+@pytest.fixture
+def plain(spark: Any) -> Iterator[Any]:
+    """The same rows, of no table of ours."""
+    rows = [(i, LINES[i], LEVELS[i], float(i)) for i in range(len(LINES))]
+    frame = spark.createDataFrame(rows, "id long, message string, level string, size double")
+    frame.createOrReplaceTempView("plain")
+    yield frame
+    spark.catalog.dropTempView("plain")
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+def of_functions() -> Any:
+    from pyspark.sql import functions  # noqa: PLC0415 - the tests without a JVM run without PySpark
+
+    return functions
+
+
+def disk(column: Any = "message") -> Any:
+    from indextables.functions import indexquery  # noqa: PLC0415
+
+    return indexquery(column, "disk")
+
+
+def first_ids() -> Any:
+    return of_functions().first("id").alias("id")
+
+
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "filter": lambda frame: frame.filter(disk()),
+    "text": lambda frame: frame.filter("message INDEXQUERY 'disk'"),
+    "where": lambda frame: frame.where("id >= 0 AND message textsearch 'disk'"),
+    "selectExpr": lambda frame: frame.selectExpr("id", "message INDEXQUERY 'disk' AS hit").filter("hit"),
+    "expr": lambda frame: frame.filter(of_functions().expr("NOT (message NOT INDEXQUERY 'disk')")),
+    "computed": lambda frame: frame.withColumn("upper", of_functions().upper("message")).filter(disk("upper")),
+    "an expression": lambda frame: frame.filter(disk(of_functions().concat("message", of_functions().lit(" x")))),
+    "after distinct": lambda frame: frame.select("id", "message").distinct().filter(disk()),
+    "after dropDuplicates": lambda frame: frame.dropDuplicates(["id"]).filter(disk()),
+    "after groupBy": lambda frame: frame.groupBy("message").agg(first_ids()).filter(disk()),
+    "after union": lambda frame: frame.limit(3).union(frame.filter("id > 2")).filter(disk()),
+    "after a window": lambda frame: frame.selectExpr("*", "count(*) OVER () AS n").filter(disk()),
+    "after explode": lambda frame: frame.selectExpr("id", "message", "explode(array(1)) AS x").filter(disk()),
+    "after limit": lambda frame: frame.orderBy("id").limit(100).filter(disk()),
+    "after na.fill": lambda frame: frame.na.fill("none").filter(disk()),
+    "in CASE": lambda frame: frame.filter(of_functions().when(disk(), 1).otherwise(0) == 1),
+    "in a column": lambda frame: frame.withColumn("hit", disk()).filter("hit"),
+    "in a group": lambda frame: frame.groupBy(disk().alias("hit"), "id").count().filter("hit"),
+    "in an aggregate": lambda frame: frame.groupBy("id").agg(of_functions().max(disk()).alias("m")).filter("m"),
+    "in a sort": lambda frame: frame.orderBy(~disk(), "id").limit(3),
+    "under OR": lambda frame: frame.filter(disk() | (frame.id == -1)),
+    "twice": lambda frame: frame.filter(disk()).groupBy("message").agg(first_ids()).filter(disk()),
+    "in a join": lambda frame: frame.join(frame.selectExpr("id AS other"), of_functions().expr("id = other") & disk()),
+    "above a join": lambda frame: frame.join(frame.select("id"), "id").filter(disk()),
+    "by a condition of sets": lambda frame: frame.filter(disk()).intersect(frame),
+    "cached": lambda frame: frame.cache().filter(disk()),
+}
+
+
+@pytest.mark.parametrize("query", FRAMES.values(), ids=FRAMES.keys())
+def test_in_a_frame(logs: Any, query: Callable[[Any], Any]) -> None:
+    assert ids(query(logs)) == FOUND
+
+
+@pytest.mark.parametrize("query", slow_after(6, FRAMES.values(), "searches of rows that are not a table's"))
+def test_in_a_frame_of_other_rows(plain: Any, query: Callable[[Any], Any]) -> None:
+    assert ids(query(plain)) == FOUND
+
+
+TEXTS: dict[str, str] = {
+    "where": "SELECT id FROM {} WHERE message INDEXQUERY 'disk'",
+    "parameter": "SELECT id FROM {} WHERE message INDEXQUERY :query",
+    "having": "SELECT first(id) AS id FROM {} GROUP BY message HAVING message INDEXQUERY 'disk'",
+    "distinct": "SELECT id FROM (SELECT DISTINCT id, message AS m FROM {}) WHERE m INDEXQUERY 'disk'",
+    "computed": "SELECT id FROM (SELECT id, upper(message) AS m FROM {}) WHERE m INDEXQUERY 'disk'",
+    "an expression": "SELECT id FROM {} WHERE upper(message) INDEXQUERY 'disk'",
+    "aggregate filter": "SELECT id FROM {} GROUP BY id HAVING count(*) FILTER (WHERE message INDEXQUERY 'disk') > 0",
+    "case": "SELECT id FROM {} WHERE CASE WHEN message INDEXQUERY 'disk' THEN true ELSE false END",
+    "window": "SELECT id FROM (SELECT id, max(message INDEXQUERY 'disk') OVER (PARTITION BY id) AS m FROM {}) WHERE m",
+    "lateral": "SELECT o.id FROM {} o, LATERAL (SELECT o.message INDEXQUERY 'disk' AS hit) WHERE hit",
+    "union": "SELECT id FROM (TABLE {0} UNION TABLE {0}) WHERE message INDEXQUERY 'disk'",
+    "intersect": "SELECT id FROM {0} INTERSECT SELECT id FROM {0} WHERE message INDEXQUERY 'disk'",
+    "in": "SELECT id FROM {0} WHERE id IN (SELECT id FROM {0} WHERE message INDEXQUERY 'disk')",
+    "exists": "SELECT id FROM {0} o WHERE EXISTS (SELECT 1 FROM {0} i WHERE i.id = o.id AND i.message INDEXQUERY 'disk')",
+    "join": "SELECT a.id FROM {0} a JOIN {0} b ON a.id = b.id AND b.message INDEXQUERY 'disk'",
+    "left join": "SELECT a.id FROM {0} a LEFT JOIN {0} b ON a.id = b.id WHERE b.message INDEXQUERY 'disk'",
+    "pipe": "FROM {} |> WHERE message INDEXQUERY 'disk' |> SELECT id",
+    "cte": "WITH c AS (SELECT id, message FROM {} ORDER BY id LIMIT 50) SELECT id FROM c WHERE message INDEXQUERY 'disk'",
+    "query of a column": "SELECT id FROM (SELECT *, 'disk' AS q FROM {}) WHERE indexquery(message, q)",
+    "execute immediate": "EXECUTE IMMEDIATE \"SELECT id FROM {} WHERE message INDEXQUERY 'disk'\"",
+    "values": "SELECT * FROM VALUES (0, 'a disk'), (1, 'x'), (2, 'disk'), (4, 'DISK') t(id, m) WHERE m INDEXQUERY 'disk'",
+}
+
+
+def found_by(spark: Any, text: str) -> list[int]:
+    return ids(spark.sql(text, {"query": "disk"} if ":query" in text else None))
+
+
+@pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_in_a_statement(spark: Any, text: str) -> None:
+    assert found_by(spark, text.format("ours")) == FOUND
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("text", slow_after(6, TEXTS.values(), "searches of rows that are not a table's"))
+def test_in_a_statement_over_other_rows(spark: Any, text: str) -> None:
+    assert found_by(spark, text.format("plain")) == FOUND
+
+
+def test_the_field_rule_of_a_column_goes_with_the_search(spark: Any, logs: Any) -> None:
+    """A column of exact values finds whole values, also where Spark evaluates the search."""
+    exact = "SELECT level FROM ours GROUP BY level HAVING level INDEXQUERY '{}'"
+    assert [row.level for row in spark.sql(exact.format('"a disk"')).collect()] == ["a disk"]
+    assert spark.sql(exact.format("disk")).collect() == []
+    assert logs.select("level").distinct().filter(disk("level")).collect() == []
+
+
+def test_in_what_spark_runs_by_itself(spark: Any, logs: Any, tmp_path: Path) -> None:
+    hits = logs.filter(disk())
+    hits.write.parquet(str(tmp_path / "parquet"))
+    assert ids(spark.read.parquet(str(tmp_path / "parquet"))) == FOUND
+    assert hits.approxQuantile("size", [0.0, 1.0], 0.0) == [0.0, 4.0]
+    assert hits.stat.corr("id", "size") == pytest.approx(1)
+    assert sorted(row[0] for row in hits.crosstab("id", "level").collect()) == ["0", "2", "4"]
+    assert [row.id for row in hits.toLocalIterator()] == FOUND
+    assert hits.describe("id").filter("summary = 'count'").first().id == "3"
