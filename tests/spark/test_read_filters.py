@@ -162,20 +162,6 @@ def test_subqueries_of_frames_may_name_columns_of_the_query_around_them(frame: A
     assert ids(searched) == found(table, where="number IN (2, 7)")
 
 
-REFUSED = [
-    lambda f, search: f.groupBy("message").count().filter(search),
-    lambda f, search: f.selectExpr("id", "upper(message) AS message").filter(search),
-]
-
-
-@pytest.mark.parametrize("query", REFUSED)
-def test_searches_elsewhere_fail_with_a_clear_error(frame: Any, query: Any) -> None:
-    from indextables.functions import indexquery  # noqa: PLC0415
-
-    with pytest.raises(Exception, match="indexquery\\('timeout'\\) cannot be evaluated by Spark"):
-        query(frame, indexquery("message", "timeout")).collect()
-
-
 @pytest.mark.parametrize(
     ("query", "where"),
     [
