@@ -14,7 +14,7 @@ import indextables
 ROOT = Path(next(iter(indextables.__path__)))
 LAYERS = [  # from the bottom up; names on one line do not know each other
     ("arrow_features", "engine", "errors", "nearest", "plural", "redaction", "release", "stderr_logging"),
-    ("events",),
+    ("error_notes", "events"),
     ("schema", "worker_versions"),
     ("kernels",),
     ("civil",),

@@ -11,7 +11,7 @@ travels as bytes beside the versions of the driver, and is unpickled only where 
 import pickle
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
@@ -20,6 +20,7 @@ import pyarrow as pa
 import tantivy
 
 from indextables.arrow_features import skip_pandas_import
+from indextables.error_notes import noted, noted_errors
 from indextables.errors import WorkerEnvironmentError
 from indextables.release import __version__
 
@@ -37,7 +38,9 @@ class OnWorkers(Generic[T]):
     value: T
 
     def __call__(self, *args: Any) -> Any:
-        return self.value(*args)  # type: ignore[operator] # whoever calls it has put a function in
+        with noted_errors():
+            result = self.value(*args)  # type: ignore[operator] # whoever calls it has put a function in
+        return noted(result) if isinstance(result, Iterator) else result
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (versions(), pickle.dumps(self.value, pickle.HIGHEST_PROTOCOL))

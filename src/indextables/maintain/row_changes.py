@@ -7,7 +7,6 @@ import msgspec
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import ConflictError
 from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Add
 from indextables.log.transaction import MayMatch, everything
@@ -85,8 +84,3 @@ class RowChanges(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 def _any_rows(_: pa.Table) -> bool:
     """Any row that is added may be one that the statement would have changed."""
     return True
-
-
-def is_conflict(error: BaseException) -> bool:
-    """Whether an error, or the one that a process of Spark's reports in it, says that another writer was first."""
-    return isinstance(error, ConflictError) or f"{ConflictError.__module__}.{ConflictError.__name__}" in str(error)

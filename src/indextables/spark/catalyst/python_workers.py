@@ -16,6 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from indextables.error_notes import error_in
 from indextables.errors import WorkerEnvironmentError
 from indextables.spark.catalyst.java import jvm_of
 from indextables.spark.catalyst.session_state import session_state
@@ -48,14 +49,17 @@ def refuse_missing_python(spark: SparkSession) -> None:
 
 @contextmanager
 def worker_errors(reads_our_tables: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Inside, a failure because of a worker's environment raises a WorkerEnvironmentError: one sentence, not a traceback.
+    """Inside, errors of ours in Python processes of Spark's are raised as themselves, with Spark's error as their cause.
 
-    Failures of queries that read none of our tables stay as they are, unless they speak of us.
+    A failure because of a worker's environment raises a WorkerEnvironmentError: one sentence, not a traceback. Other
+    failures stay as they are.
     """
     try:
         yield
     except (PySparkException, Py4JError) as error:
         text = f"{error}\n{getattr(error, '_stackTrace', '')}"
+        if (ours := error_in(text)) is not None:
+            raise ours from error
         spark = SparkSession.getActiveSession()
         python = spark.sparkContext.pythonExec if spark else "python3"
         failure = worker_failure(text, python)

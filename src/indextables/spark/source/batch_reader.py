@@ -6,6 +6,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from indextables.error_notes import noted, noted_errors
 from indextables.errors import SchemaError
 from indextables.log import Snapshot
 from indextables.read.pruning_summary import log_pruning
@@ -54,6 +55,7 @@ class TableReader(DataSourceReader):
     def __setstate__(self, state: OnWorkers[ScanContext]) -> None:
         self._work, self._snapshot = state.value, None
 
+    @noted_errors()
     def partitions(self) -> list[InputPartition]:
         if self._snapshot is None:
             raise AssertionError("the driver plans, and it has the snapshot")
@@ -63,7 +65,7 @@ class TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """PySpark 4.1 reads once, without a partition, where there are none."""
-        return self._work.rows(() if partition is None else partition.value or ())
+        return noted(self._work.rows(() if partition is None else partition.value or ()))
 
 
 def refuse_other_columns(wanted: pa.Schema, schema: pa.Schema, options: ReadOptions) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from indextables.error_notes import noted_errors
 from indextables.events import log_event
 from indextables.maintain.compact_on_write import merge_after_write
 from indextables.worker_versions import OnWorkers
@@ -36,11 +37,13 @@ class SplitSink(DataSourceArrowWriter):
     def __setstate__(self, state: OnWorkers[WriteJob]) -> None:
         self._job = state.value
 
+    @noted_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
         context = TaskContext.get()
         task, attempt = (context.partitionId(), context.attemptNumber()) if context else (0, 0)
         return TaskDone(write_task(self._job, iterator, task=task, attempt=attempt).encode())
 
+    @noted_errors()
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         done = [message.content for message in messages if isinstance(message, TaskDone)]
         log = open_log(self._job)

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from indextables.arrow_features import skip_pandas_import
 from indextables.config import PREFIX, canonical
+from indextables.error_notes import noted_errors
 from indextables.errors import ConfigError, SchemaError
 from indextables.spark.source.options import FORMAT, JOB, PROVIDER, REQUEST, TABLE, VERSION, path_in, settings_in
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
@@ -37,6 +38,7 @@ class IndexTablesDataSource(DataSource):
     def name(cls) -> str:
         return FORMAT
 
+    @noted_errors()
     def schema(self) -> StructType:
         """The table's columns. From here on the instance reads the version that has them."""
         if REQUEST in self.options:
@@ -51,6 +53,7 @@ class IndexTablesDataSource(DataSource):
         self.options[TABLE] = snapshot.metadata.id
         return spark_schema(snapshot.metadata.arrow_schema())
 
+    @noted_errors()
     def reader(self, schema: StructType) -> "TableReader":
         from indextables.spark.source.batch_reader import TableReader
         from indextables.spark.source.read_options import ReadOptions
@@ -59,6 +62,7 @@ class IndexTablesDataSource(DataSource):
         refuse_stream_options(self.options)
         return TableReader(ReadOptions.of(self.options), schema)
 
+    @noted_errors()
     def writer(self, schema: StructType, overwrite: bool) -> "SplitSink":  # noqa: FBT001 - Spark's signature
         """The write as `df.write` has planned it; without `enable()`, it is planned here, from the options."""
         from indextables.spark.source.batch_writer import SplitSink
@@ -71,12 +75,14 @@ class IndexTablesDataSource(DataSource):
         _refuse_other_write(job, path_in(self.options), arrow_schema(schema), overwrites=overwrite)
         return SplitSink(job)
 
+    @noted_errors()
     def streamReader(self, schema: StructType) -> "TableStreamReader":  # noqa: N802 - Spark's name
         from indextables.spark.source.stream_options import StreamOptions
         from indextables.spark.source.stream_reader import TableStreamReader
 
         return TableStreamReader(StreamOptions.of(self.options), schema)
 
+    @noted_errors()
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":  # noqa: N802, FBT001 - Spark's signature
         from indextables.spark.source.stream_writer import StreamSink
 

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from indextables import errors
+from indextables.error_notes import ErrorNote
 from indextables.errors import ConfigError, IndexTablesError
 from indextables.maintain.replace_where import resolve_overwrite
 from indextables.predicate import parse_condition
@@ -77,30 +77,9 @@ class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
     rules: Mapping[str, str]
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """An error of ours instead of an answer: its class, its message and its facts."""
-
-    error: str
-    message: str
-    facts: dict[str, Any]
-
-    @classmethod
-    def of(cls, error: IndexTablesError) -> "Refusal":
-        facts = {name: fact for name, fact in vars(error).items() if name != "message"}
-        return cls(
-            error=type(error).__name__,
-            message=str(error),
-            facts=msgspec.to_builtins(facts, enc_hook=str, str_keys=True),
-        )
-
-    def exception(self) -> IndexTablesError:
-        kind: type[IndexTablesError] = getattr(errors, self.error)
-        return kind(self.message, **self.facts)
-
-
 class _Answer(msgspec.Struct, frozen=True):
     content: msgspec.Raw = msgspec.Raw(msgspec.msgpack.encode(None))
-    refusal: Refusal | None = None
+    refusal: ErrorNote | None = None
 
 
 def encode_request(request: Request) -> str:
@@ -121,7 +100,7 @@ def answer_request(options: Mapping[str, str]) -> StructType:
     try:
         answer = _Answer(msgspec.Raw(msgspec.msgpack.encode(_answer(request, options))))
     except IndexTablesError as error:
-        answer = _Answer(refusal=Refusal.of(error))
+        answer = _Answer(refusal=ErrorNote.of(error))
     text = b64encode(msgspec.msgpack.encode(answer)).decode()
     return StructType([StructField(_ANSWER, StringType(), metadata={_ANSWER: text})])
 

@@ -6,6 +6,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.error_notes import noted_errors
 from indextables.errors import UnsupportedOperatorError
 from indextables.kernels import flat
 from indextables.schema import normalize
@@ -27,6 +28,7 @@ class SearchedColumns(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
 
+@noted_errors()
 def indexquery(*arguments: pa.Array) -> pa.Array:
     """Whether each row is found by a query, the last of the arguments; those before it are the columns that it searches.
 

@@ -14,11 +14,9 @@ from typing import assert_never
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from indextables.errors import IndexTablesError, PredicateError
+from indextables.errors import ConflictError, PredicateError
 from indextables.events import log_event
-from indextables.maintain.row_changes import is_conflict
 from indextables.predicate import casts, parse_condition
-from indextables.spark.catalyst.handles import SPARK_ERRORS
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.job_description import described_jobs
 from indextables.spark.source.options import condition_settings
@@ -60,8 +58,8 @@ def _retried(target: RowTarget, run: Callable[[], dict[str, int]]) -> dict[str, 
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return run()
-        except (IndexTablesError, *SPARK_ERRORS) as error:
-            if attempt == _ATTEMPTS or not is_conflict(error):
+        except ConflictError as error:
+            if attempt == _ATTEMPTS:
                 raise
             log_event(logger, "Statement is run again", table=target.location, attempt=attempt, reason=str(error))
     raise AssertionError("the last attempt returns or raises")
