@@ -218,6 +218,22 @@ def test_only_the_splits_and_columns_of_a_query_are_read(logs: Any) -> None:
     assert "scan of id where message INDEXQUERY 'disk'" in searched
 
 
+def test_a_frame_of_a_view_is_read_by_the_index(spark: Any, logs: Any, view: str) -> None:
+    logs.filter("size > 5").createOrReplaceTempView("some_logs")
+    try:
+        for frame in (spark.table(view), spark.read.table(view)):
+            assert "scan of id where message INDEXQUERY 'disk'" in indextables.explain(
+                frame.filter(disk()).select("id")
+            )
+            assert ids(frame.filter(disk())) == FOUND
+        some = spark.table("some_logs").filter(disk())
+        assert "where message INDEXQUERY 'disk' AND size > 5" in indextables.explain(some)
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW some_logs AS SELECT id, message FROM {view} WHERE id < 3")
+        assert ids(spark.table("some_logs").filter(disk())) == [0, 2]
+    finally:
+        spark.catalog.dropTempView("some_logs")
+
+
 def test_columns_that_a_projection_leaves_out_can_be_filtered_and_sorted_by(logs: Any) -> None:
     assert ids(logs.select("id").filter(logs["size"] > 90)) == [10, 11]
     assert [row.id for row in logs.select("id").orderBy(logs["size"].desc()).limit(2).collect()] == [11, 10]

@@ -14,6 +14,7 @@ from indextables.errors import (
     IndexTablesError,
     InvalidPredicateError,
     LayoutError,
+    RowsOutsideError,
     SchemaError,
     StatementError,
     TableNotFoundError,
@@ -182,7 +183,7 @@ def test_insert_replaces_the_rows_that_a_condition_chooses(spark: Any, table: In
         left = [row.id for row in spark.sql(f"SELECT id FROM logs WHERE ({condition}) IS NOT TRUE").collect()]
         spark.sql(f"INSERT INTO logs REPLACE WHERE {condition} {new.format(with_new)}")
         assert ids(table) == sorted([*left, *[100] * with_new]), condition
-    with pytest.raises(Exception, match="RowsOutsideError"):
+    with pytest.raises(RowsOutsideError):
         spark.sql(f"INSERT INTO logs REPLACE WHERE app = 'b' {new.format(True)}")
     spark.sql("INSERT INTO logs (message, app, id) REPLACE WHERE app = 'a' SELECT 'one', 'a', 7")
     assert ids(table) == [7]

@@ -16,6 +16,7 @@ from indextables.errors import (
     NonPartitionedTableError,
     OverlappingPredicatesError,
     PartitionColumnNotFoundError,
+    RowsOutsideError,
     TypeMismatchError,
     UnsupportedOperatorError,
 )
@@ -129,7 +130,7 @@ def test_executors_copy_many_rows(spark: Any, hourly: str) -> None:
 def test_copies_of_executors_are_deleted_if_the_write_fails(spark: Any, hourly: str) -> None:
     before = split_files(Path(hourly))
     where = "ts >= '2024-01-02 12:00:00Z'"
-    with pytest.raises(Exception, match="RowsOutsideError"):
+    with pytest.raises(RowsOutsideError):
         save(
             spark.read.format("indextables").load(hourly),
             hourly,
@@ -142,9 +143,7 @@ def test_copies_of_executors_are_deleted_if_the_write_fails(spark: Any, hourly: 
 def test_rows_outside_leave_nothing_behind(spark: Any, table: str) -> None:
     before = split_files(Path(table))
     bad = frame(spark, "(20, 2023, '11'), (21, 2024, '11'), (22, NULL, '11')").repartition(1)
-    with pytest.raises(
-        Exception, match="RowsOutsideError: .* 2 new rows do not satisfy it, for example year="
-    ) as error:
+    with pytest.raises(RowsOutsideError, match="2 new rows do not satisfy it, for example year=") as error:
         save(bad, table, replaceWhere="year = 2023", **{"optimizeWrite.enabled": "false"})
     assert "year=2024" in str(error.value)
     assert (split_files(Path(table)), IndexTable.open(table).version) == (before, 0)

@@ -97,6 +97,26 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
     "above a join": lambda frame: frame.join(frame.select("id"), "id").filter(disk()),
     "by a condition of sets": lambda frame: frame.filter(disk()).intersect(frame),
     "cached": lambda frame: frame.cache().filter(disk()),
+    "under NOT": lambda frame: frame.filter(~of_functions().coalesce(~disk(), of_functions().lit(True))),
+    "after drop": lambda frame: frame.drop("size").withColumnRenamed("message", "m").filter(disk("m")),
+    "after a sample": lambda frame: frame.sample(1.0, 1).filter(disk()),
+    "after unpivot": lambda frame: frame.unpivot(["id"], ["message"], "name", "text").filter(disk("text")),
+    "in a pivot": lambda frame: (
+        frame.groupBy("id").pivot("size", [0.0]).agg(of_functions().max(disk())).join(frame.filter(disk()), "id")
+    ),
+    "in a rollup": lambda frame: frame.rollup("id", "message").count().filter(disk()).filter("id IS NOT NULL"),
+    "above an outer join": lambda frame: (
+        frame.select("id").join(frame.select("id", "message"), "id", "left").filter(disk())
+    ),
+    "in an outer join": lambda frame: frame.join(
+        frame.selectExpr("id AS other", "message AS m"), of_functions().expr("id = other") & disk("m"), "left"
+    ).filter("other IS NOT NULL"),
+    "in an anti join": lambda frame: frame.join(
+        frame.selectExpr("id AS other", "message AS m"), of_functions().expr("id = other") & ~disk("m"), "anti"
+    ).filter("message IS NOT NULL"),
+    "in a function of higher order": lambda frame: frame.withColumn("hits", of_functions().array(disk())).filter(
+        "exists(hits, hit -> hit)"
+    ),
 }
 
 
@@ -131,6 +151,11 @@ TEXTS: dict[str, str] = {
     "cte": "WITH c AS (SELECT id, message FROM {} ORDER BY id LIMIT 50) SELECT id FROM c WHERE message INDEXQUERY 'disk'",
     "query of a column": "SELECT id FROM (SELECT *, 'disk' AS q FROM {}) WHERE indexquery(message, q)",
     "execute immediate": "EXECUTE IMMEDIATE \"SELECT id FROM {} WHERE message INDEXQUERY 'disk'\"",
+    "not in": "SELECT id FROM {0} WHERE id NOT IN (SELECT id FROM {0} WHERE NOT coalesce(message INDEXQUERY 'disk', false))",
+    "scalar subquery": "SELECT id FROM {0} o WHERE (SELECT max(message INDEXQUERY 'disk') FROM {0} i WHERE i.id = o.id)",
+    "order by": "SELECT id FROM {} ORDER BY message INDEXQUERY 'disk' DESC NULLS LAST, id LIMIT 3",
+    "group by": "SELECT id FROM {} GROUP BY id, message INDEXQUERY 'disk' HAVING message INDEXQUERY 'disk'",
+    "outer join": "SELECT b.id FROM {0} a LEFT JOIN {0} b ON a.id = b.id AND b.message INDEXQUERY 'disk' WHERE b.id >= 0",
     "values": "SELECT * FROM VALUES (0, 'a disk'), (1, 'x'), (2, 'disk'), (4, 'DISK') t(id, m) WHERE m INDEXQUERY 'disk'",
 }
 
@@ -159,10 +184,42 @@ def test_the_field_rule_of_a_column_goes_with_the_search(spark: Any, logs: Any) 
     assert logs.select("level").distinct().filter(disk("level")).collect() == []
 
 
-def test_in_what_spark_runs_by_itself(spark: Any, logs: Any, tmp_path: Path) -> None:
+def test_in_writes_to_other_formats(spark: Any, logs: Any, tmp_path: Path) -> None:
     hits = logs.filter(disk())
-    hits.write.parquet(str(tmp_path / "parquet"))
+    hits.write.option("compression", "gzip").partitionBy("level").parquet(str(tmp_path / "parquet"))
     assert ids(spark.read.parquet(str(tmp_path / "parquet"))) == FOUND
+    hits.write.format("json").mode("overwrite").save(str(tmp_path / "json"))
+    assert ids(spark.read.json(str(tmp_path / "json"))) == FOUND
+    hits.writeTo("hits_of_a_search").using("parquet").tableProperty("k", "v").create()
+    try:
+        hits.write.insertInto("hits_of_a_search", overwrite=True)
+        assert ids(spark.table("hits_of_a_search")) == FOUND
+    finally:
+        spark.sql("DROP TABLE hits_of_a_search")
+
+
+def test_in_a_frame_that_is_written_as_a_table_of_ours(spark: Any, logs: Any, tmp_path: Path) -> None:
+    hits = logs.filter(disk())
+    hits.write.format("indextables").save(str(tmp_path / "saved"))
+    assert ids(spark.read.format("indextables").load(str(tmp_path / "saved"))) == FOUND
+    spark.sql(f"CREATE TABLE found_by_search USING indextables LOCATION '{tmp_path / 'saved'}'")
+    try:
+        hits.write.mode("append").saveAsTable("found_by_search")
+        assert ids(spark.table("found_by_search")) == sorted([*FOUND, *FOUND])
+    finally:
+        spark.sql("DROP TABLE found_by_search")
+
+
+def test_a_stream_of_other_rows_can_be_searched(spark: Any, plain: Any, tmp_path: Path) -> None:
+    plain.write.json(str(tmp_path / "lines"))
+    lines = spark.readStream.schema(plain.schema).json(str(tmp_path / "lines"))
+    query = lines.filter(disk()).writeStream.format("json").trigger(availableNow=True)
+    query.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "hits")).awaitTermination()
+    assert ids(spark.read.schema(plain.schema).json(str(tmp_path / "hits"))) == FOUND
+
+
+def test_in_what_spark_runs_by_itself(logs: Any) -> None:
+    hits = logs.filter(disk())
     assert hits.approxQuantile("size", [0.0, 1.0], 0.0) == [0.0, 4.0]
     assert hits.stat.corr("id", "size") == pytest.approx(1)
     assert sorted(row[0] for row in hits.crosstab("id", "level").collect()) == ["0", "2", "4"]

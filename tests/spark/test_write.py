@@ -279,13 +279,13 @@ def test_what_a_table_refuses(logs: Any, path: str) -> None:
 def test_null_where_none_may_be_fails_and_leaves_nothing(spark: Any, path: str) -> None:
     IndexTable.create(path, pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("p", pa.int64())]))
     before = files(path)
-    with pytest.raises(Exception, match="SchemaError: column 'id' may not be null"):
+    with pytest.raises(SchemaError, match="column 'id' may not be null"):
         save(spark.sql("SELECT nullif(id, 7) AS id, id AS p FROM range(10)"), path, "append")
     assert files(path) == before
 
 
 def test_the_error_of_a_task_keeps_its_name(logs: Any, path: str) -> None:
-    with pytest.raises(Exception, match="StorageError: a split could not be built in .*tempDirectoryPath"):
+    with pytest.raises(StorageError, match="a split could not be built in .*tempDirectoryPath"):
         save(logs, path, **{"indexWriter.tempDirectoryPath": __file__})
     assert files(path) == set()
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import ConflictError, NestedTableError, TableReplacedError
+from indextables.errors import ConflictError, NestedTableError, StorageError, TableReplacedError
 from indextables.spark.source import batch_writer
 from indextables.write.write_job import commit_job
 from tests.write.samples import planned, rows, split_files, written
@@ -63,7 +63,7 @@ def test_a_table_inside_another_one_is_refused_before_a_file_is_written(spark: A
 
 
 def test_a_directory_for_temporary_files_that_cannot_be(spark: Any, path: Path) -> None:
-    with pytest.raises(Exception, match="StorageError: a split could not be built in /dev/full"):
+    with pytest.raises(StorageError, match="a split could not be built in /dev/full"):
         write(failing(spark, at=-1), path, **{"indexWriter.tempDirectoryPath": "/dev/full"})
     assert files(path) == []
 

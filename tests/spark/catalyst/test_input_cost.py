@@ -1,6 +1,6 @@
 """Which inputs are counted by reading columns, and which are computed for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,15 @@ def _csv(files: Any) -> str:
     place = files.inputFiles()[0].rpartition("/")[0] + "-csv"
     files.select("id", "p").write.mode("overwrite").csv(place)
     return place
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _generated_code(spark: Any) -> Iterator[None]:
+    """Only with generated code, Spark reads Parquet by columns."""
+    before = spark.conf.get("spark.sql.codegen.wholeStage")
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    yield
+    spark.conf.set("spark.sql.codegen.wholeStage", before)
 
 
 @pytest.fixture(scope="module")

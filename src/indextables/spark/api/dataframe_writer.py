@@ -31,8 +31,9 @@ from indextables.spark.catalog import (
     register_table,
 )
 from indextables.spark.catalyst.python_workers import worker_errors
+from indextables.spark.catalyst.query_planning import planned_frame
 from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.options import FORMAT, path_in, settings_of
+from indextables.spark.source.options import FORMAT, condition_settings, path_in, settings_of
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.executor_write import write_on_executors
@@ -43,11 +44,29 @@ from indextables.write.write_plan import after_repartition
 
 
 class TableWriter(RecordedWrite, DataFrameWriter):
-    """Spark's writer, which also records mode, options and layout, for the case that the format is ours."""
+    """Spark's writer, which also records mode, options and layout, for the case that the format is ours.
+
+    The rows are planned by the method that writes them. Spark's writer is bound to its frame: another one, over the planned
+    frame, gets the same calls.
+    """
 
     def __init__(self, df: DataFrame) -> None:
         DataFrameWriter.__init__(self, df)
+        self._calls: list[tuple[str, tuple[Any, ...]]] = []
         self._start(df, self._spark)
+
+    def _tell_spark(self, method: str, *args: Any) -> None:
+        """Calls a method at once, so that Spark's errors come from there, and keeps the call for `_planned_writer`."""
+        super()._tell_spark(method, *args)
+        self._calls.append((method, args))
+
+    def _planned_writer(self) -> DataFrameWriter:
+        """Spark's own writer over the planned rows, after the same calls."""
+        self._forward_layout()
+        writer = DataFrameWriter(planned_frame(self._df))
+        for method, args in self._calls:
+            getattr(writer, method)(*args)
+        return writer
 
     def save(
         self,
@@ -59,9 +78,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
     ) -> None:
         self._apply(format, mode, partitionBy, options)
         if not self._ours:
-            self._forward_layout()
-            DataFrameWriter.mode(self, self._mode)
-            DataFrameWriter.save(self, path)
+            self._planned_writer().mode(self._mode).save(path)
             return
         if path is not None:
             self.option("path", path)
@@ -85,9 +102,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         if self._source is None and lookup_table(self._spark, parts) is not None:
             self.format(FORMAT)
         if not self._ours:
-            self._forward_layout()
-            DataFrameWriter.mode(self, self._mode)
-            DataFrameWriter.saveAsTable(self, name)
+            self._planned_writer().mode(self._mode).saveAsTable(name)
             return
         self._save_named(parts, mode_named(self._mode))
 
@@ -130,8 +145,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         """Writes to a table of the catalog, by the positions of columns."""
         entry = refresh_columns(self._spark, parse_name(self._spark, tableName), self._write_options)
         if entry is None:
-            self._forward_layout()
-            DataFrameWriter.insertInto(self, tableName, overwrite)
+            self._planned_writer().insertInto(tableName, overwrite)
             return
         replaces = self._mode.lower() == "overwrite" if overwrite is None else overwrite
         insert = insert_by_position(self._df, entry, overwrite=replaces)
@@ -150,12 +164,12 @@ class TableWriter(RecordedWrite, DataFrameWriter):
             arrow_schema(self._df.schema),
             mode=mode,
             sources=[settings],
-            overwrite=partial(resolve_overwrite, **self._conditions()),
+            overwrite=partial(resolve_overwrite, **condition_settings(self._spark)),
             properties=self._properties,
         )
         if job.already_committed:
             return
-        run_job(self._df, job)
+        run_job(planned_frame(self._df), job)
 
 
 def run_job(frame: DataFrame, job: WriteJob) -> None:
@@ -169,8 +183,9 @@ def run_job(frame: DataFrame, job: WriteJob) -> None:
 def _by_method(source: str) -> Callable[..., None]:
     """`df.write.parquet(path)` and the like: methods of Spark's writer that name the format and write."""
 
-    def write(writer: TableWriter, *args: Any, **options: Any) -> None:
-        getattr(DataFrameWriter, source)(writer.format(source), *args, **options)
+    def write(self: TableWriter, *args: Any, **options: Any) -> None:
+        self.format(source)
+        getattr(self._planned_writer(), source)(*args, **options)
 
     return write
 

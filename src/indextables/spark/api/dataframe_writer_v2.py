@@ -1,6 +1,5 @@
 """`df.writeTo(name)`: tables of ours are written by our writer, others by Spark's own."""
 
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -20,7 +19,7 @@ from indextables.spark.catalog import (
 from indextables.spark.catalyst.handles import Expression
 from indextables.spark.catalyst.query_planning import planned_frame
 from indextables.spark.catalyst.session_state import column_expression, expression_sql, parse_name
-from indextables.spark.source.options import FORMAT, is_default, is_our_format
+from indextables.spark.source.options import FORMAT, is_default, is_our_format, settings_in, settings_of
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.statements.insert import replace_where_text
 from indextables.table import IndexTable
@@ -33,8 +32,8 @@ class TableWriterV2(DataFrameWriterV2):
 
     def __init__(self, df: DataFrame, table: str) -> None:
         super().__init__(df, table)
-        self._parts = parse_name(self._spark, table)
-        self._calls: list[Callable[[], Any]] = []
+        self._table, self._parts = table, parse_name(self._spark, table)
+        self._calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._provider: str | None = None
         self._given: dict[str, Any] = {}
         self._properties: dict[str, str] = {}
@@ -43,34 +42,33 @@ class TableWriterV2(DataFrameWriterV2):
 
     def using(self, provider: str) -> "TableWriterV2":
         self._provider = provider
-        return self._record(lambda: DataFrameWriterV2.using(self, provider))
+        return self._record("using", provider)
 
     def option(self, key: str, value: Any) -> "TableWriterV2":
         self._given[key] = value
-        return self._record(lambda: DataFrameWriterV2.option(self, key, value))
+        return self._record("option", key, value)
 
     def options(self, **options: Any) -> "TableWriterV2":
         self._given |= options
-        return self._record(lambda: DataFrameWriterV2.options(self, **options))
+        return self._record("options", **options)
 
     def tableProperty(self, property: str, value: str) -> "TableWriterV2":  # noqa: A002, N802 - Spark's names
         self._properties[property] = value
-        return self._record(lambda: DataFrameWriterV2.tableProperty(self, property, value))
+        return self._record("tableProperty", property, value)
 
     def partitionedBy(self, col: Column | str, *cols: Column | str) -> "TableWriterV2":  # noqa: N802
         self._terms = tuple(partition_term(expression_sql(self._expression(one))) for one in (col, *cols))
-        return self._record(lambda: DataFrameWriterV2.partitionedBy(self, col, *cols))
+        return self._record("partitionedBy", col, *cols)
 
     def clusterBy(self, col: str, *cols: str) -> "TableWriterV2":  # noqa: N802
         self._clustered = (col, *cols)
-        return self._record(lambda: DataFrameWriterV2.clusterBy(self, col, *cols))
+        return self._record("clusterBy", col, *cols)
 
     def create(self) -> None:
         if self._creates_ours:
             self._save("errorifexists", {})
         else:
-            self._forward()
-            super().create()
+            self._planned_writer().create()
 
     def createOrReplace(self) -> None:  # noqa: N802
         if self._creates_ours and not table_exists(self._spark, self._parts):
@@ -78,39 +76,35 @@ class TableWriterV2(DataFrameWriterV2):
         elif self._creates_ours or self._entry() is not None:
             raise self._no_replacement("createOrReplace")
         else:
-            self._forward()
-            super().createOrReplace()
+            self._planned_writer().createOrReplace()
 
     def replace(self) -> None:
         if self._creates_ours or self._entry() is not None:
             raise self._no_replacement("replace")
-        self._forward()
-        super().replace()
+        self._planned_writer().replace()
 
     def append(self) -> None:
         if self._entry() is not None:
             self._save("append", {})
         else:
-            self._forward()
-            super().append()
+            self._planned_writer().append()
 
     def overwrite(self, condition: Column | str) -> None:
         entry = self._entry()
         if entry is None:
-            self._forward()
-            super().overwrite(condition)
+            self._planned_writer().overwrite(condition)
             return
         options = {**self._given, "path": entry.location}
         text = replace_where_text(self._spark, self._expression(condition), options, alias=self._parts[-1])
-        is_all = text == _EVERYTHING and not IndexTable.open(entry.location).layout.fields
+        settings = {**settings_of(self._spark, entry.location, options), **settings_in(options)}
+        is_all = text == _EVERYTHING and not IndexTable.open(entry.location, options=settings).layout.fields
         self._save("overwrite", {"partitionOverwriteMode": "static"} if is_all else {"replaceWhere": text})
 
     def overwritePartitions(self) -> None:  # noqa: N802
         if self._entry() is not None:
             self._save("overwrite", {"partitionOverwriteMode": "dynamic"})
         else:
-            self._forward()
-            super().overwritePartitions()
+            self._planned_writer().overwritePartitions()
 
     @property
     def _creates_ours(self) -> bool:
@@ -126,21 +120,20 @@ class TableWriterV2(DataFrameWriterV2):
         return refresh_columns(self._spark, self._parts, {key: str(value) for key, value in self._given.items()})
 
     def _save(self, mode: str, options: dict[str, str]) -> None:
-        writer = (
-            TableWriter(planned_frame(self._df)).format(FORMAT).mode(mode).options(**self._given).options(**options)
-        )
+        writer = TableWriter(self._df).format(FORMAT).mode(mode).options(**self._given).options(**options)
         writer.partitionBy(*self._terms).clusterBy(*self._clustered).with_properties(self._properties)
         writer.saveAsTable(quote_name(qualify(self._spark, self._parts)))
 
-    def _record(self, call: Callable[[], Any]) -> "TableWriterV2":
-        self._calls.append(call)
+    def _record(self, method: str, *args: Any, **options: Any) -> "TableWriterV2":
+        self._calls.append((method, args, options))
         return self
 
-    def _forward(self) -> None:
-        """Makes the recorded calls on Spark's own writer."""
-        for call in self._calls:
-            call()
-        self._calls.clear()
+    def _planned_writer(self) -> DataFrameWriterV2:
+        """Spark's own writer over the planned rows, after the recorded calls."""
+        writer = DataFrameWriterV2(planned_frame(self._df), self._table)
+        for method, args, options in self._calls:
+            getattr(writer, method)(*args, **options)
+        return writer
 
     def _no_replacement(self, method: str) -> ConfigError:
         name = ".".join(self._parts)

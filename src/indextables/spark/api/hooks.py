@@ -56,7 +56,7 @@ def install() -> None:
     for name in ("cache", "persist"):
         _hook(ClassicDataFrame, name, _persist)
     _hooks.replace(ClassicDataFrame, "rdd", property(_rdd))
-    _hooks.replace(ClassicDataFrame, "write", property(_write))
+    _hooks.replace(ClassicDataFrame, "write", property(TableWriter))
     _hooks.replace(ClassicDataFrame, "writeTo", _write_to)
     hook_texts(_hooks, ClassicDataFrame)
     _hooks.replace(ClassicDataFrame, "writeStream", property(TableStreamWriter))
@@ -122,10 +122,6 @@ def _persist(original: Callable[..., DataFrame], frame: DataFrame, *args: Any, *
 def _rdd(frame: ClassicDataFrame) -> "RDD[Row]":
     rows: RDD[Row] = _hooks.value(ClassicDataFrame, "rdd", planned_frame(frame))
     return rows
-
-
-def _write(frame: ClassicDataFrame) -> TableWriter:
-    return TableWriter(planned_frame(frame))
 
 
 def _write_to(frame: ClassicDataFrame, table: str) -> TableWriterV2:

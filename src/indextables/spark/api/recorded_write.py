@@ -35,10 +35,9 @@ class RecordedWrite:
         self._bucketed = False
         self._properties: Mapping[str, str] = {}
 
-    @property
-    def _spark_writer(self) -> Any:
-        """Spark's own methods, which this class overrides."""
-        return super()
+    def _tell_spark(self, method: str, *args: Any) -> None:
+        """Calls a method of Spark's own writer, which this class overrides."""
+        getattr(super(), method)(*args)
 
     @property
     def _ours(self) -> bool:
@@ -47,14 +46,14 @@ class RecordedWrite:
 
     def format(self, source: str) -> Self:
         self._source = source
-        self._spark_writer.format(source)
+        self._tell_spark("format", source)
         return self if self._ours else self._forward_layout()
 
     def mode(self, saveMode: str | None) -> Self:  # noqa: N803 - Spark's signature
         if saveMode is not None:
             self._mode = saveMode
             if saveMode.lower() != "replacewhere":
-                self._spark_writer.mode(saveMode)
+                self._tell_spark("mode", saveMode)
         return self
 
     def option(self, key: str, value: Any) -> Self:
@@ -62,7 +61,7 @@ class RecordedWrite:
             value = json.dumps([str(condition) for condition in value])
         if value is not None:
             self._write_options[key.strip().lower()] = str(value).lower() if isinstance(value, bool) else str(value)
-        self._spark_writer.option(key, value)
+        self._tell_spark("option", key, value)
         return self
 
     def options(self, **options: Any) -> Self:
@@ -80,7 +79,11 @@ class RecordedWrite:
 
     def bucketBy(self, *args: Any) -> Self:  # noqa: N802
         self._bucketed = True
-        self._spark_writer.bucketBy(*args)
+        self._tell_spark("bucketBy", *args)
+        return self
+
+    def sortBy(self, *args: Any) -> Self:  # noqa: N802
+        self._tell_spark("sortBy", *args)
         return self
 
     def with_properties(self, properties: Mapping[str, str]) -> Self:
@@ -91,9 +94,9 @@ class RecordedWrite:
     def _forward_layout(self) -> Self:
         """Tells Spark's own writer, which refuses combinations that are fine with us."""
         if self._partition_columns:
-            self._spark_writer.partitionBy(*self._partition_columns)
+            self._tell_spark("partitionBy", *self._partition_columns)
         if self._cluster_columns:
-            self._spark_writer.clusterBy(*self._cluster_columns)
+            self._tell_spark("clusterBy", *self._cluster_columns)
         return self
 
     def _apply(self, source: str | None, mode: str | None, columns: Any, options: dict[str, Any]) -> None:
@@ -142,12 +145,6 @@ class RecordedWrite:
         """Spark's own setting for overwrites of the session, so that no more is replaced than it allows."""
         mode = self._session.conf.get("spark.sql.sources.partitionOverwriteMode", "static") or ""
         return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
-
-    def _conditions(self) -> dict[str, Any]:
-        """The time zone and the case sensitivity with which the session reads conditions."""
-        zone = self._session.conf.get("spark.sql.session.timeZone")
-        case = self._session.conf.get("spark.sql.caseSensitive")
-        return {"time_zone": zone or "UTC", "case_sensitive": (case or "").lower() == "true"}
 
 
 def mode_named(name: str) -> Mode:

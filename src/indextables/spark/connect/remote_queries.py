@@ -169,9 +169,8 @@ class RemoteQueries:
                 self._locate_in_text(one, relation)
             elif kind == "read" and one.read.HasField("named_table") and not one.read.is_streaming:
                 parts = identifier_parts(one.read.named_table.unparsed_identifier)
-                location = self.catalog.location_of(parts)
-                if location is not None:
-                    found = self.table_at({**one.read.named_table.options, "path": location})
+                found = self._named(parts, one.read.named_table.options)
+                if found is not None:
                     _replace(one, named(found, parts[-1]))
             elif is_ours(one) and TABLE not in options_of(one):  # of a frame that was made without us
                 schema = one.read.data_source.schema
@@ -202,14 +201,14 @@ class RemoteQueries:
         given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
         return self.table_at({key: value for key, value in given.items() if value is not None})
 
-    def _named(self, parts: Sequence[str]) -> Relation | None:
-        """The relation that a name means: a view of this client, or a table of ours in the catalog."""
+    def _named(self, parts: Sequence[str], options: Mapping[str, str] | None = None) -> Relation | None:
+        """The relation that a name means: a view of this client, or a table of ours in the catalog, read with options."""
         if len(parts) == 1 and (view := self._views.get(parts[0].lower())) is not None:
             relation = relations_pb2.Relation()
             relation.ParseFromString(view)
             return relation
         location = self.catalog.location_of(parts)
-        return None if location is None else self.table_at({"path": location})
+        return None if location is None else self.table_at({**(options or {}), "path": location})
 
     def _remember(self, command: Message) -> None:
         """Keeps track of temporary views over our tables, and forgets what a command may change."""

@@ -280,7 +280,8 @@ class _Statement:
 
     def _searched(self, call: SearchCall, node: exp.Expr) -> _Reference:
         """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
-        if node.find_ancestor(exp.Having, exp.AggFunc, exp.Select) is node.find_ancestor(exp.Having) is not None:
+        having = node.find_ancestor(exp.Having)
+        if node.find_ancestor(exp.Having, exp.AggFunc, exp.Select) is having is not None and not _is_key(node, having):
             raise refusal(call.query, "it stands in HAVING, above the groups")
         select = node.find_ancestor(exp.Select)
         while select is not None:
@@ -340,6 +341,13 @@ def _satisfied(reference: _Reference) -> Iterator[str]:
             flag, alias = term.meta.get(_FLAG, (None, None))
             if flag is not None and alias == reference.alias:
                 yield flag
+
+
+def _is_key(node: exp.Expr, having: exp.Expr) -> bool:
+    """Whether a query groups by an expression."""
+    select = having.find_ancestor(exp.Select)
+    group = None if select is None else select.args.get("group")
+    return group is not None and node in group.expressions
 
 
 def _fits(call: SearchCall, reference: _Reference) -> bool:

@@ -14,7 +14,7 @@ from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.connect.server_answers import existing_table, planned_job
 from indextables.spark.source.job_option import decode_job, encode_job
-from indextables.spark.source.options import FORMAT, JOB, settings_of
+from indextables.spark.source.options import FORMAT, JOB, condition_settings, settings_of
 from indextables.spark.source.planning_requests import PlanWrite
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema
@@ -136,7 +136,9 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         if mode is Mode.IGNORE and existing_table(self._session, options) is not None:
             return
         schema = arrow_schema(self._frame.schema).serialize().to_pybytes()
-        request = PlanWrite(schema=schema, mode=mode, properties=dict(self._properties), **self._conditions())
+        request = PlanWrite(
+            schema=schema, mode=mode, properties=dict(self._properties), **condition_settings(self._session)
+        )
         secrets = {key: value for key, value in settings.items() if is_secret(key)}
         job = decode_job({**secrets, JOB: planned_job(self._session, options, request)})
         if job is None or job.already_committed:

@@ -14,8 +14,8 @@ from indextables.spark.catalyst.session_state import plan_of_frame, run_plan
 
 
 def query_rows(spark: SparkSession, query: LogicalPlan) -> DataFrame:
-    """The rows of a query, planned."""
-    return planned_frame(resolve_relations(run_plan(spark, query)))
+    """The rows of a query, for a writer, which plans them."""
+    return resolve_relations(run_plan(spark, query))
 
 
 def plan_query(spark: SparkSession, statement: WriteStatement) -> LogicalPlan | None:
