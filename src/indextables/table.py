@@ -162,8 +162,7 @@ class IndexTable:
         from indextables.maintain.replace_where import resolve_overwrite
         from indextables.search import fields_from_input
         from indextables.write.job_planning import current_snapshot
-        from indextables.write.new_table import write_new_table
-        from indextables.write.write_arguments import parse_mode, refuse_other_properties, write_settings
+        from indextables.write.new_table import parse_mode, refuse_other_properties, write_new_table, write_settings
         from indextables.write.write_job import Mode, refuse_existing
 
         how = parse_mode(mode)
@@ -652,10 +651,9 @@ class IndexTable:
         >>> table.search("disk", highlight=True, limit=1)["_highlight"].to_pylist()
         [{'message': '<em>disk</em> full'}]
         """
-        from indextables.read.highlight_column import refuse_highlight_column, with_highlights
         from indextables.read.scan import shown_as_hits
         from indextables.read.sort_order import parse_order_by
-        from indextables.read.top_hits import search_sorted, search_top
+        from indextables.read.top_hits import refuse_highlight_column, search_sorted, search_top, with_highlights
 
         scan = self.scan(where=where, query=query, columns=columns)
         if highlight:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.storage.range_requests import coalesced
+from indextables.storage.cloud import coalesced
 
 RANGES = st.lists(
     st.tuples(st.integers(0, 5_000), st.integers(0, 500)).map(lambda pair: (pair[0], sum(pair))), min_size=1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from indextables.log import Operation, Transaction, TransactionLog
-from indextables.log.cleanup_schedule import CleanUpSchedule
+from indextables.log.cleanup import CleanUpSchedule
 from indextables.log.log_files import list_log
 from indextables.storage import Entry
 from indextables.storage.local import LocalStore

@@ -59,7 +59,7 @@ def deterministic() -> Iterator[None]:
     with ExitStack() as patched:
         for module in ("log.clock", "log.commit", "maintain.compact"):
             patched.enter_context(patch(f"indextables.{module}.time", ActorTime))
-        for module in ("log.transaction", "log.ownership", "log.store_clock", "write.write_plan", "maintain.compact"):
+        for module in ("log.transaction", "log.ownership", "log.cleanup", "write.write_plan", "maintain.compact"):
             patched.enter_context(patch(f"indextables.{module}.uuid4", new_id))
         patched.enter_context(patch("indextables.log.log.open_store", store_of_actor))
         logger.setLevel(logging.CRITICAL + 1)

@@ -10,7 +10,7 @@ from indextables.errors import NotFoundError, SchemaError
 from indextables.predicate import Verdict, bind, evaluate, judge, parse
 from indextables.search.queries import Term
 from indextables.split import SplitOptions, SplitReader
-from indextables.split.sparse_file import SparseFile
+from indextables.split.split_file import SparseFile
 from indextables.storage import Store, open_store
 from indextables.storage.local import LocalStore
 from tests.split.samples import EVERY_TYPE, counted, numbered, private_cache, query, reader, split_of, write

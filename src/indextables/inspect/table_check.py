@@ -1,9 +1,9 @@
-"""The check of a table (fsck): its log, its files, and with `deep` the contents of its splits. It writes nothing."""
+"""The check of a table (fsck): its log, its files, its deletion vectors, and with `deep` its rows. It writes nothing."""
 
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -15,20 +15,21 @@ import pyarrow.compute as pc
 from indextables.config import Config, ReadConfig
 from indextables.display.progress_bar import BarState
 from indextables.display.text_output import text_output
-from indextables.errors import ConfigError
-from indextables.inspect.check_findings import CheckFinding, CheckSeverity, Problem
+from indextables.errors import ConfigError, DamagedSplitError, NotFoundError, StorageError
+from indextables.inspect.check_findings import CheckFinding, CheckSeverity, Problem, finding
 from indextables.inspect.file_check import compare_sizes, unknown_files
 from indextables.inspect.findings import format_bytes
 from indextables.inspect.log_check import CheckedLog, check_log
 from indextables.inspect.recommended_steps import StepFormat
 from indextables.inspect.split_check import CheckedSplit, check_split
-from indextables.inspect.vector_check import check_vectors
-from indextables.log.actions import Metadata
+from indextables.log.actions import DeletionVector, Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.ownership import files_of_table
+from indextables.log.splits import deletion_vectors_of
 from indextables.plural import pluralize
+from indextables.read.deletion_vectors import read_vector
 from indextables.split import SplitCache, SplitReader
-from indextables.storage import Store
+from indextables.storage import Entry, Store
 
 DEFAULT_SAMPLE = 100
 """How many splits a deep check opens, unless told otherwise."""
@@ -224,3 +225,61 @@ def _rendered(findings: Iterable[CheckFinding], format_step: StepFormat) -> Iter
 
 
 _NOUNS = {CheckSeverity.ERROR: "error", CheckSeverity.WARNING: "warning", CheckSeverity.INFO: "note"}
+
+
+def check_vectors(splits: pa.Table, entries: Sequence[Entry], store: Store, *, deep: bool) -> list[CheckFinding]:
+    """Checks the deletion vectors of splits. Those in the log are decoded; files are looked up, and with `deep` read."""
+    having = splits.select(["path", "num_records", "deletion_vector"]).filter(splits["deletion_vector"].is_valid())
+    vectors = [vector for vector in deletion_vectors_of(having) if vector is not None]
+    rows = having["num_records"].to_pylist()
+    missing = _missing(vectors, entries, store)
+    found = [
+        finding(
+            Problem.MISSING_VECTOR, file, f"it is not there, and has the deleted rows of {paths[0]}{_others(paths)}"
+        )
+        for file, paths in missing.items()
+    ]
+    readable = [
+        (vector, total)
+        for vector, total in zip(vectors, rows, strict=True)
+        if vector.bitmap is not None or (deep and vector.file not in missing)
+    ]
+    for problems in store.in_parallel(partial(_problems, store), readable):
+        found += problems
+    return found
+
+
+def _missing(vectors: Sequence[DeletionVector], entries: Sequence[Entry], store: Store) -> dict[str, list[str]]:
+    """The files that are not there, each with the splits that need it."""
+    listed = {entry.key for entry in entries}
+    needed: dict[str, list[str]] = {}
+    for vector in vectors:
+        if vector.bitmap is None and vector.file is not None and vector.file not in listed:
+            needed.setdefault(vector.file, []).append(vector.path)
+    return {file: needed[file] for file in store.missing(list(needed))}
+
+
+def _problems(store: Store, given: tuple[DeletionVector, int | None]) -> list[CheckFinding]:
+    vector, total = given
+    return list(_of_vector(vector, total, store))
+
+
+def _of_vector(vector: DeletionVector, total: int | None, store: Store) -> Iterator[CheckFinding]:
+    file, place = (vector.path, "") if vector.file is None else (vector.file, f"the deleted rows of {vector.path}")
+    try:
+        rows = read_vector(vector, store)
+    except DamagedSplitError as error:
+        message = error.reason if place else f"its deletion vector in the log is damaged: {error.reason}"
+        yield finding(Problem.DAMAGED_VECTOR, file, message, place=place)
+    except NotFoundError:
+        yield finding(Problem.MISSING_VECTOR, file, "it is not there", place=place)
+    except StorageError as error:
+        yield finding(Problem.UNREADABLE_FILE, file, str(error), place=place)
+    else:
+        if total is not None and len(rows) and rows[-1] >= total:
+            message = f"row {rows[-1]:,} is deleted, and the split has {total:,} rows"
+            yield finding(Problem.DAMAGED_VECTOR, file, message, place=place)
+
+
+def _others(paths: Sequence[str]) -> str:
+    return f" and of {len(paths) - 1:,} other splits" if len(paths) > 1 else ""

@@ -20,21 +20,24 @@ from indextables.errors import (
 )
 from indextables.events import log_event
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
-from indextables.log.cleanup import expired_files, state_at
-from indextables.log.cleanup_schedule import CleanUpSchedule
+from indextables.log.cleanup import CleanUpSchedule, expired_files, state_at, store_now, store_now_or_local
 from indextables.log.clock import now, utc_now
 from indextables.log.commit import Check, Committed, Plan, commit
 from indextables.log.history import CommitRecord, history_table, read_commit_records
 from indextables.log.log_files import LogFiles, commit_key, list_log
 from indextables.log.snapshot import Snapshot
-from indextables.log.snapshot_builder import advance_snapshot, build_snapshot
-from indextables.log.store_clock import store_now, store_now_or_local
+from indextables.log.snapshot_builder import (
+    advance_snapshot,
+    build_snapshot,
+    commit_times,
+    first_version_since,
+    version_at,
+)
 from indextables.log.stray_files import is_of_other_table, without_strays
 from indextables.log.supported_protocol import refuse_newer_reader, refuse_newer_writer
 from indextables.log.table_identity import refuse_other_table, verify_log, verify_table
 from indextables.log.transaction import Transaction
 from indextables.log.version_file import Version, read_versions, refuse_gap
-from indextables.log.version_times import commit_times, first_version_since, version_at
 from indextables.storage import Entry, Store, open_store
 
 logger = logging.getLogger(__name__)

@@ -26,7 +26,6 @@ from indextables import values
 from indextables.layout import PartitionField, Void
 from indextables.log.actions import Add, DeletionVector, Metadata, Remove
 from indextables.log.column_ids import renamed_columns
-from indextables.log.missing_columns import with_missing_column_nulls
 
 _LOGICAL = pa.struct(
     {
@@ -367,3 +366,39 @@ def _texts(partition: pa.ChunkedArray, term: str, field: PartitionField) -> list
     texts = pc.coalesce(malformed, field.transform.to_text(value.combine_chunks()))
     known = column.is_valid().to_pylist()
     return [text if is_known else _ABSENT for text, is_known in zip(texts.to_pylist(), known, strict=True)]
+
+
+def with_missing_column_nulls(splits: pa.Table, metadata: Metadata) -> pa.Table:
+    """The splits table with a null count for columns that a split does not have: as many nulls as it has rows."""
+    if "null_count" not in splits.schema.names or not len(splits):
+        return splits
+    nulls = splits["null_count"].combine_chunks()
+    missing = mappings_lacking([field.name for field in nulls.type], metadata)
+    if not missing:
+        return splits
+    mapping, rows = splits["doc_mapping_id"].combine_chunks(), splits["num_records"].combine_chunks()
+    counts = [
+        _null_counts(nulls.field(number), missing.get(field.name), mapping, rows)
+        for number, field in enumerate(nulls.type)
+    ]
+    column = splits.schema.get_field_index("null_count")
+    return splits.set_column(
+        column, splits.schema.field(column), pa.StructArray.from_arrays(counts, fields=list(nulls.type))
+    )
+
+
+def mappings_lacking(columns: list[str], metadata: Metadata) -> Mapping[str, pa.Array]:
+    """For each of the columns that some mapping does not have, the numbers of these mappings."""
+    renamed = renamed_columns(metadata)
+    complete = {
+        mapping.doc_mapping_id: {names.get(name, name) for name in mapping.fields}
+        for mapping in metadata.doc_mappings
+        if mapping.complete
+        for names in [renamed.get(mapping.doc_mapping_id, {})]
+    }
+    lacking = {c: [number for number, have in complete.items() if c not in have] for c in columns}
+    return {column: pa.array(numbers, pa.int32()) for column, numbers in lacking.items() if numbers}
+
+
+def _null_counts(nulls: pa.Array, lacking: pa.Array | None, mapping: pa.Array, rows: pa.Array) -> pa.Array:
+    return nulls if lacking is None else pc.if_else(pc.is_in(mapping, lacking), rows, nulls)

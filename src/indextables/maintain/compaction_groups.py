@@ -1,5 +1,9 @@
-"""Groups of splits that are merged: which they are, and how each is read and written again."""
+"""Groups of splits that are merged: which they are, and how each is read and written again.
 
+Small partitions that have splits of their own and are to share them are grouped here too.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,10 +13,11 @@ import pyarrow.compute as pc
 
 from indextables.config import Config
 from indextables.errors import DamagedSplitError, StorageError
+from indextables.layout import Coalescing
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.actions import Add
-from indextables.maintain.bin_packing import Limits, bins, bins_of_other_layouts
-from indextables.maintain.coalesce_bins import bins_to_share
+from indextables.log.actions import Add, Metadata
+from indextables.log.splits import partition_terms, partition_texts
+from indextables.maintain.bin_packing import Limits, bins, bins_of_other_layouts, packed, packed_sizes
 from indextables.maintain.compaction_request import MergeRequest
 from indextables.maintain.copy_rows import plan_copy, refs_to, rows_of
 from indextables.predicate import Predicate, Verdict
@@ -204,3 +209,41 @@ def _merge_add(add: Add, group: MergeGroup) -> Add:
     if logical is not None and not group.complete:  # who wrote a list that is not complete may have known of more
         logical = msgspec.structs.replace(logical, complete=False)
     return msgspec.structs.replace(add, data_change=False, num_merge_ops=group.merges, logical_partitions=logical)
+
+
+def bins_to_share(splits: pa.Table, metadata: Metadata, coalescing: Coalescing, limits: Limits) -> list[pa.Table]:
+    """The small splits of small partitions of the current layout, those together that may share a split.
+
+    They are sorted by their values, so that neighbours end up in one split. One whose values are not in the log is
+    left out.
+    """
+    names = {
+        field.name
+        for field in metadata.layouts[metadata.current_spec_id].fields
+        if field.term in partition_terms(metadata)
+    }
+    plain = pc.and_(splits["logical_partitions"].is_null(), pc.equal(splits["spec_id"], metadata.current_spec_id))
+    own = splits.filter(pc.and_(plain, pc.less(packed_sizes(splits, limits), limits.small)))
+    if not len(own):
+        return []
+    own = _in_order(own)
+    groups: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
+    for number, texts in enumerate(partition_texts(own, metadata)):
+        group = coalescing.group_of(texts, rows=0) if texts.keys() == names else None
+        if group is not None:
+            groups[*coalescing.common(texts).values(), group].append(number)
+    sizes, rows = packed_sizes(own, limits).to_pylist(), pc.fill_null(own["num_records"], 0).to_pylist()
+    return [
+        own.take([numbers[n] for n in together])
+        for numbers in groups.values()
+        for together in packed([(sizes[n], rows[n]) for n in numbers], limits)
+    ]
+
+
+def _in_order(splits: pa.Table) -> pa.Table:
+    """The splits by their partition values."""
+    partition = splits["partition"].combine_chunks()
+    values = [pc.struct_field(term, ["value"]) for term in partition.flatten()]
+    names = [f"value {number}" for number in range(len(values))]
+    order = pc.sort_indices(pa.table(values, names=names), sort_keys=[(name, "ascending") for name in names])
+    return splits.take(order)

@@ -1,4 +1,4 @@
-"""The best matches of a search, over all splits."""
+"""The best matches of a search, over all splits, and their texts with the words that were found (`_highlight`)."""
 
 import logging
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
-from indextables.read.scan_spec import SCORE
+from indextables.read.scan_spec import SCORE, ScanSpec
 from indextables.read.sort_order import Order
 from indextables.read.split_scan import best_rows, conform, fetch_numbered, is_search_only, ranked
 from indextables.read.top_n import as_written, top_n
 from indextables.search.lexer import syntax_error
+from indextables.search.match_spans import MatchSpans, highlighted
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 
 logger = logging.getLogger(__name__)
@@ -94,3 +95,33 @@ def _rank_then_read(scan: Scan, tasks: Sequence[SplitTask], limit: int) -> pa.Ta
     fetched = list(scan.over([tasks[number] for number in numbers], fetch))
     rows = [conform(rows, scan.scan_spec) for rows in decode_rows(fetched, threads=scan.threads)]
     return pa.concat_tables(rows).append_column(SCORE, by_task[SCORE]) if rows else None
+
+
+HIGHLIGHT = "_highlight"
+
+
+def with_highlights(rows: pa.Table, spec: ScanSpec) -> pa.Table:
+    """Rows of a search with a struct that has a field for each text column of the output that the search looks in.
+
+    A field is null where the search has not found a word in the column, so also where the column is null.
+    """
+    searched = spec.search_columns
+    columns = [name for name in spec.columns if name in searched and pa.types.is_string(spec.schema.field(name).type)]
+    texts = [_highlighted(rows[name], name, spec.match_spans) for name in columns]
+    if not texts:
+        return rows.append_column(HIGHLIGHT, pa.nulls(len(rows), pa.struct([])))
+    return rows.append_column(HIGHLIGHT, pa.StructArray.from_arrays(texts, names=columns))
+
+
+def refuse_highlight_column(spec: ScanSpec) -> None:
+    """Raises a SchemaError where a column of the output has the name of the struct."""
+    if HIGHLIGHT in spec.columns:
+        raise SchemaError(
+            f"the column {HIGHLIGHT!r} has the name of the column with highlights; select other columns",
+            column=HIGHLIGHT,
+        )
+
+
+def _highlighted(values: pa.ChunkedArray, column: str, spans: MatchSpans) -> pa.Array:
+    found = [(value, spans.in_value(column, value) if value else []) for value in values.to_pylist()]
+    return pa.array([highlighted(value, places) if places else None for value, places in found], pa.string())

@@ -1,14 +1,79 @@
-"""A table made of data: its first version has the columns and the rows, so that bad data leaves no table behind."""
+"""The arguments of `IndexTable.write` as settings, and a new table made of data.
+
+The first version of a new table has the columns and the rows, so that bad data leaves no table behind.
+"""
 
 from collections.abc import Mapping
 
-from indextables.errors import SchemaError, TableExistsError
+from indextables.config import PREFIX, canonical, property_key
+from indextables.errors import ConfigError, SchemaError, TableExistsError
+from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
+from indextables.log.actions import Metadata
+from indextables.nearest import nearest
+from indextables.search import FieldRule
 from indextables.write.input_data import Data, batches_of, peeked
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import OverwriteResolver
 from indextables.write.write_job import Mode, write_and_commit
+from indextables.write.write_plan import property_texts
 from indextables.write.write_progress import OnProgress, ProgressCounter
+
+_MODES = {**{str(mode): mode for mode in Mode}, "error": Mode.ERROR, "default": Mode.ERROR}
+
+
+def parse_mode(text: str) -> Mode:
+    """The mode of a name of Spark's, in any letter case.
+
+    >>> parse_mode("errorIfExists")
+    <Mode.ERROR: 'errorifexists'>
+    >>> parse_mode("overwritten")
+    Traceback (most recent call last):
+    indextables.errors.ConfigError: 'overwritten' is not a mode; did you mean 'overwrite'? ...
+    """
+    mode = _MODES.get(text.strip().lower()) if isinstance(text, str) else None
+    if mode is None:
+        meant = nearest(str(text), _MODES)
+        hint = f"did you mean {meant!r}? Use" if meant else "use"
+        raise ConfigError(f"{text!r} is not a mode; {hint} one of {', '.join(Mode)}", key="mode", value=str(text))
+    return mode
+
+
+def write_settings(
+    options: Mapping[str, str], *, layout: Layout | None, fields: Mapping[str, str | FieldRule]
+) -> dict[str, str]:
+    """The options of a write together with its arguments; a ConfigError where they contradict each other."""
+    rules = {f"indexing.typemap.{column}": str(rule) for column, rule in fields.items()}
+    arguments = canonical(rules if layout is None else {**rules, "partitionBy": str(layout)})
+    settings = canonical(options)
+    for key in arguments.keys() & settings.keys():
+        if not _same(key, arguments[key], settings[key]):
+            raise ConfigError(
+                f"{key.removeprefix(PREFIX)} is {settings[key]!r} in the options, and {arguments[key]!r} as an argument; "
+                "give one of them",
+                key=key,
+                value=settings[key],
+            )
+    return {**settings, **arguments}
+
+
+def _same(key: str, argument: str, option: str) -> bool:
+    if key == f"{PREFIX}partitionBy":
+        return Layout.parse(argument) == Layout.parse(option)
+    return FieldRule.parse(argument) == FieldRule.parse(option)
+
+
+def refuse_other_properties(properties: Mapping[str, str], metadata: Metadata, *, table: str) -> None:
+    """Raises a ConfigError where properties of a write are not those of the table that is there."""
+    own = {property_key(key): text for key, text in metadata.properties.items()}
+    for key, text in property_texts(properties).items():
+        if own.get(property_key(key)) != text:
+            raise ConfigError(
+                f"{key} is {own.get(property_key(key), 'not set')!r} in the table at {table}, and the write gives {text!r}; "
+                "properties are for new tables: leave it out, or change it with set_properties",
+                key=key,
+                value=text,
+            )
 
 
 def write_new_table(

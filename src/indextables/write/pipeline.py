@@ -2,23 +2,25 @@
 
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.errors import StorageError
 from indextables.layout import group
 from indextables.log.actions import Add
 from indextables.log.clock import now
 from indextables.log.ownership import split_name
+from indextables.schema import column_named
 from indextables.search import FieldRule
 from indextables.split import SplitOptions, SplitSummary, WordIndexBuilders, write_split
 from indextables.storage import Store
-from indextables.write.cluster_by import clustered
 from indextables.write.conform_schema import conformed
 from indextables.write.partition_buffer import PartitionBuffer
 from indextables.write.split_contents import Contents, full_split, last_splits
@@ -183,3 +185,21 @@ def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitSummary) -> 
         logical_partitions=contents.logical,
         physical_partition=contents.physical if contents.logical else None,
     )
+
+
+def clustered(rows: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:
+    """The same rows, sorted by the columns (`clusterBy`), so that each page has narrow bounds. The sort is stable.
+
+    >>> rows = [pa.record_batch({"n": [3, 1]}), pa.record_batch({"n": [2, None]})]
+    >>> [batch["n"].to_pylist() for batch in clustered(rows, ("N",))]
+    [[1, 2, 3, None]]
+    """
+    if not columns:
+        return rows
+    table = pa.Table.from_batches(rows)
+    keys = dict.fromkeys(column_named(table.schema, column) for column in columns)
+    order = pc.sort_indices(table.select(list(keys)), sort_keys=[(key, "ascending") for key in keys])
+    if order.equals(pa.array(np.arange(len(table)), order.type)):
+        return rows
+    ordered: list[pa.RecordBatch] = table.take(order).to_batches()
+    return ordered
