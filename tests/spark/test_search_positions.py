@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import indextables
 from indextables import IndexTable
 from tests.tiers import slow_after
 
@@ -182,6 +183,17 @@ def test_the_field_rule_of_a_column_goes_with_the_search(spark: Any, logs: Any) 
     assert [row.level for row in spark.sql(exact.format('"a disk"')).collect()] == ["a disk"]
     assert spark.sql(exact.format("disk")).collect() == []
     assert logs.select("level").distinct().filter(disk("level")).collect() == []
+
+
+def test_a_search_without_the_index_is_logged_once_and_explained(logs: Any, caplog: pytest.LogCaptureFixture) -> None:
+    found = logs.groupBy("message").agg(first_ids()).filter(disk())
+    for frame, count in ((found, 1), (logs.filter(disk()), 0)):
+        caplog.clear()
+        assert ids(frame) == FOUND
+        logged = [record.getMessage() for record in caplog.records if "without the index" in record.getMessage()]
+        explained = [line for line in indextables.explain(frame).splitlines() if "without the index" in line]
+        assert (len(logged), logged) == (count, explained)
+        assert all(line.startswith("the search disk is evaluated on the values of each row") for line in logged)
 
 
 def test_in_writes_to_other_formats(spark: Any, logs: Any, tmp_path: Path) -> None:

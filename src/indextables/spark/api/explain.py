@@ -17,11 +17,12 @@ def explain(frame: DataFrame) -> str:
     """
     if is_remote(frame.sparkSession):
         return str(connect().explain_remote(frame))
-    plan = query_plan(frame)
-    if isinstance(plan, str):
-        return plan
+    found = query_plan(frame)
+    if isinstance(found, str):
+        return found
+    plan, searches = found
     scans = [_explained(scan) for scan in plan.scans.values()]
-    return "\n".join([*scans, *(_explained_rows(rows) for rows in plan.rows.values())])
+    return "\n".join([*scans, *(_explained_rows(rows) for rows in plan.rows.values()), *searches])
 
 
 def _explained_rows(rows: Rows) -> str:

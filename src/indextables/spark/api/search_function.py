@@ -18,7 +18,6 @@ from indextables.spark.source.search_values import indexquery
 logger = logging.getLogger(__name__)
 INDEXQUERY, TEXTSEARCH, INDEXQUERYALL = FUNCTIONS = ("indexquery", "textsearch", "indexqueryall")
 SCORE = "score"
-EVALUATED = "the search %s is evaluated on the values of each row, without the index: %s"
 
 
 def refusal(query: str, reason: str) -> UnsupportedOperatorError:
@@ -29,6 +28,11 @@ def refusal(query: str, reason: str) -> UnsupportedOperatorError:
         reason=reason,
         operator=INDEXQUERY,
     )
+
+
+def evaluated(query: str, reason: str) -> str:
+    """What the log and `explain` say of a search that no scan answers."""
+    return f"the search {query} is evaluated on the values of each row, without the index: {reason}"
 
 
 def score() -> float:

@@ -32,7 +32,7 @@ from indextables.spark.catalyst.plan_reader import PlanReader
 from indextables.spark.catalyst.plan_writer import write_plan
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode, relation_leaves
-from indextables.spark.catalyst.search_columns import with_searches
+from indextables.spark.catalyst.search_columns import evaluated_searches, with_searches
 from indextables.spark.job_description import described_jobs
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.metadata_aggregates import count_rows, filtered_relation
@@ -114,13 +114,15 @@ def reads_our_tables(frame: DataFrame) -> bool:
         return False
 
 
-def query_plan(frame: DataFrame) -> QueryPlan | str:
-    """What a frame reads; a sentence where none of our tables is read, or not by a plan of ours."""
+def query_plan(frame: DataFrame) -> tuple[QueryPlan, list[str]] | str:
+    """What a frame reads, and which searches Spark evaluates; a sentence where nothing is read by a plan of ours."""
     if Capability.PLANNED_SCANS not in capabilities(frame.sparkSession):
         return _NOT_PLANNED
     try:
         query = Query.of(frame)
-        return "no table of indextables is read" if query is None else query.planned()
+        if query is None:
+            return "no table of indextables is read"
+        return query.planned(), query.evaluated
     except _UNREADABLE:
         return _NOT_PLANNED
 
@@ -143,6 +145,7 @@ def push_to_data_source(frame: DataFrame) -> None:
     try:
         query = Query.over(plan_of(frame), spark)
         if query is not None:
+            query.log_evaluated_searches()
             frame._jdf = frame_over(query.with_where_options(), spark)._jdf
     except _UNREADABLE as error:
         _log_fallback(error)
@@ -159,11 +162,12 @@ def filter_predicate(plan: Java, spark: Any) -> Predicate | None:
 
 @dataclass
 class Query:
-    """A query over tables of ours, as Spark has analyzed it."""
+    """A query over tables of ours, as Spark has analyzed it; `evaluated` has a sentence for each search without an index."""
 
     plan: Java
     plans: list[Plan]
     reader: PlanReader
+    evaluated: list[str]
     spark: Any
 
     @classmethod
@@ -179,10 +183,10 @@ class Query:
         found = dict(enumerate(_relations(plan)))
         if not found:
             return None
-        plan = simplified(plan, spark)
+        evaluated, plan = evaluated_searches(plan, spark), simplified(plan, spark)
         subqueries = [simplified(part, spark) for part in sequence(plan.subqueriesAll())]
         reader = PlanReader(found)
-        return cls(plan, [reader.read(part) for part in (plan, *subqueries)], reader, spark)
+        return cls(plan, [reader.read(part) for part in (plan, *subqueries)], reader, evaluated, spark)
 
     def count(self) -> int | DataFrame:
         """The number of rows, or a frame with as many rows."""
@@ -210,7 +214,12 @@ class Query:
     def frame(self, planned: QueryPlan | None = None, *, is_counted: bool = False) -> DataFrame:
         planned = planned or self.planned(is_counted=is_counted)
         log_query(planned, self.plans[0], self.reader.tables)
+        self.log_evaluated_searches()
         return frame_over(write_plan(self.plan, planned, self.reader, self.spark), self.spark)
+
+    def log_evaluated_searches(self) -> None:
+        for sentence in self.evaluated:
+            logger.warning(sentence)
 
     def _evaluate(self, plan: Plan, columns: frozenset[int]) -> pa.Table | None:
         """The rows of a part of the query, if they are as small as those that Spark sends to every executor."""

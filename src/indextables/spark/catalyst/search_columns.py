@@ -11,7 +11,6 @@ values, by the field rule of the column if it is one of a table.
 then, the searches of the filters in between are columns of that relation.
 """
 
-import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from indextables.errors import UnsupportedOperatorError
 from indextables.predicate import IndexQuery
 from indextables.read.scan_spec import ScanSpec, Score, required_searches
 from indextables.search import fields, parse
-from indextables.spark.api.search_function import EVALUATED, FUNCTIONS, INDEXQUERYALL, SCORE, refusal, score_refusal
+from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, evaluated, refusal, score_refusal
 from indextables.spark.catalyst.expressions import UntranslatableError, conjuncts, plain_column, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
@@ -33,8 +32,6 @@ from indextables.spark.catalyst.relation import RelationNode, relation_leaves
 from indextables.spark.catalyst.session_state import column_expression
 from indextables.spark.source.search_values import SearchedColumns
 from indextables.spark.source.snapshots import snapshot_of
-
-logger = logging.getLogger(__name__)
 
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
 _PASSING = frozenset(
@@ -55,6 +52,21 @@ def with_searches(plan: Java, spark: Any) -> Java:
     whole = inlined(plan, spark)
     resolved = _Searching(spark, whole).resolved(whole)
     return plan if resolved is whole else resolved
+
+
+def evaluated_searches(plan: Java, spark: Any) -> list[str]:
+    """A sentence for each search in a plan, after `with_searches`, that Spark evaluates."""
+    found = [call for part in (plan, *sequence(plan.subqueriesAll())) for call in _calls_left_to_spark(part, spark)]
+    return list(dict.fromkeys(map(_sentence, found)))
+
+
+def _calls_left_to_spark(plan: Java, spark: Any) -> Iterator[Java]:
+    if not has(plan, "PYTHON_UDF", spark):
+        return
+    for expression in sequence(plan.expressions()):
+        yield from filter(_is_left_to_spark, _calls(expression, spark))
+    for child in sequence(plan.children()):
+        yield from _calls_left_to_spark(child, spark)
 
 
 def _refuse_scores(plan: Java) -> None:
@@ -135,7 +147,8 @@ class _Searching:
     root: Java
 
     def own_calls(self, plan: Java) -> list[Java]:
-        return [call for expression in sequence(plan.expressions()) for call in self.calls(expression)]
+        calls = (call for expression in sequence(plan.expressions()) for call in _calls(expression, self.spark))
+        return [call for call in calls if not _is_left_to_spark(call)]
 
     def resolved(self, plan: Java) -> Java:
         """The plan, with the same output, in which no search is left."""
@@ -173,7 +186,6 @@ class _Searching:
         *columns, query = sequence(call.children())
         if not columns or call.name() == INDEXQUERYALL:
             raise refused
-        logger.warning(EVALUATED, query.toString(), refused.reason)
         found: dict[str, Java] = {}
         rules: dict[str, str] = {}
         origins = [self.origins().get(_id_of(column)) for column in columns]
@@ -190,7 +202,8 @@ class _Searching:
                 raise refusal(str(query.toString()), f"it searches {', '.join(missing)} too, which is not there")
             rules |= {other: origins[0].rule_of(other) for other in others}
         value = self.struct(found) if len(found) > 1 else columns[0]
-        searched = self.literal(SearchedColumns({name: rules[name] for name in found}, default).as_text())
+        known_rules = SearchedColumns({name: rules[name] for name in found}, default, refused.reason)
+        searched = self.literal(known_rules.as_text())
         known = self.struct({"query": query, "searched": searched})
         python_udf = jvm_of(self.spark).org.apache.spark.sql.catalyst.expressions.PythonUDF
         return python_udf(
@@ -227,16 +240,6 @@ class _Searching:
 
     def literal(self, text: str) -> Java:
         return column_expression(self.spark, lit(text))
-
-    def calls(self, expression: Java) -> Iterator[Java]:
-        if not has(expression, "PYTHON_UDF", self.spark):
-            return
-        if kind(expression) == "PythonUDF" and (expression.name() in FUNCTIONS or _is_score(expression)):
-            if not _is_left_to_spark(expression):
-                yield expression
-            return
-        for child in sequence(expression.children()):
-            yield from self.calls(child)
 
     def in_subqueries(self, plan: Java) -> Java:
         if plan.subqueries().isEmpty():
@@ -348,9 +351,26 @@ class _Searching:
 _MADE_OF_EXPRESSIONS = frozenset({"Project", "Aggregate"})  # their output does not grow with that of their child
 
 
+def _calls(expression: Java, spark: Any) -> Iterator[Java]:
+    """The calls of our functions in an expression."""
+    if not has(expression, "PYTHON_UDF", spark):
+        return
+    if kind(expression) == "PythonUDF" and (expression.name() in FUNCTIONS or _is_score(expression)):
+        yield expression
+        return
+    for child in sequence(expression.children()):
+        yield from _calls(child, spark)
+
+
 def _is_left_to_spark(call: Java) -> bool:
-    """Whether a call has been seen before, and no scan can evaluate it."""
+    """Whether a call has been seen before, and no scan can evaluate it: its last argument is what `evaluated` made."""
     return not call.children().isEmpty() and kind(call.children().last()) == "CreateNamedStruct"
+
+
+def _sentence(call: Java) -> str:
+    """What is said of a call that is left to Spark."""
+    query, searched = (call.children().last().children().apply(place) for place in (1, 3))
+    return evaluated(str(query.toString()), SearchedColumns.of_text(str(searched.toString())).reason)
 
 
 @dataclass(frozen=True)

@@ -56,12 +56,14 @@ from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 logger = logging.getLogger(__name__)
 
 
-def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = True, prune: bool = True) -> None:
+def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = True, prune: bool = True) -> list[str]:
     """Plans the reads of our tables in a plan whose relations have versions and schemas, in place.
 
-    Searches have to be resolved. The rest makes a query faster: a message that cannot be read is sent without it.
+    Searches have to be resolved. The rest makes a query faster: a message that cannot be read is sent without it. Gives a
+    sentence for each search that the server evaluates.
     """
-    SearchResolver().resolve(relation)
+    resolver = SearchResolver()
+    resolver.resolve(relation)
     planned = type(relation)()
     planned.CopyFrom(relation)
     try:
@@ -73,6 +75,7 @@ def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = Tru
         logger.debug("the plan could not be read", exc_info=error)
     else:
         relation.CopyFrom(planned)
+    return resolver.evaluated
 
 
 def _push_down(relation: Relation, session: Any, *, with_metadata: bool, prune: bool) -> None:

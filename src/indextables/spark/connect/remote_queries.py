@@ -5,7 +5,9 @@ has made them.
 """
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -39,10 +41,19 @@ from indextables.spark.source.spark_types import arrow_schema
 from indextables.statements.command_values import TableAt
 from indextables.statements.tokens import tokens_of, word
 
+logger = logging.getLogger(__name__)
 _CHANGES_VIEWS = frozenset({"VIEW", "DROP", "ALTER", "EXECUTE", "BEGIN"})
 _READING = frozenset(
     {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "INSERT", "("}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A plan to send, and a sentence for each search in it that the server evaluates on the values of rows."""
+
+    relation: Relation
+    evaluated: tuple[str, ...]
 
 
 class PlanningStub:
@@ -97,15 +108,14 @@ class RemoteQueries:
             return request
         if inner.plan.WhichOneof("op_type") != "root":
             return request
-        return self._with_planned(request, lambda copy: getattr(copy, kind).plan.root, with_metadata=False)
+        return self._with_planned(request, lambda copy: getattr(copy, kind).plan.root, is_run=False)
 
     def explain(self, relation: Relation) -> str:
         """What the server reads of our tables for a plan."""
-        planned = self._planned(relation, with_metadata=True) or relation
-        reads = [one for one in relations_in(planned) if is_ours(one)]
-        if not reads:
-            return "no split is read"
-        return "\n".join(self._explained(one) for one in reads)
+        planned = self._planned(relation, with_metadata=True)
+        reads = [] if planned is None else [one for one in relations_in(planned.relation) if is_ours(one)]
+        found = [self._explained(one) for one in reads] or ["no split is read"]
+        return "\n".join([*found, *(planned.evaluated if planned else ())])
 
     def _explained(self, read: Relation) -> str:
         options = options_of(read)
@@ -125,16 +135,19 @@ class RemoteQueries:
         decision = {"path": found.location, "versionAsOf": str(found.version), TABLE: found.id, RULES: rules}
         return read_of({**pinned, **decision}, found.schema if schema is None else schema)
 
-    def _with_planned(self, request: Message, part: Any, *, with_metadata: bool = True) -> Message:
-        planned = self._planned(part(request), with_metadata=with_metadata)
+    def _with_planned(self, request: Message, part: Any, *, is_run: bool = True) -> Message:
+        """The request with another plan in its place. Of one that `is_run`, the searches without an index are logged."""
+        planned = self._planned(part(request), with_metadata=is_run)
         if planned is None:
             return request
+        for sentence in planned.evaluated if is_run else ():
+            logger.warning(sentence)
         copy = type(request)()
         copy.CopyFrom(request)
-        part(copy).CopyFrom(planned)
+        part(copy).CopyFrom(planned.relation)
         return copy
 
-    def _planned(self, relation: Relation, *, with_metadata: bool, prune: bool = True) -> Relation | None:
+    def _planned(self, relation: Relation, *, with_metadata: bool, prune: bool = True) -> "PlannedQuery | None":
         """A planned copy of a plan; None if it reads no table of ours."""
         kinds = {"read", "sql"}
         leaves = [one for one in relations_in(relation) if kind_of(one) in kinds]
@@ -150,23 +163,28 @@ class RemoteQueries:
 
     def _planned_copy(
         self, relation: Relation, persisted: Mapping[bytes, bytes], *, with_metadata: bool, prune: bool
-    ) -> Relation | None:
+    ) -> "PlannedQuery | None":
         copy = relations_pb2.Relation()
         copy.CopyFrom(relation)
         held = _hold(copy, persisted)
-        self._locate(copy)
-        if not held and not any(is_ours(one) for one in relations_in(copy)):
-            return None if copy == relation else copy
-        plan_relation(copy, self._session, with_metadata=with_metadata, prune=prune)
-        _release(copy, held)
-        return copy
+        evaluated = self._locate(copy)
+        if held or any(is_ours(one) for one in relations_in(copy)):
+            evaluated += plan_relation(copy, self._session, with_metadata=with_metadata, prune=prune)
+            _release(copy, held)
+        elif copy == relation and not evaluated:
+            return None
+        return PlannedQuery(copy, tuple(dict.fromkeys(evaluated)))
 
-    def _locate(self, relation: Relation) -> None:
-        """Gives every table of ours in a plan its path, version and schema, in SQL texts too."""
+    def _locate(self, relation: Relation) -> list[str]:
+        """Gives every table of ours in a plan its path, version and schema, in SQL texts too.
+
+        Gives a sentence for each search in a text that the server evaluates.
+        """
+        evaluated: list[str] = []
         for one in list(relations_in(relation)):
             kind = kind_of(one)
             if kind == "sql":
-                self._locate_in_text(one, relation)
+                evaluated += self._locate_in_text(one, relation)
             elif kind == "read" and one.read.HasField("named_table") and not one.read.is_streaming:
                 parts = identifier_parts(one.read.named_table.unparsed_identifier)
                 found = self._named(parts, one.read.named_table.options)
@@ -175,8 +193,9 @@ class RemoteQueries:
             elif is_ours(one) and TABLE not in options_of(one):  # of a frame that was made without us
                 schema = one.read.data_source.schema
                 _replace(one, self.table_at(options_of(one), schema_json(schema) if schema else None))
+        return evaluated
 
-    def _locate_in_text(self, relation: Relation, top: Relation) -> None:
+    def _locate_in_text(self, relation: Relation, top: Relation) -> Sequence[str]:
         """A text that comes back from the server, as `spark.sql` has sent it, has its relations with it already."""
         around = next((one for one in relations_in(top) if _is_root_of(one, relation)), None)
         known = set() if around is None else _aliases(around.with_relations.references)
@@ -184,18 +203,19 @@ class RemoteQueries:
             relation.sql.query, self._at_path, lambda parts: None if parts[-1].lower() in known else self._named(parts)
         )
         if planned is None:
-            return
+            return ()
         relation.sql.query = planned.text
         if not planned.relations:
-            return
+            return planned.evaluated
         if around is not None:
             around.with_relations.references.extend(planned.relations)
-            return
+            return planned.evaluated
         outer = relations_pb2.Relation()
         outer.common.CopyFrom(relation.common)
         outer.with_relations.root.CopyFrom(relation)
         outer.with_relations.references.extend(planned.relations)
         become(relation, outer)
+        return planned.evaluated
 
     def _at_path(self, table: TableAt) -> Relation:
         given = {"path": table.path, "versionAsOf": table.version, "timestampAsOf": table.timestamp}
@@ -244,7 +264,7 @@ class RemoteQueries:
         if kind == "persist" and key not in self._persisted:
             planned = self._planned(relation, with_metadata=False, prune=False)
             if planned is not None:
-                self._persisted[key] = planned.SerializeToString()
+                self._persisted[key] = planned.relation.SerializeToString()
         if key not in self._persisted:
             return request
         copy = type(request)()

@@ -9,7 +9,6 @@ Where no relation has the rows, the server evaluates the function on the values,
 column of our tables has its name.
 """
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +25,11 @@ from indextables.predicate.sql_text import quoted
 from indextables.read.scan_spec import Score, required_searches, searches_of
 from indextables.schema import normalize
 from indextables.spark.api.search_function import (
-    EVALUATED,
     FUNCTIONS,
     INDEXQUERY,
     INDEXQUERYALL,
     SCORE,
+    evaluated,
     refusal,
     score_refusal,
 )
@@ -62,8 +61,6 @@ from indextables.spark.source.search_values import SearchedColumns
 from indextables.spark.source.spark_types import to_arrow_utc
 from indextables.statements import rewrite_statement
 from indextables.statements.search_calls import SearchCall, replace_calls, required_columns, score_calls, search_calls
-
-logger = logging.getLogger(__name__)
 
 # Nodes that pass on all columns of their input, under the same names.
 _PASSING = frozenset(
@@ -128,10 +125,14 @@ Wanted: TypeAlias = Search | ScoreCall
 
 
 class SearchResolver:
-    """Gives every search column of a query a name of its own."""
+    """Gives every search column of a query a name of its own.
+
+    `evaluated` has a sentence for each search that is left to the server.
+    """
 
     def __init__(self) -> None:
         self._numbers: Iterator[int] = count()
+        self.evaluated: list[str] = []
 
     def resolve(self, relation: Relation) -> None:
         """Resolves the searches in a plan that a scan can evaluate; the server evaluates the others."""
@@ -190,6 +191,10 @@ class SearchResolver:
             raise refused_join(wanted, len(found))
         return self.provide(wanted, found[0])[0], True
 
+    def leave(self, refused: UnsupportedOperatorError) -> None:
+        """Notes that the server evaluates a search, and why."""
+        self.evaluated.append(evaluated(refused.predicate, refused.reason))
+
     def is_provided(self, wanted: Wanted, relation: Relation) -> bool:
         """Whether a relation can have the column that is wanted."""
         copy = type(relation)()
@@ -205,6 +210,7 @@ class SearchResolver:
             name, is_nullable = self._below(_search_in(call), relation)
         except UnsupportedOperatorError as error:
             _leave_to_server(call, relation, error)
+            self.leave(error)
             return
         call.CopyFrom(never_null(attribute(name)) if is_nullable else attribute(name))
         yield name
@@ -223,6 +229,7 @@ class SearchResolver:
                     name, is_nullable = self._below(Search(call.qualifier, call.column, call.query), relation)
                 except UnsupportedOperatorError as error:
                     names[call] = left_to_server(call, text, rules_by_name(relations_in(relation)), error)
+                    self.leave(error)
                     continue
                 names[call] = f"coalesce(`{name}`, false)" if is_nullable else f"`{name}`"
                 yield name
@@ -259,7 +266,6 @@ def _leave_to_server(call: Expression, relation: Relation, refused: UnsupportedO
     *columns, query = getattr(call, call.WhichOneof("expr_type")).arguments
     if not columns or _function_of(call) == INDEXQUERYALL:
         raise refused
-    _log_evaluated(refused)
     if len(columns) == 1 and columns[0].WhichOneof("expr_type") == "unresolved_attribute":
         column = _qualified(columns[0].unresolved_attribute.unparsed_identifier)[1]
         if (rule := rules_by_name(relations_in(relation)).get(column.lower())) is not None:
@@ -271,7 +277,6 @@ def left_to_server(call: SearchCall, text: str, rules: Mapping[str, str], refuse
     """The text of a call that the server evaluates, with the rule of its column where it is known."""
     if call.column is None:
         raise refused
-    _log_evaluated(refused)
     rule = rules.get(call.column.lower())
     if rule is None:
         return text[call.start : call.end]
@@ -289,10 +294,6 @@ def rules_by_name(relations: Iterable[Relation]) -> dict[str, str]:
         for name, rule in rules.items():
             found.setdefault(name.lower(), set()).add(rule)
     return {name: next(iter(some)) for name, some in found.items() if len(some) == 1}
-
-
-def _log_evaluated(refused: UnsupportedOperatorError) -> None:
-    logger.warning(EVALUATED, refused.predicate, refused.reason)
 
 
 def refused_join(wanted: Wanted, sides: int) -> UnsupportedOperatorError:

@@ -5,7 +5,6 @@ that sqlglot does not find is one that the server has to know. A search becomes 
 `SELECT *` leaves it out.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,7 +18,7 @@ from indextables.errors import PredicateError, StatementError, UnsupportedOperat
 from indextables.predicate import parse
 from indextables.predicate.dialect import Dialect
 from indextables.redaction import redacted
-from indextables.spark.api.search_function import EVALUATED, SCORE, refusal, score_refusal
+from indextables.spark.api.search_function import SCORE, evaluated, refusal, score_refusal
 from indextables.spark.connect.protocol import (
     Relation,
     column_names,
@@ -42,7 +41,6 @@ from indextables.statements import rewrite_statement
 from indextables.statements.command_values import TableAt
 from indextables.statements.search_calls import SearchCall, conditions_in, score_calls, search_calls
 
-logger = logging.getLogger(__name__)
 FindTable: TypeAlias = Callable[
     [Sequence[str]], Relation | None
 ]  # by the parts of a name: a view, a table of the catalog
@@ -54,10 +52,11 @@ _FLAG = "search column"  # the key under which sqlglot's node of a search has it
 
 @dataclass(frozen=True, slots=True)
 class SqlPlan:
-    """A text for Spark, and the relations that it names."""
+    """A text for Spark, the relations that it names, and a sentence for each search in it that the server evaluates."""
 
     text: str
-    relations: Sequence[Relation]
+    relations: Sequence[Relation] = ()
+    evaluated: Sequence[str] = ()
 
 
 def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan | None:
@@ -87,14 +86,14 @@ def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan |
     planned.replace_searches(calls)
     planned.replace_scores(score_calls(rewritten) if references else [])
     planned.hide_columns()
-    return SqlPlan(planned.edited(), [named(relation, name) for name, relation in planned.relations()])
+    relations = [named(relation, name) for name, relation in planned.relations()]
+    return SqlPlan(planned.edited(), relations, planned.evaluated)
 
 
 def _left_to_server(text: str, rewritten: str, calls: Sequence[SearchCall]) -> SqlPlan | None:
     """A text in which no table of ours is found; the server evaluates the searches in it, which are functions by now."""
-    for call in calls:
-        logger.warning(EVALUATED, call.query, f"it does not stand in a query of {_KNOWN}")
-    return None if rewritten == text else SqlPlan(rewritten, ())
+    searches = [evaluated(call.query, f"it does not stand in a query of {_KNOWN}") for call in calls]
+    return None if rewritten == text and not searches else SqlPlan(rewritten, evaluated=searches)
 
 
 def _parsed(text: str) -> exp.Expr | None:
@@ -207,6 +206,11 @@ class _Statement:
                 first, last = reference.node.parts[0].meta["start"], reference.node.parts[-1].meta["end"]
                 self.edits.append((first, last + 1, f"{reference.name}{alias}"))
 
+    @property
+    def evaluated(self) -> list[str]:
+        """A sentence for each search that the server evaluates."""
+        return self._resolver.evaluated
+
     def relations(self) -> Iterator[tuple[str, Relation]]:
         """The relations by their names; one that is read once has only the rows and columns that the statement asks for."""
         columns = _names(self.tree)
@@ -238,6 +242,7 @@ class _Statement:
             except UnsupportedOperatorError as error:
                 left = left_to_server(call, self.text, self._rules(), error)
                 self.edits.append((call.start, call.end, left))
+                self._resolver.leave(error)
                 continue
             self._flags.setdefault(reference.name, set()).add(flag)
             node.meta[_FLAG] = (flag, reference.alias)

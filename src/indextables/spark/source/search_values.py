@@ -19,13 +19,21 @@ _VALUE = "value"
 
 
 class SearchedColumns(msgspec.Struct, frozen=True):
-    """The field rules of columns, empty where none is known; and the column in which words without a field are searched."""
+    """The field rules of columns, empty where none is known; and the column in which words without a field are searched.
+
+    `reason` says why no index answers the search.
+    """
 
     rules: Mapping[str, str]
     default: str | None = None
+    reason: str = ""
 
     def as_text(self) -> str:
         return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def of_text(cls, text: str) -> "SearchedColumns":
+        return msgspec.json.decode(text, type=cls)
 
 
 @noted_errors()
@@ -39,7 +47,7 @@ def indexquery(*arguments: pa.Array) -> pa.Array:
     searched = None
     if pa.types.is_struct(queries.type):
         known, queries = queries.field(1), queries.field(0)
-        searched = msgspec.json.decode(known[0].as_py(), type=SearchedColumns) if len(known) else None
+        searched = SearchedColumns.of_text(known[0].as_py()) if len(known) else None
     if not columns:
         raise no_columns(queries[0].as_py() if len(queries) else "")
     batch = _columns(columns, searched)
