@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
+import indextables
 from indextables import IndexTable, enable
 from indextables.spark.source.options import PROVIDER
 
@@ -33,12 +34,21 @@ def works(session: Any, path: str) -> bool:
 
 def test_sessions_beside_each_other(spark: Any, path: str) -> None:
     other = enable(spark.newSession())
-    never = spark.newSession()  # the process knows the format, so that this one does too
-    for session in (other, spark, never, enable(enable(other))):
+    for session in (other, spark, enable(enable(other))):
         assert works(session, path)
     other.sql(f"CREATE TEMPORARY VIEW v USING indextables OPTIONS (path '{path}')")
     assert other.table("v").count() == IndexTable.open(path).count()
     assert not spark.catalog.tableExists("v")
+
+
+def test_hooks_do_nothing_in_a_session_that_is_not_enabled(spark: Any, path: str) -> None:
+    plain = enable(spark.newSession())
+    assert indextables.disable(plain) is plain
+    assert [type(plain.read), type(plain.range(1).write)] == [DataFrameReader, DataFrameWriter]
+    assert [type(spark.read), type(spark.range(1).write)] != [DataFrameReader, DataFrameWriter]
+    assert plain.read.format("indextables").load(path).count() == 2  # by the data source
+    with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+        plain.sql("SELECT 'a disk' INDEXQUERY 'disk'")
 
 
 def test_sessions_are_enabled_from_threads(spark: Any, path: str) -> None:
@@ -120,7 +130,6 @@ def test_disable_gives_spark_its_own_methods_back(spark: Any) -> None:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only where PySpark is
     from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415
 
-    import indextables  # noqa: PLC0415
     from indextables.spark.api import session  # noqa: PLC0415
 
     others = [one for one in session._enabled if one is not spark]

@@ -1,9 +1,9 @@
 """Methods of Spark's classes that plan a query when it runs: actions, `spark.read`, `spark.sql`, `df.write`.
 
-They are hooks on the classes, not a subclass of DataFrame: Spark's own methods make new frames of the plain class. What only
-builds a frame is not hooked, except that texts are looked at for search operators: `filter`, `select`, `join` and `groupBy`
-cost what they cost without us. An action on a
-frame that reads none of our tables makes a few calls into the JVM to see that, and runs as before.
+They are hooks on the classes, not a subclass of DataFrame: Spark's own methods make new frames of the plain class. In
+sessions that are not enabled, they call Spark's methods and do nothing else. What only builds a frame is not hooked, except
+that texts are looked at for search operators: `filter`, `select`, `join` and `groupBy` cost what they cost without us. An
+action on a frame that reads none of our tables makes a few calls into the JVM to see that, and runs as before.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from indextables.spark.api.data_stream_writer import TableStreamWriter
 from indextables.spark.api.dataframe_reader import TableFrameReader
 from indextables.spark.api.dataframe_writer import TableWriter
 from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
-from indextables.spark.api.registration import ensure_registered
+from indextables.spark.api.registration import ensure_registered, is_enabled
 from indextables.spark.api.search_texts import hook_texts
 from indextables.spark.api.stream_progress import with_figures
 from indextables.spark.catalog import refresh_columns, resolve_relations
@@ -42,8 +42,8 @@ def install() -> None:
     """Puts the hooks in place, once."""
     if _hooks:
         return
-    _hooks.replace(SparkSession, "read", property(TableFrameReader))
-    _hooks.replace(SparkSession, "readStream", property(TableStreamFrameReader))
+    _replace_property(SparkSession, "read", TableFrameReader)
+    _replace_property(SparkSession, "readStream", TableStreamFrameReader)
     _hook(SparkSession, "sql", run_sql)
     _hook(SparkSession, "table", _table)
     _hook(DataFrameReader, "table", _table)
@@ -55,11 +55,11 @@ def install() -> None:
     _hook(ClassicDataFrame, "show", _show)
     for name in ("cache", "persist"):
         _hook(ClassicDataFrame, name, _persist)
-    _hooks.replace(ClassicDataFrame, "rdd", property(_rdd))
-    _hooks.replace(ClassicDataFrame, "write", property(TableWriter))
-    _hooks.replace(ClassicDataFrame, "writeTo", _write_to)
+    _replace_property(ClassicDataFrame, "rdd", _rdd)
+    _replace_property(ClassicDataFrame, "write", TableWriter)
+    _hook(ClassicDataFrame, "writeTo", _write_to)
     hook_texts(_hooks, ClassicDataFrame)
-    _hooks.replace(ClassicDataFrame, "writeStream", property(TableStreamWriter))
+    _replace_property(ClassicDataFrame, "writeStream", TableStreamWriter)
     _hooks.replace(StreamingQuery, "lastProgress", property(_last_progress))
     _hooks.replace(StreamingQuery, "recentProgress", property(_recent_progress))
 
@@ -71,10 +71,25 @@ def uninstall() -> None:
 
 def _hook(owner: type, name: str, around: Callable[..., Any]) -> None:
     def with_our_errors(original: Callable[..., Any], hooked: Any, *args: Any, **options: Any) -> Any:
+        if not is_enabled(_session_of(hooked)):
+            return original(hooked, *args, **options)
         with missing_split_errors(), worker_errors(partial(_reads_ours, hooked)):
             return around(original, hooked, *args, **options)
 
     _hooks.hook(owner, name, with_our_errors)
+
+
+def _replace_property(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+    def value(hooked: Any) -> Any:
+        return make(hooked) if is_enabled(_session_of(hooked)) else _hooks.value(owner, name, hooked)
+
+    _hooks.replace(owner, name, property(value))
+
+
+def _session_of(hooked: Any) -> SparkSession:
+    if isinstance(hooked, SparkSession):
+        return hooked
+    return session_of(hooked) if isinstance(hooked, DataFrameReader) else hooked.sparkSession
 
 
 def _reads_ours(hooked: Any) -> bool:
@@ -124,7 +139,7 @@ def _rdd(frame: ClassicDataFrame) -> "RDD[Row]":
     return rows
 
 
-def _write_to(frame: ClassicDataFrame, table: str) -> TableWriterV2:
+def _write_to(_: Callable[..., Any], frame: ClassicDataFrame, table: str) -> TableWriterV2:
     return TableWriterV2(frame, table)
 
 
@@ -140,7 +155,7 @@ def _recent_progress(query: StreamingQuery) -> list[Any]:
 
 def _table(original: Callable[..., DataFrame], reader: Any, *args: Any, **options: Any) -> DataFrame:
     """`spark.table` and `spark.read.table`."""
-    spark = reader if isinstance(reader, SparkSession) else session_of(reader)
+    spark = _session_of(reader)
     ensure_registered(spark)
     name = str(next(iter((*args, *options.values())), ""))
     parts = parse_name(spark, name)

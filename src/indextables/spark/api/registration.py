@@ -14,6 +14,9 @@ from indextables.spark.source.data_source import IndexTablesDataSource, Provider
 from indextables.spark.source.options import FORMAT, PROVIDER
 
 LOCK = RLock()
+_ENABLED = (
+    "spark.sql.indextables.enabled"  # the sessions that Spark clones, such as those of streaming queries, have it too
+)
 _REDACTED = "spark.sql.redaction.options.regex"
 _SECRETS = "(?i)account[._-]?key|azure[.]sas[.].+[.](blob|dfs)[.]"  # that Spark's own pattern does not know
 _CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
@@ -31,6 +34,18 @@ def ensure_registered(spark: SparkSession) -> None:
         register_functions(spark)
         configure_session(spark)
         register_data_source(spark, PROVIDER, ProviderDataSource)  # last: it marks the session as complete
+
+
+def set_enabled(spark: SparkSession, *, enabled: bool) -> None:
+    """Records that a session is enabled, or that it is not any more."""
+    if enabled:
+        spark.conf.set(_ENABLED, "true")
+    else:
+        spark.conf.unset(_ENABLED)
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    return spark.conf.get(_ENABLED, "false") == "true"
 
 
 def _runs_elsewhere(spark: SparkSession) -> bool:

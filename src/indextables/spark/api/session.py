@@ -5,7 +5,7 @@ from weakref import WeakSet
 from pyspark.sql import SparkSession
 
 from indextables.spark.api.hooks import install, uninstall
-from indextables.spark.api.registration import LOCK, configure_session, ensure_registered
+from indextables.spark.api.registration import LOCK, configure_session, ensure_registered, set_enabled
 from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.probe import capabilities
 from indextables.spark.catalyst.versions import refuse_unsupported
@@ -31,13 +31,14 @@ def enable(spark: SparkSession) -> SparkSession:
     with LOCK:
         install()
         _enabled.add(spark)
+        set_enabled(spark, enabled=True)
     return spark
 
 
 def disable(spark: SparkSession) -> SparkSession:
     """The same session, whose tables are read and written by the plain data source from now on.
 
-    The hooks on Spark's classes serve all sessions of a process; they go with the last session that is disabled.
+    The hooks on Spark's classes do nothing in sessions that are not enabled. They go with the last one that is disabled.
     """
     if is_remote(spark):
         with LOCK:
@@ -45,6 +46,7 @@ def disable(spark: SparkSession) -> SparkSession:
         return spark
     with LOCK:
         _enabled.discard(spark)
+        set_enabled(spark, enabled=False)
         if not _enabled:
             uninstall()
     return spark
