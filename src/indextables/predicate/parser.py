@@ -7,15 +7,15 @@ parsed, and whatever sqlglot raises becomes an InvalidPredicateError at one plac
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import accumulate, groupby, pairwise
-from typing import cast
+from itertools import accumulate, chain, groupby, pairwise
 
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.helper import ensure_list
 from sqlglot.tokenizer_core import Token, TokenType
 
 from indextables.errors import (
@@ -25,12 +25,20 @@ from indextables.errors import (
     SchemaError,
     UnsupportedOperatorError,
 )
-from indextables.predicate import nodes
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.dialect import Dialect
-from indextables.predicate.evaluate import evaluate_leaf
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
-from indextables.predicate.nodes import Cast, CastMode, Column, Comparison, IndexQuery, Literal, Op, Operand, Predicate
+from indextables.predicate.nodes import CastMode, Predicate
+from indextables.predicate.translation import (
+    Call,
+    ColumnReference,
+    Conversion,
+    Node,
+    Refusal,
+    Translator,
+    UntranslatableError,
+    Value,
+)
 from indextables.schema import parse_type
 
 MAX_LENGTH = 250_000
@@ -40,9 +48,14 @@ SUPPORTED_OPERATORS = (
     "AND, OR and NOT between columns, which CAST and TRY_CAST may convert, and literals"
 )
 _ANY_FIELD = "\0*"
-
-
-_OPS = {exp.EQ: Op.EQ, exp.NEQ: Op.NE, exp.LT: Op.LT, exp.LTE: Op.LE, exp.GT: Op.GT, exp.GTE: Op.GE}
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "<=>", exp.Not: "not", exp.Between: "between", exp.In: "in", exp.StartsWith: "startswith",
+    exp.EndsWith: "endswith", exp.Contains: "contains", exp.Coalesce: "coalesce",
+}  # fmt: skip
+_FUNCTIONS = {"isnull", "isnotnull"}  # that sqlglot has no class for
+_SEARCHES = {"indexquery", "textsearch", "indexqueryall"}
+_OPERANDS = ("this", "low", "high", "expression", "expressions")
 _WHOLE_NUMBERS = {
     exp.DType.TINYINT: pa.int8(),
     exp.DType.SMALLINT: pa.int16(),
@@ -57,7 +70,6 @@ _TIMES = {
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
 }
-_TYPES = {**_WHOLE_NUMBERS, **_FRACTIONS, **_TIMES, exp.DType.BOOLEAN: pa.bool_(), exp.DType.TEXT: pa.string()}
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _WORDS = re.compile(r"[\w\s]+")
@@ -66,7 +78,7 @@ _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 def parse(text: str, *, time_zone: str) -> Predicate:
     """Parses SQL text to a predicate, or raises an InvalidPredicateError or UnsupportedOperatorError."""
-    return _Reader(text, time_zone).predicate(syntax_tree(text))
+    return ConditionReader(text, time_zone).predicate(syntax_tree(text))
 
 
 def syntax_tree(text: str) -> exp.Expr:
@@ -138,13 +150,15 @@ def _complaint(description: str, near: str) -> str:
 
 
 def _invalid(text: str, reason: str, position: int | None = None) -> InvalidPredicateError:
-    where = "" if position is None else f" at position {position}"
-    return InvalidPredicateError(
-        f"the condition {_shown(text)} cannot be read{where}: {reason}; understood are {SUPPORTED_OPERATORS}",
-        predicate=text,
-        reason=reason,
-        position=position,
-    )
+    return InvalidPredicateError(_unreadable(text, reason, position), predicate=text, reason=reason, position=position)
+
+
+def _unreadable(text: str, reason: str, position: int | None = None) -> str:
+    return f"the condition {_shown(text)} cannot be read{_at(position)}: {reason}; understood are {SUPPORTED_OPERATORS}"
+
+
+def _at(position: int | None) -> str:
+    return "" if position is None else f" at position {position}"
 
 
 def _shown(text: str, *, limit: int = 200) -> str:
@@ -152,184 +166,80 @@ def _shown(text: str, *, limit: int = 200) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """sqlglot's tree as a predicate; the text is there for the errors."""
+class ConditionReader:
+    """Reads sqlglot's tree of a condition; the text is there for the errors."""
 
     text: str
     time_zone: str
+    find_column: Callable[[exp.Column], str | None] = lambda column: None if column.args.get("table") else column.name
 
-    def predicate(self, node: exp.Expr) -> Predicate:  # noqa: C901, PLR0911, PLR0912  (one line per kind of node)
-        match node:
-            case exp.Paren():
-                return self.predicate(node.this)
-            case exp.And():
-                return nodes.conjunction(*map(self.predicate, _chain(node)))
-            case exp.Or():
-                return nodes.disjunction(*map(self.predicate, _chain(node)))
-            case exp.Not():
-                return nodes.Not(self.predicate(node.this))
-            case exp.Boolean():
-                return Literal(bool(node.this))
-            case exp.Null():
-                return nodes.UNKNOWN
-            case exp.Column() | exp.Cast():
-                return Comparison(self.operand(node), Op.EQ, pa.scalar(True))
-            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-                return self.comparison(node, _OPS[type(node)])
-            case exp.NullSafeEQ():
-                return self.null_safe_equal(node)
-            case exp.In():
-                return self.membership(node)
-            case exp.Between() if not node.args.get("symmetric"):
-                column = self.operand(node.this)
-                low, high = self.value(node.args["low"]), self.value(node.args["high"])
-                return Comparison(column, Op.GE, low) & Comparison(column, Op.LE, high)
-            case exp.Is():
-                return self.state(node)
-            case exp.StartsWith():
-                return nodes.StartsWith(self.operand(node.this), self.string(node.expression))
-            case exp.EndsWith():
-                return nodes.EndsWith(self.operand(node.this), self.string(node.expression))
-            case exp.Contains():
-                return nodes.Contains(self.operand(node.this), self.string(node.expression))
-            case exp.Like():
-                return self.like(node)
-            case exp.Escape(this=exp.Like() as like):
-                return self.like(like, self.escape(node.expression))
-            case exp.Glob():
-                return IndexQuery(self.field(node.this), self.string(node.expression))
-            case exp.Anonymous() if node.name.lower() in {"indexquery", "textsearch"}:
-                return self.search(node)
-            case exp.Anonymous(expressions=[query]) if node.name.lower() == "indexqueryall":
-                return IndexQuery(None, self.string(query))
-            case _:
-                raise self.unsupported(node)
+    def predicate(self, tree: exp.Expr) -> Predicate:
+        try:
+            return Translator(self.read).predicate(tree)
+        except UntranslatableError as error:
+            raise self.error(error.source, error.refusal) from None
 
-    def comparison(self, node: exp.Expr, op: Op) -> Predicate:
-        if _is_column(node.this):
-            return Comparison(self.operand(node.this), op, self.value(node.expression))
-        if _is_column(node.expression):
-            return Comparison(self.operand(node.expression), op.flipped, self.value(node.this))
-        self.refuse_quoted_name(node.this)
-        left, right = self.value(node.this), self.value(node.expression)
-        if left.type == right.type:  # `1 = 1`, as programs write it
-            return Literal(evaluate_leaf(Comparison(Column(""), op, right), pa.array([left]))[0].as_py())
-        raise self.unsupported(node, "it compares no column with a literal")
+    def read(self, tree: exp.Expr) -> Node | None:
+        match tree.unnest():
+            case exp.Column() as column:
+                return ColumnReference(self.find_column(column) if isinstance(column.this, exp.Identifier) else None)
+            case exp.Cast() as cast if _is_column(cast):
+                kind, mode = _type_of(cast), CastMode.TRY if cast.args.get("safe") else CastMode.ANSI
+                return ColumnReference(None) if kind is None else Conversion(cast.this, kind, mode)
+            case exp.Glob(this=field, expression=query):
+                is_any = self.read(field) == ColumnReference(_ANY_FIELD)
+                return Call("indexqueryall", (query,)) if is_any else Call("indexquery", (field, query))
+            case exp.Anonymous() as search if search.name.lower() in _SEARCHES:
+                return self.search(search)
+            case exp.In(expressions=[]) as listed:
+                raise self.unsupported(listed, "IN needs a list of literals")
+            case exp.Binary(this=exp.Literal(is_string=True) as name) as tree if self.compares_name(tree, name.name):
+                reason = f'"{name.name}" is a text, as in Spark; a column is written in backticks: `{name.name}`'
+                raise _invalid(self.text, reason, _position(name))
+            case tree:
+                value = self.value(tree)
+                return read_operator(tree) if value is None else Value(value)
 
-    def refuse_quoted_name(self, node: exp.Expr) -> None:
+    def compares_name(self, tree: exp.Binary, name: str) -> bool:
         """`"host" = 'web-1'` compares two texts in Spark, and finds nothing, where other databases mean a column."""
-        if isinstance(node, exp.Literal) and node.is_string and f'"{node.name}"' in self.text:
-            reason = f'"{node.name}" is a text, as in Spark; a column is written in backticks: `{node.name}`'
-            raise _invalid(self.text, reason, _position(node))
+        is_comparison = isinstance(tree, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE)
+        return is_comparison and f'"{name}"' in self.text and not _is_column(tree.expression)
 
-    def null_safe_equal(self, node: exp.Expr) -> Predicate:
-        column, value = (node.this, node.expression) if _is_column(node.this) else (node.expression, node.this)
-        return nodes.NullSafeEqual(self.operand(column), self.value(value))
-
-    def membership(self, node: exp.In) -> Predicate:
-        if not node.expressions:
-            raise self.unsupported(node, "IN needs a list of literals")
-        return nodes.In(self.operand(node.this), tuple(map(self.value, node.expressions)))
-
-    def state(self, node: exp.Is) -> Predicate:
-        match node.expression:
-            case exp.Null():
-                return nodes.IsNull(self.operand(node.this))
-            case exp.Boolean() as value:
-                return nodes.NullSafeEqual(self.operand(node.this), pa.scalar(bool(value.this)))
-            case _:
-                raise self.unsupported(node)
-
-    def like(self, node: exp.Like, escape: str = "\\") -> Predicate:
-        like = nodes.Like(self.operand(node.this), self.string(node.expression), escape)
-        return nodes.Not(like) if node.args.get("negate") else like
-
-    def escape(self, node: exp.Expr) -> str:
-        escape = self.string(node)
-        if len(escape) != 1:
-            raise _invalid(self.text, f"the escape {escape!r} is not one character", _position(node))
-        return escape
-
-    def search(self, node: exp.Anonymous) -> Predicate:
+    def search(self, node: exp.Anonymous) -> Call:
         match node.expressions:
+            case [query] if node.name.lower() == "indexqueryall":
+                return Call("indexqueryall", (query,))
             case [exp.Literal(is_string=True) as field, query]:
-                return IndexQuery(field.name, self.string(query))
+                return Call("indexquery", (ColumnReference(field.name), query))
             case [field, query]:
-                return IndexQuery(self.field(field), self.string(query))
+                return Call("indexquery", (field, query))
             case _:
                 raise _invalid(self.text, "indexquery takes a column and a query", _position(node))
 
-    def field(self, node: exp.Expr) -> str | None:
-        name = self.column(node).name
-        return None if name == _ANY_FIELD else name
-
-    def operand(self, node: exp.Expr) -> Operand:
-        """A column, or a column in another type."""
-        match node.unnest():
-            case exp.Cast(this=of) as cast_ if not cast_.args.get("format"):
-                mode = CastMode.TRY if cast_.args.get("safe") else CastMode.ANSI
-                return Cast(self.column(of).name, self.type(cast_), mode=mode)
-            case _:
-                return self.column(node)
-
-    def type(self, node: exp.Cast) -> pa.DataType:
-        kind = _TYPES.get(node.to.this)
-        if kind is not None:
-            return kind
-        try:
-            return parse_type(node.to.sql("spark"))
-        except SchemaError:
-            raise self.unsupported(node, f"{node.to.sql('spark')} is not a type of a column") from None
-
-    def column(self, node: exp.Expr) -> Column:
+    def value(self, node: exp.Expr) -> pa.Scalar | None:  # noqa: PLR0911  (one line per kind of literal)
         match node:
-            case exp.Paren():
-                return self.column(node.this)
-            case exp.Column(this=exp.Identifier() as name) if not node.args.get("table"):
-                return Column(name.name)
-            case exp.Column():
-                raise self.unsupported(node, "names are not qualified here; quote a name with a dot in backquotes")
-            case _:
-                raise self.unsupported(node, "a column's name was expected here")
-
-    def string(self, node: exp.Expr) -> str:
-        value = self.value(node)
-        if not pa.types.is_string(value.type):
-            raise _invalid(self.text, "a text in quotes was expected here", _position(node))
-        return cast("str", value.as_py())
-
-    def value(self, node: exp.Expr) -> pa.Scalar:  # noqa: C901, PLR0911  (one line per kind of literal)
-        match node:
-            case exp.Paren():
-                return self.value(node.this)
             case exp.Null():
                 return literal(None)
             case exp.Boolean():
                 return literal(bool(node.this))
-            case exp.RawString():
+            case exp.RawString() | exp.Literal(is_string=True):
                 return literal(node.name)
             case exp.HexString():
                 return self.binary(node)
-            case exp.Literal() if node.is_string:
-                return literal(node.name)
             case exp.Concat() if all(isinstance(part, exp.Literal) and part.is_string for part in node.expressions):
                 return literal("".join(part.name for part in node.expressions))
-            case exp.Neg(this=exp.Literal(is_string=False) | exp.Cast() as number):
-                return self.number(number, sign="-")
             case exp.Cast(this=exp.Literal(is_string=True) as text) if node.to.this in _TIMES:
                 return self.from_text(text, _TIMES[node.to.this])
-            case exp.Literal() | exp.Cast():
-                return self.number(node)
-            case exp.Column():
-                raise self.unquoted(node)
+            case exp.Neg(this=exp.Literal(is_string=False) | exp.Cast() as number):
+                return self.number(number, sign="-")
             case _:
-                raise self.unsupported(node, "a literal was expected here")
+                return self.number(node)
 
-    def number(self, node: exp.Expr, *, sign: str = "") -> pa.Scalar:
+    def number(self, node: exp.Expr, *, sign: str = "") -> pa.Scalar | None:
         """Digits with or without a type: `5`, `5L`, `5.0`, `5e0`, `5BD`, `CAST('NaN' AS DOUBLE)`."""
         try:
             match node:
-                case exp.Literal() if not node.is_string:
+                case exp.Literal(is_string=False):
                     return _plain_number(sign + node.name)
                 case exp.Cast(this=exp.Literal(is_string=False) as digits) if node.to.this in _WHOLE_NUMBERS:
                     return pa.scalar(int(sign + digits.name), _WHOLE_NUMBERS[node.to.this])
@@ -337,11 +247,11 @@ class _Reader:
                     return pa.scalar(float(sign + digits.name), _FRACTIONS[node.to.this])
                 case exp.Cast(this=exp.Literal(is_string=True) as digits) if node.to.this == exp.DType.DECIMAL:
                     return decimal(Decimal(sign + digits.name))
+                case _:
+                    return None
         except (ValueError, ArithmeticError, pa.ArrowException, InvalidPredicateError):
-            raise _invalid(
-                self.text, f"{sign}{node.sql('spark')} is not a number of that type", _position(node)
-            ) from None
-        raise self.unsupported(node, "a literal was expected here")
+            reason = f"{sign}{node.sql('spark')} is not a number of that type"
+            raise _invalid(self.text, reason, _position(node)) from None
 
     def from_text(self, node: exp.Literal, kind: pa.DataType) -> pa.Scalar:
         try:
@@ -356,33 +266,78 @@ class _Reader:
         except ValueError:
             raise _invalid(self.text, f"X'{digits}' is not hexadecimal", _position(node)) from None
 
-    def unquoted(self, node: exp.Column) -> UnsupportedOperatorError:
-        """The error for a column where a value has to be: most often a text without quotes."""
-        name, position = node.sql("spark"), _position(node)
-        where = "" if position is None else f" at position {position}"
-        reason = (
-            f"a value was expected{where}, and {name} is read as the name of a column; if it is a text, write '{name}'"
-        )
-        return UnsupportedOperatorError(
-            f"the condition {_shown(self.text)} cannot be read: {reason}; understood are {SUPPORTED_OPERATORS}",
-            predicate=self.text,
-            reason=reason,
-            operator="COLUMN",
-            position=position,
-        )
+    def error(self, source: exp.Expr, refusal: Refusal) -> PredicateError:  # noqa: PLR0911  (one line per error)
+        """The error for a node that is not translated."""
+        node = source if isinstance(source, exp.Subquery) else source.unnest()
+        match refusal, node:
+            case Refusal.TEXT, _:
+                return _invalid(self.text, refusal.value, _position(node))
+            case Refusal.CHARACTER, _:
+                escape = str(self.value(node))
+                return _invalid(self.text, f"the escape {escape!r} is not one character", _position(node))
+            case Refusal.VALUE, exp.Column():  # most often a text without quotes
+                name, where = node.sql("spark"), _at(_position(node))
+                reason = f"a value was expected{where}, and {name} is read as the name of a column"
+                reason = f"{reason}; if it is a text, write '{name}'"
+                return self.unsupported(node, reason, _unreadable(self.text, reason))
+            case Refusal.COLUMN, exp.Column():
+                return self.unsupported(node, "names are not qualified here; quote a name with a dot in backquotes")
+            case ((Refusal.COLUMN | Refusal.CONDITION), exp.Cast(to=kind)) if not node.args.get("format"):
+                if not _is_column(node):
+                    return self.error(node.this, Refusal.COLUMN)
+                if _type_of(node) is None:
+                    return self.unsupported(node, f"{kind.sql('spark')} is not a type of a column")
+        return self.unsupported(node, refusal.value)
 
-    def unsupported(self, node: exp.Expr, reason: str = "it is not understood here") -> UnsupportedOperatorError:
+    def unsupported(self, node: exp.Expr, reason: str, message: str | None = None) -> UnsupportedOperatorError:
         operator = node.name if isinstance(node, exp.Anonymous) else type(node).key.upper()
         position = _position(node)
-        where = "" if position is None else f" at position {position}"
+        shown = f"{operator}{_at(position)} of the condition {_shown(self.text)} is not supported: {reason}"
         return UnsupportedOperatorError(
-            f"{operator}{where} of the condition {_shown(self.text)} is not supported: {reason}; "
-            f"understood are {SUPPORTED_OPERATORS}",
+            message or f"{shown}; understood are {SUPPORTED_OPERATORS}",
             predicate=self.text,
             reason=reason,
             operator=operator,
             position=position,
         )
+
+
+def read_operator(tree: exp.Expr) -> Call | None:
+    """An operator or a function that means the same in every dialect of SQL; None for anything else.
+
+    >>> read_operator(syntax_tree("x IS NULL")).function
+    'isnull'
+    """
+    plain: exp.Expr = tree.this if isinstance(tree, exp.Escape) else tree
+    if {name for name, value in plain.args.items() if value} - {*_OPERANDS, "negate"}:
+        return None  # such as SYMMETRIC after BETWEEN, or a query after IN
+    operands = tuple(chain.from_iterable(ensure_list(plain.args.get(name)) for name in _OPERANDS))
+    match plain:
+        case exp.And() | exp.Or():
+            return Call(plain.key, tuple(_chain(plain)))
+        case exp.Is(expression=exp.Null()):
+            call = Call("isnull", operands[:1])
+        case exp.Is(expression=exp.Boolean()):
+            call = Call("<=>", operands)
+        case exp.Like():
+            call = Call("like", (*operands, *([] if plain is tree else [tree.expression])))
+        case exp.Anonymous() if plain.name.lower() in _FUNCTIONS:
+            call = Call(plain.name.lower(), tuple(plain.expressions))
+        case _ if plain is tree and type(plain) in _OPERATORS:
+            call = Call(_OPERATORS[type(plain)], operands)
+        case _:
+            return None
+    is_negated = plain.args.get("negate") or isinstance(plain, exp.NullSafeNEQ)
+    return Call("not", (call,)) if is_negated else call
+
+
+def _type_of(cast: exp.Cast) -> pa.DataType | None:
+    if cast.args.get("format"):
+        return None
+    try:
+        return _TIMES.get(cast.to.this) or parse_type(cast.to.sql("spark"))
+    except SchemaError:
+        return None
 
 
 def _plain_number(digits: str) -> pa.Scalar:

@@ -6,24 +6,24 @@ A literal has to be one of the column's own type, so that no cast is involved.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp
 
-from indextables.predicate import (
-    Column,
-    Comparison,
-    In,
-    IndexQuery,
-    IsNull,
-    Not,
-    Op,
-    Predicate,
-    StartsWith,
-    conjunction,
-    disjunction,
+from indextables.predicate import IndexQuery
+from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
+from indextables.predicate.parser import read_operator
+from indextables.predicate.translation import (
+    Call,
+    ColumnReference,
+    Node,
+    Refusal,
+    Translator,
+    UntranslatableError,
+    Value,
 )
 from indextables.query.duckdb_dialect import SearchOperator
 
@@ -32,158 +32,103 @@ FindColumn = Callable[[exp.Column], pa.Field | None]
 FindSearch = Callable[[exp.Expr], IndexQuery | None]
 ReadInstant = Callable[[str], int]
 """The microseconds since 1970 that a time without a zone stands for: DuckDB takes it for one in the zone of the session."""
-_OPS = {exp.EQ: Op.EQ, exp.NEQ: Op.NE, exp.LT: Op.LT, exp.LTE: Op.LE, exp.GT: Op.GT, exp.GTE: Op.GE}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER = re.compile(r"-?(?=.{1,38}$)\d+(\.\d+)?")
 _EXACT_DIGITS = 15  # DuckDB's decimals with more of them are doubles only nearly
-_LOCAL = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATE})
+_TIMES = {
+    exp.DType.DATE: pa.date32(),
+    exp.DType.TIMESTAMP: TIMESTAMP_NTZ,
+    exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
+    exp.DType.TIMESTAMPTZ: TIMESTAMP,
+}
 
 
-class NotPushedError(Exception):
-    """The condition stays with DuckDB."""
-
-
+@dataclass(frozen=True, slots=True)
 class ConditionReader:
-    """Conditions on one table as predicates, or a NotPushedError."""
+    """Reads the conditions on one table."""
 
-    def __init__(self, text: str, find_column: FindColumn, find_search: FindSearch, read_instant: ReadInstant) -> None:
-        self._text = text
-        self._find_column = find_column
-        self._find_search = find_search
-        self._read_instant = read_instant
+    text: str
+    find_column: FindColumn
+    find_search: FindSearch
+    read_instant: ReadInstant
 
-    def predicate(self, node: exp.Expr) -> Predicate:  # noqa: PLR0911 - one line for each kind of node
-        match node:
-            case exp.Paren():
-                return self.predicate(node.this)
-            case exp.And():
-                return conjunction(self.predicate(node.left), self.predicate(node.right))
-            case exp.Or():
-                return disjunction(self.predicate(node.left), self.predicate(node.right))
-            case exp.Not():
-                return Not(self.predicate(node.this))
-            case SearchOperator() | exp.Anonymous():
-                return self._search(node)
-            case exp.Column():
-                return self._truth(node)
-            case _ if _is_plain(node):
-                return self._comparison(node)
+    @property
+    def translator(self) -> Translator:
+        return Translator(self.read, self.convert)
+
+    def read(self, tree: exp.Expr) -> Node | None:  # noqa: PLR0911 - one line for each kind of node
+        match tree.unnest():
+            case exp.Column() as column:
+                field = self.find_column(column)
+                return None if field is None else ColumnReference(field.name, field.type)
+            case SearchOperator() | exp.Anonymous() as search:
+                return self.search(search)
+            case exp.Null():
+                return Value(literal(None))
+            case exp.Boolean() as truth:
+                return Value(literal(bool(truth.this)))
+            case exp.Literal() as number_or_text:
+                return self.value(number_or_text)
+            case exp.Neg(this=exp.Literal(is_string=False) as number):
+                return self.value(number, sign="-")
+            case exp.Cast(this=exp.Literal() as text, to=exp.DataType(this=kind)) as cast if kind in _TIMES:
+                value = self.value(text) if type(cast) is exp.Cast else None
+                return None if value is None else Value(self.convert(value.value, _TIMES[kind]))
+            case exp.Escape() | exp.Like() as like if isinstance(like, exp.Escape) or "\\" in like.expression.name:
+                return None  # a backslash stands for itself in DuckDB
+            case operator:
+                return read_operator(operator)
+
+    def search(self, node: exp.Expr) -> Call | None:
+        match self.find_search(node):
+            case IndexQuery(str() as column, query):
+                return Call("indexquery", (ColumnReference(column), Value(literal(query))))
+            case IndexQuery(None, query):
+                return Call("indexqueryall", (Value(literal(query)),))
             case _:
-                raise NotPushedError
+                return None
 
-    def _comparison(self, node: exp.Expr) -> Predicate:
-        match node:
-            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-                return self._compared(node.left, _OPS[type(node)], node.right)
-            case exp.Between():
-                low, high = (self._compared(node.this, *end) for end in _ends(node))
-                return conjunction(low, high)
-            case exp.In() if node.expressions:
-                field = self._field(node.this)
-                return In(Column(field.name), tuple(self._value(field, one) for one in node.expressions))
-            case exp.Is(expression=exp.Null()):
-                return IsNull(Column(self._field(node.this).name))
-            case exp.Like(expression=exp.Literal()):
-                return self._prefix(node)
-            case _:
-                raise NotPushedError
+    def value(self, node: exp.Literal, sign: str = "") -> Value | None:
+        """A string or a plain number, if sqlglot has read it as DuckDB does."""
+        if "start" not in node.meta:
+            return None
+        written = sign + self.text[node.meta["start"] : node.meta["end"] + 1]
+        if node.is_string:
+            return Value(literal(node.name)) if written == "'" + node.name.replace("'", "''") + "'" else None
+        if not _NUMBER.fullmatch(written):
+            return None
+        return Value(literal(Decimal(written) if "." in written else int(written)))
 
-    def _search(self, node: exp.Expr) -> Predicate:
-        found = self._find_search(node)
-        if found is None:
-            raise NotPushedError
-        return found
-
-    def _truth(self, node: exp.Column) -> Predicate:
-        field = self._field(node)
-        if not pa.types.is_boolean(field.type):
-            raise NotPushedError
-        return Comparison(Column(field.name), Op.EQ, pa.scalar(True))
-
-    def _compared(self, left: exp.Expr, op: Op, right: exp.Expr) -> Predicate:
-        if isinstance(right, exp.Column):
-            left, op, right = right, op.flipped, left
-        field = self._field(left)
-        return Comparison(Column(field.name), op, self._value(field, right))
-
-    def _prefix(self, node: exp.Like) -> Predicate:
-        field, pattern = self._field(node.this), self._string(node.expression)
-        if not pa.types.is_string(field.type) or not re.fullmatch(r"[^%_\\]+%", pattern):
-            raise NotPushedError
-        return StartsWith(Column(field.name), pattern[:-1])
-
-    def _field(self, node: exp.Expr) -> pa.Field:
-        found = self._find_column(node) if isinstance(node, exp.Column) else None
-        if found is None:
-            raise NotPushedError
-        return found
-
-    def _value(self, field: pa.Field, node: exp.Expr) -> pa.Scalar:
-        """A literal as a value of the column's type."""
-        kind = field.type
+    def convert(self, value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+        """A literal as a value of the column's type; a text may spell a time."""
+        if value.type == kind:
+            return value
+        given = value.as_py()
         try:
-            if pa.types.is_string(kind):
-                return pa.scalar(self._string(node), kind)
-            if pa.types.is_date(kind):
-                return pa.scalar(date.fromisoformat(self._time(node, _DATE, {exp.DType.DATE})), kind)
-            if pa.types.is_timestamp(kind):
-                return self._timestamp(node, kind)
-            return _number(self._number_text(node), kind)
-        except (ValueError, pa.ArrowInvalid, OverflowError):
-            raise NotPushedError from None
+            if pa.types.is_temporal(kind) and isinstance(given, str | date):
+                return self.time(str(given), kind)
+            if isinstance(given, int | Decimal) and not isinstance(given, bool):
+                return _number(given, kind)
+        except (ValueError, OverflowError):  # which Arrow's errors are, too
+            pass
+        raise UntranslatableError(value, Refusal.VALUE)
 
-    def _timestamp(self, node: exp.Expr, kind: pa.TimestampType) -> pa.Scalar:
-        text = self._time(node, _TIME, _LOCAL | {exp.DType.TIMESTAMPTZ} if kind.tz else _LOCAL)
+    def time(self, text: str, kind: pa.DataType) -> pa.Scalar:
+        """A date or a time without a zone."""
+        if not (_DATE if pa.types.is_date(kind) else _TIME).fullmatch(text):
+            raise ValueError(text)
         moment = datetime.fromisoformat(text)  # refuses what is no time
-        return pa.scalar(self._read_instant(text), pa.int64()).cast(kind) if kind.tz else pa.scalar(moment, kind)
-
-    def _string(self, node: exp.Expr) -> str:
-        """A string literal, if sqlglot has read it as DuckDB does."""
-        if not isinstance(node, exp.Literal) or not node.is_string or "start" not in node.meta:
-            raise NotPushedError
-        text = str(node.this)
-        written = self._text[node.meta["start"] : node.meta["end"] + 1]
-        if written != "'" + text.replace("'", "''") + "'":
-            raise NotPushedError
-        return text
-
-    def _time(self, node: exp.Expr, shape: re.Pattern[str], casts: set[exp.DType] | frozenset[exp.DType]) -> str:
-        """A date or a time without a zone, as text: a string, or a cast of one."""
-        if type(node) is exp.Cast:
-            if node.to.this not in casts or (node.to.this == exp.DType.DATE and not _DATE.fullmatch(node.this.name)):
-                raise NotPushedError
-            node = node.this
-        text = self._string(node)
-        if not shape.fullmatch(text):
-            raise NotPushedError
-        return text
-
-    def _number_text(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Neg):
-            return f"-{self._number_text(node.this)}"
-        if not isinstance(node, exp.Literal) or node.is_string or "start" not in node.meta:
-            raise NotPushedError
-        return self._text[node.meta["start"] : node.meta["end"] + 1]
+        if pa.types.is_date(kind):
+            return pa.scalar(moment.date(), kind)
+        return pa.scalar(self.read_instant(text), pa.int64()).cast(kind) if kind.tz else pa.scalar(moment, kind)
 
 
-def _number(text: str, kind: pa.DataType) -> pa.Scalar:
-    if not _NUMBER.fullmatch(text):
-        raise NotPushedError
-    if pa.types.is_integer(kind):
-        return pa.scalar(int(text), kind)
+def _number(number: int | Decimal, kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_integer(kind) and isinstance(number, int):
+        return pa.scalar(number, kind)
     if pa.types.is_decimal(kind):
-        return pa.scalar(Decimal(text), kind)
-    if pa.types.is_float64(kind) and sum(map(str.isdigit, text)) <= _EXACT_DIGITS:
-        return pa.scalar(float(text), kind)
-    raise NotPushedError
-
-
-def _ends(node: exp.Between) -> tuple[tuple[Op, exp.Expr], tuple[Op, exp.Expr]]:
-    return (Op.GE, node.args["low"]), (Op.LE, node.args["high"])
-
-
-def _is_plain(node: exp.Expr) -> bool:
-    """Whether a comparison has only its operands: no NOT, ESCAPE, SYMMETRIC or anything else that would change it."""
-    operands = {"this", "expression", "expressions", "low", "high"}
-    return all(name in operands or not value for name, value in node.args.items())
+        return pa.scalar(Decimal(number), kind)
+    if pa.types.is_float64(kind) and sum(map(str.isdigit, f"{Decimal(number):f}")) <= _EXACT_DIGITS:
+        return pa.scalar(float(number), kind)
+    raise ValueError(number)

@@ -14,7 +14,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from indextables.predicate import IndexQuery, Predicate, conjunction
-from indextables.query.duckdb_conditions import ConditionReader, NotPushedError, ReadInstant
+from indextables.predicate.translation import UntranslatableError
+from indextables.query.duckdb_conditions import ConditionReader, ReadInstant
 from indextables.query.duckdb_dialect import invalid, query_tree, tokens_of_query
 from indextables.query.query_searches import Search, searches_in
 from indextables.query.query_table import Relation, TableReference
@@ -174,21 +175,23 @@ class _Planner:
 
     def _push_down(self, reference: _Reference) -> None:
         select = reference.select
-        if select is None or not _filters_before_joins(select, reference.node):
+        where = None if select is None else select.args.get("where")
+        if select is None or where is None or not _filters_before_joins(select, reference.node):
             return
-        reader = ConditionReader(
+        translator = ConditionReader(
             self.text,
             lambda column: self._column(reference, select, column),
             lambda node: self._search_on(reference, node),
             self.read_instant,
-        )
-        for term in _terms(select.args.get("where")):
+        ).translator
+        for term in translator.conjuncts(where.this):
             try:
-                reference.predicates.append(reader.predicate(term))
-            except NotPushedError:
+                reference.predicates.append(translator.predicate(term))
+            except UntranslatableError:
                 continue
-            if id(term) in self.searches and not self.searches[id(term)].negated:
-                self.enforced.add(id(term))
+            search = id(term.unnest())
+            if search in self.searches and not self.searches[search].negated:
+                self.enforced.add(search)
 
     def _search_on(self, reference: _Reference, node: exp.Expr) -> IndexQuery | None:
         target, query = self.targets.get(id(node), (None, None))
@@ -322,20 +325,6 @@ def _keeps_rows(join: exp.Join, *, is_first: bool) -> bool:
     if join.method:
         return False
     return (not join.side and join.kind in _INNER) or (is_first and join.side == "LEFT" and join.kind in ("", "OUTER"))
-
-
-def _terms(where: exp.Expr | None) -> Iterator[exp.Expr]:
-    """The conditions that all have to be true."""
-    match where:
-        case None:
-            return
-        case exp.Where() | exp.Paren():
-            yield from _terms(where.this)
-        case exp.And():
-            yield from _terms(where.left)
-            yield from _terms(where.right)
-        case _:
-            yield where
 
 
 def _sources(select: exp.Select) -> list[exp.Expr]:

@@ -5,13 +5,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from indextables.spark.catalyst.expressions import (
-    ConditionReader,
-    UntranslatableError,
-    arrow_type,
-    conjuncts,
-    plain_column,
-)
+from indextables.predicate.translation import UntranslatableError
+from indextables.spark.catalyst.expressions import ConditionReader, arrow_type, conjuncts, plain_column
 from indextables.spark.catalyst.java import Java, ids, ids_of, kind, labels, sequence
 from indextables.spark.catalyst.relation import RelationNode
 from indextables.spark.planner.column_names import columns_of
@@ -67,8 +62,7 @@ class PlanReader:
         self.tables: dict[int, TableRelation] = {number: found.table for number, found in self.relations.items()}
         self._by_columns = {tuple(table.columns): number for number, table in self.tables.items()}
         zones = {table.options.time_zone for table in self.tables.values()}
-        searches = frozenset(number for table in self.tables.values() for number in table.searches)
-        self._conditions = ConditionReader(searches, zones.pop() if len(zones) == 1 else None)
+        self._conditions = ConditionReader(zones.pop() if len(zones) == 1 else None)
         for table in self.tables.values():
             schema = snapshot_of(table.options).metadata.arrow_schema()
             known = {name.lower(): kind_ for name, kind_ in zip(schema.names, schema.types, strict=True)}

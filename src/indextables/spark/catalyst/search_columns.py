@@ -22,10 +22,11 @@ from pyspark.sql.functions import lit
 
 from indextables.errors import UnsupportedOperatorError
 from indextables.predicate import IndexQuery
+from indextables.predicate.translation import UntranslatableError
 from indextables.read.scan_spec import ScanSpec, Score, required_searches
 from indextables.search import fields, parse
 from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, evaluated, refusal, score_refusal
-from indextables.spark.catalyst.expressions import UntranslatableError, conjuncts, plain_column, text
+from indextables.spark.catalyst.expressions import conjuncts, plain_column, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode, relation_leaves
