@@ -7,6 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SHARED = (
+    "spark/test_conditions.py",
     "spark/test_read.py",
     "spark/test_read_differential.py",
     "spark/test_score.py",

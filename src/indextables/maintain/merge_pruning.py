@@ -20,10 +20,11 @@ from indextables.predicate import (
     Literal,
     Op,
     Predicate,
+    bind,
     conjunction,
     disjunction,
-    parse_condition,
 )
+from indextables.predicate.parser import ConditionReader
 
 MAX_KEYS = 100_000
 """With more keys than that, their least and their greatest value select rows."""
@@ -45,13 +46,9 @@ def target_predicate(
 
 def _own_condition(condition: exp.Expr, schema: pa.Schema, *, time_zone: str) -> Predicate | None:
     """A condition on the table alone, if the language of predicates has it."""
-
-    def unqualified(node: exp.Expr) -> exp.Expr:
-        return exp.column(node.name, quoted=True) if isinstance(node, exp.Column) else node
-
-    text = condition.copy().transform(unqualified).sql(dialect="spark")
+    reader = ConditionReader("", time_zone, find_column=lambda column: Column(column.name))
     try:
-        return parse_condition(text, schema, time_zone=time_zone, case_sensitive=True)
+        return bind(reader.predicate(condition), schema, time_zone=time_zone, case_sensitive=True)
     except PredicateError:
         return None
 

@@ -28,16 +28,16 @@ from indextables.errors import (
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.dialect import Dialect
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
-from indextables.predicate.nodes import CastMode, Predicate
+from indextables.predicate.nodes import CastMode, Column, Predicate
 from indextables.predicate.translation import (
     Call,
     ColumnReference,
-    Conversion,
     Node,
     Refusal,
     Translator,
     UntranslatableError,
     Value,
+    cast_node,
 )
 from indextables.schema import parse_type
 
@@ -165,13 +165,18 @@ def _shown(text: str, *, limit: int = 200) -> str:
     return repr(text if len(text) <= limit else text[:limit] + " ...")
 
 
+def _unqualified(column: exp.Column) -> Column | None:
+    is_plain = isinstance(column.this, exp.Identifier) and not column.args.get("table")
+    return Column(column.name) if is_plain else None
+
+
 @dataclass(frozen=True, slots=True)
 class ConditionReader:
     """Reads sqlglot's tree of a condition; the text is there for the errors."""
 
     text: str
     time_zone: str
-    find_column: Callable[[exp.Column], str | None] = lambda column: None if column.args.get("table") else column.name
+    find_column: Callable[[exp.Column], Column | None] = _unqualified
 
     def predicate(self, tree: exp.Expr) -> Predicate:
         try:
@@ -182,12 +187,12 @@ class ConditionReader:
     def read(self, tree: exp.Expr) -> Node | None:
         match tree.unnest():
             case exp.Column() as column:
-                return ColumnReference(self.find_column(column) if isinstance(column.this, exp.Identifier) else None)
+                return ColumnReference(self.find_column(column))
             case exp.Cast() as cast if _is_column(cast):
                 kind, mode = _type_of(cast), CastMode.TRY if cast.args.get("safe") else CastMode.ANSI
-                return ColumnReference(None) if kind is None else Conversion(cast.this, kind, mode)
+                return (kind and cast_node(self.read(cast.this), kind, mode)) or ColumnReference(None)
             case exp.Glob(this=field, expression=query):
-                is_any = self.read(field) == ColumnReference(_ANY_FIELD)
+                is_any = self.read(field) == ColumnReference(Column(_ANY_FIELD))
                 return Call("indexqueryall", (query,)) if is_any else Call("indexquery", (field, query))
             case exp.Anonymous() as search if search.name.lower() in _SEARCHES:
                 return self.search(search)
@@ -210,7 +215,7 @@ class ConditionReader:
             case [query] if node.name.lower() == "indexqueryall":
                 return Call("indexqueryall", (query,))
             case [exp.Literal(is_string=True) as field, query]:
-                return Call("indexquery", (ColumnReference(field.name), query))
+                return Call("indexquery", (ColumnReference(Column(field.name)), query))
             case [field, query]:
                 return Call("indexquery", (field, query))
             case _:
@@ -229,7 +234,7 @@ class ConditionReader:
             case exp.Concat() if all(isinstance(part, exp.Literal) and part.is_string for part in node.expressions):
                 return literal("".join(part.name for part in node.expressions))
             case exp.Cast(this=exp.Literal(is_string=True) as text) if node.to.this in _TIMES:
-                return self.from_text(text, _TIMES[node.to.this])
+                return self.time(text, _TIMES[node.to.this])
             case exp.Neg(this=exp.Literal(is_string=False) | exp.Cast() as number):
                 return self.number(number, sign="-")
             case _:
@@ -253,7 +258,7 @@ class ConditionReader:
             reason = f"{sign}{node.sql('spark')} is not a number of that type"
             raise _invalid(self.text, reason, _position(node)) from None
 
-    def from_text(self, node: exp.Literal, kind: pa.DataType) -> pa.Scalar:
+    def time(self, node: exp.Literal, kind: pa.DataType) -> pa.Scalar:
         try:
             return cast_scalar(pa.scalar(node.name), kind, time_zone=self.time_zone)
         except CastInvalidInputError as error:
@@ -280,13 +285,13 @@ class ConditionReader:
                 reason = f"a value was expected{where}, and {name} is read as the name of a column"
                 reason = f"{reason}; if it is a text, write '{name}'"
                 return self.unsupported(node, reason, _unreadable(self.text, reason))
-            case Refusal.COLUMN, exp.Column():
+            case Refusal.COLUMN, exp.Column() if _unqualified(node) is None:
                 return self.unsupported(node, "names are not qualified here; quote a name with a dot in backquotes")
-            case ((Refusal.COLUMN | Refusal.CONDITION), exp.Cast(to=kind)) if not node.args.get("format"):
-                if not _is_column(node):
-                    return self.error(node.this, Refusal.COLUMN)
-                if _type_of(node) is None:
+            case ((Refusal.COLUMN | Refusal.CONDITION), exp.Cast(this=of, to=kind)) if not node.args.get("format"):
+                if _is_column(node) and _type_of(node) is None:
                     return self.unsupported(node, f"{kind.sql('spark')} is not a type of a column")
+                if not _is_column(node) or _unqualified(of.unnest()) is None:
+                    return self.error(of, Refusal.COLUMN)
         return self.unsupported(node, refusal.value)
 
     def unsupported(self, node: exp.Expr, reason: str, message: str | None = None) -> UnsupportedOperatorError:

@@ -4,7 +4,7 @@ Each language has an adapter that reads its trees: `predicate/parser.py` for SQL
 SQL of DuckDB, `spark/catalyst/expressions.py` and `spark/connect/remote_expressions.py` for Spark. An adapter turns one node
 at a time into a `Node`. The arguments of a node stay nodes of the adapter's tree until they are read, each once.
 
->>> tree = Call("<", (Value(pa.scalar(5)), ColumnReference("x")))
+>>> tree = Call("<", (Value(pa.scalar(5)), ColumnReference(Column("x"))))
 >>> Translator(read=lambda node: node).predicate(tree)
 Comparison(operand=Column(name='x'), op=<Op.GT: '>'>, value=<pyarrow.Int64Scalar: 5>)
 
@@ -19,28 +19,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from indextables.predicate import nodes
 from indextables.predicate.evaluate import evaluate_leaf
-from indextables.predicate.nodes import (
-    Cast,
-    CastMode,
-    Column,
-    Comparison,
-    Contains,
-    EndsWith,
-    In,
-    IndexQuery,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    NullSafeEqual,
-    Op,
-    Operand,
-    Predicate,
-    StartsWith,
-    conjunction,
-    disjunction,
-)
+from indextables.predicate.nodes import Cast, CastMode, Column, Comparison, Op, Operand, Predicate, conjunction
 from indextables.predicate.type_coercion import common_type
 
 Source: TypeAlias = Any
@@ -49,14 +30,19 @@ Source: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class ColumnReference:
-    """A column. The name is None where it may mean anything else, the type where only binding knows it."""
+    """A column, or a column in another type, and the type in which it is compared.
 
-    name: str | None
+    The operand is None where a name may mean anything else. The type is None where only `bind` knows it.
+    """
+
+    operand: Operand | None
     type: pa.DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
+    """A literal."""
+
     value: pa.Scalar
 
 
@@ -68,16 +54,32 @@ class Call:
     arguments: tuple[Source, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """A cast."""
-
-    argument: Source
-    type: pa.DataType
-    mode: CastMode = CastMode.ANSI
+Node = ColumnReference | Value | Call | nodes.IndexQuery
 
 
-Node = ColumnReference | Value | Call | Conversion
+def cast_node(node: Node | None, kind: pa.DataType, mode: CastMode = CastMode.ANSI) -> Node | None:
+    """A column in another type, where `bind` knows the cast; None where only the engine does."""
+    match node:
+        case ColumnReference(_, own) if own == kind:
+            return node
+        case ColumnReference(Cast() as inner, pa.DataType() as own) if _widens(own, kind):
+            return ColumnReference(inner, kind)  # CAST(CAST(s AS INT) AS BIGINT): the literal is of the wider type
+        case ColumnReference(Column(name), own) if own is None or _widens(own, kind) or _is_known_cast(own, kind):
+            return ColumnReference(Cast(name, kind, mode=mode), own and kind)
+        case _:
+            return None
+
+
+def _widens(own: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether Spark itself casts so to compare: every value has its place among those of the other type."""
+    return not pa.types.is_string(own) and common_type(own, kind) == kind
+
+
+def _is_known_cast(own: pa.DataType, kind: pa.DataType) -> bool:
+    """A cast of texts, to the day, or to the digits of an integer."""
+    is_day = pa.types.is_timestamp(own) and pa.types.is_date(kind)
+    is_spelled = (pa.types.is_integer(own) or pa.types.is_boolean(own)) and pa.types.is_string(kind)
+    return bool(pa.types.is_string(own) or is_day or is_spelled)
 
 
 class Refusal(Enum):
@@ -103,17 +105,17 @@ class UntranslatableError(Exception):
 def require_type(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
     """The literal itself, if it is of the type in which it is compared."""
     if value.type != kind:
-        raise UntranslatableError(value, Refusal.VALUE)
+        raise UntranslatableError
     return value
 
 
 _COMPARISONS = {
     "=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE, "<=>": None,
 }  # fmt: skip
-_PATTERNS: dict[str, type[StartsWith | EndsWith | Contains]] = {
-    "startswith": StartsWith,
-    "endswith": EndsWith,
-    "contains": Contains,
+_PATTERNS: dict[str, type[nodes.StartsWith | nodes.EndsWith | nodes.Contains]] = {
+    "startswith": nodes.StartsWith,
+    "endswith": nodes.EndsWith,
+    "contains": nodes.Contains,
 }
 _TRUE, _FALSE = Value(pa.scalar(value=True)), Value(pa.scalar(value=False))
 
@@ -124,10 +126,6 @@ class _Term:
 
     source: Source
     node: Node | None
-
-    @property
-    def is_column(self) -> bool:
-        return isinstance(self.node, ColumnReference | Conversion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +155,9 @@ class Translator:
             case Call("and", terms):
                 return conjunction(*map(self.predicate, terms))
             case Call("or", terms):
-                return disjunction(*map(self.predicate, terms))
+                return nodes.disjunction(*map(self.predicate, terms))
             case Call("not", (negated,)):
-                return Not(self.predicate(negated))
+                return nodes.Not(self.predicate(negated))
             case Call(name, (left, right)) if name in _COMPARISONS:
                 return self._comparison(term.source, _COMPARISONS[name], left, right)
             case Call("between", (operand, low, high)):
@@ -168,27 +166,29 @@ class Translator:
                 return conjunction(at_least, self._comparison(term.source, Op.LE, between, high))
             case Call("in", (operand, *listed)):
                 column, kind = self._operand(operand)
-                return In(column, tuple(self._literal(each, kind) for each in listed))
+                return nodes.In(column, tuple(self._literal(each, kind) for each in listed))
             case Call("isnull", (operand,)):
-                return IsNull(self._operand(operand)[0])
+                return nodes.IsNull(self._operand(operand)[0])
             case Call("isnotnull", (operand,)):
-                return Not(IsNull(self._operand(operand)[0]))
-            case Call("coalesce", (flag, otherwise)) if self._is_flag(flag, otherwise):
+                return nodes.Not(nodes.IsNull(self._operand(operand)[0]))
+            case Call("coalesce", (flag, otherwise)) if self._term(otherwise).node == _FALSE:
                 return self._compared(None, flag, _TRUE)
-            case Call(name, (operand, text)) if name in _PATTERNS:
+            case Call("startswith" | "endswith" | "contains" as name, (operand, text)):
                 return _PATTERNS[name](self._text_operand(operand), self._text(text))
             case Call("like", (operand, pattern)):
-                return Like(self._text_operand(operand), self._text(pattern))
+                return nodes.Like(self._text_operand(operand), self._text(pattern))
             case Call("like", (operand, pattern, escape)):
                 character = self._character(escape)
-                return Like(self._text_operand(operand), self._text(pattern), character)
+                return nodes.Like(self._text_operand(operand), self._text(pattern), character)
             case Call("indexquery", (column, query)):
-                return IndexQuery(self._name(column), self._text(query))
+                return nodes.IndexQuery(self._name(column), self._text(query))
             case Call("indexqueryall", (query,)):
-                return IndexQuery(None, self._text(query))
+                return nodes.IndexQuery(None, self._text(query))
+            case nodes.IndexQuery() as search:
+                return search
             case Value(value) if pa.types.is_boolean(value.type) or not value.is_valid:
-                return Literal(value.as_py())
-            case ColumnReference() | Conversion():
+                return nodes.Literal(value.as_py())
+            case ColumnReference():
                 return self._compared(Op.EQ, term, _TRUE)
             case _:
                 raise UntranslatableError(term.source, Refusal.CONDITION)
@@ -203,42 +203,30 @@ class Translator:
     ) -> Predicate:
         """`op` is None for `<=>`. Two literals are compared here: `1 = 1`, as programs write it."""
         first = self._term(left)
-        if first.is_column:
+        if isinstance(first.node, ColumnReference):
             return self._compared(op, first, right)
         literal, second = self._literal(first, refusal=refusal if op else Refusal.COLUMN), self._term(right)
-        if second.is_column:
+        if isinstance(second.node, ColumnReference):
             return self._compared(op and op.flipped, second, first)
         if op is None:
             raise UntranslatableError(first.source, Refusal.COLUMN)
         other = self._literal(second)
         if literal.type != other.type:
             raise UntranslatableError(source, Refusal.COMPARISON)
-        return Literal(evaluate_leaf(Comparison(Column(""), op, other), pa.array([literal]))[0].as_py())
+        return nodes.Literal(evaluate_leaf(Comparison(Column(""), op, other), pa.array([literal]))[0].as_py())
 
     def _compared(self, op: Op | None, operand: Source, literal: Source) -> Predicate:
         column, kind = self._operand(operand)
         value = self._literal(literal, kind)
-        return NullSafeEqual(column, value) if op is None else Comparison(column, op, value)
-
-    def _is_flag(self, flag: Source, otherwise: Source) -> bool:
-        """Whether `coalesce(flag, false)` is whether a column is true."""
-        return self._term(flag).is_column and self._term(otherwise).node == _FALSE
+        return nodes.NullSafeEqual(column, value) if op is None else Comparison(column, op, value)
 
     def _operand(self, source: Source) -> tuple[Operand, pa.DataType | None]:
-        """A column, or a column in another type, and the type in which it is compared, if it is known."""
         term = self._term(source)
         match term.node:
-            case ColumnReference(str() as name, kind):
-                return Column(name), kind
-            case Conversion(argument, kind, mode):
-                inner, own = self._operand(argument)
-                if own is None and isinstance(inner, Column):
-                    return Cast(inner.name, kind, mode=mode), None
-                if own is not None and _widens(own, kind):
-                    return inner if isinstance(inner, Cast) or own == kind else Cast(inner.name, kind, mode=mode), kind
-                if isinstance(inner, Column) and own is not None and _is_comparable_cast(own, kind):
-                    return Cast(inner.name, kind, mode=mode), kind
-        raise UntranslatableError(term.source, Refusal.COLUMN)
+            case ColumnReference(Column() | Cast() as operand, kind):
+                return operand, kind
+            case _:
+                raise UntranslatableError(term.source, Refusal.COLUMN)
 
     def _text_operand(self, source: Source) -> Operand:
         operand, kind = self._operand(source)
@@ -270,20 +258,8 @@ class Translator:
         return character
 
     def _name(self, source: Source) -> str:
-        match self._term(source).node:
-            case ColumnReference(str() as name):
+        match self._operand(source):
+            case Column(name), _:
                 return name
             case _:
                 raise UntranslatableError(source, Refusal.COLUMN)
-
-
-def _widens(own: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether Spark itself casts so to compare: every value has its place among those of the other type."""
-    return own == kind or (not pa.types.is_string(own) and common_type(own, kind) == kind)
-
-
-def _is_comparable_cast(own: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether `bind` knows the cast of a column of the type `own`: of texts, to the day, to the digits of an integer."""
-    is_day = pa.types.is_timestamp(own) and pa.types.is_date(kind)
-    is_spelled = (pa.types.is_integer(own) or pa.types.is_boolean(own)) and pa.types.is_string(kind)
-    return bool(pa.types.is_string(own) or is_day or is_spelled)

@@ -13,18 +13,10 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from indextables.predicate import IndexQuery
+from indextables.predicate import Column, IndexQuery
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, literal
 from indextables.predicate.parser import read_operator
-from indextables.predicate.translation import (
-    Call,
-    ColumnReference,
-    Node,
-    Refusal,
-    Translator,
-    UntranslatableError,
-    Value,
-)
+from indextables.predicate.translation import ColumnReference, Node, Translator, UntranslatableError, Value
 from indextables.query.duckdb_dialect import SearchOperator
 
 FindColumn = Callable[[exp.Column], pa.Field | None]
@@ -61,9 +53,9 @@ class ConditionReader:
         match tree.unnest():
             case exp.Column() as column:
                 field = self.find_column(column)
-                return None if field is None else ColumnReference(field.name, field.type)
+                return None if field is None else ColumnReference(Column(field.name), field.type)
             case SearchOperator() | exp.Anonymous() as search:
-                return self.search(search)
+                return self.find_search(search)
             case exp.Null():
                 return Value(literal(None))
             case exp.Boolean() as truth:
@@ -79,15 +71,6 @@ class ConditionReader:
                 return None  # a backslash stands for itself in DuckDB
             case operator:
                 return read_operator(operator)
-
-    def search(self, node: exp.Expr) -> Call | None:
-        match self.find_search(node):
-            case IndexQuery(str() as column, query):
-                return Call("indexquery", (ColumnReference(column), Value(literal(query))))
-            case IndexQuery(None, query):
-                return Call("indexqueryall", (Value(literal(query)),))
-            case _:
-                return None
 
     def value(self, node: exp.Literal, sign: str = "") -> Value | None:
         """A string or a plain number, if sqlglot has read it as DuckDB does."""
@@ -112,7 +95,7 @@ class ConditionReader:
                 return _number(given, kind)
         except (ValueError, OverflowError):  # which Arrow's errors are, too
             pass
-        raise UntranslatableError(value, Refusal.VALUE)
+        raise UntranslatableError
 
     def time(self, text: str, kind: pa.DataType) -> pa.Scalar:
         """A date or a time without a zone."""

@@ -10,39 +10,28 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from indextables.predicate import CastMode, Predicate
+from indextables.predicate import CastMode, Column, Predicate
 from indextables.predicate.literals import TIMESTAMP
 from indextables.predicate.translation import (
     Call,
     ColumnReference,
-    Conversion,
     Node,
     Translator,
     UntranslatableError,
     Value,
+    cast_node,
 )
 from indextables.schema import type_named
 from indextables.spark.catalyst.java import Java, kind, sequence
 from indextables.spark.planner.column_names import name_of
 
 _LONG = 1_000  # literals of one list; each costs some calls into the JVM
-_BOTH = ("left", "right")
-_CALLS: dict[str, tuple[str, tuple[str, ...]]] = {  # the function of a class, and its members with the arguments
-    "And": ("and", _BOTH),
-    "Or": ("or", _BOTH),
-    "Not": ("not", ("child",)),
-    "IsNull": ("isnull", ("child",)),
-    "IsNotNull": ("isnotnull", ("child",)),
-    "EqualTo": ("=", _BOTH),
-    "EqualNullSafe": ("<=>", _BOTH),
-    "LessThan": ("<", _BOTH),
-    "LessThanOrEqual": ("<=", _BOTH),
-    "GreaterThan": (">", _BOTH),
-    "GreaterThanOrEqual": (">=", _BOTH),
-    "StartsWith": ("startswith", _BOTH),
-    "EndsWith": ("endswith", _BOTH),
-    "Contains": ("contains", _BOTH),
-}
+_BINARY = {
+    "And": "and", "Or": "or", "EqualTo": "=", "EqualNullSafe": "<=>", "LessThan": "<", "LessThanOrEqual": "<=",
+    "GreaterThan": ">", "GreaterThanOrEqual": ">=", "StartsWith": "startswith", "EndsWith": "endswith",
+    "Contains": "contains",
+}  # fmt: skip
+_UNARY = {"Not": "not", "IsNull": "isnull", "IsNotNull": "isnotnull"}
 
 
 def conjuncts(condition: Java) -> Iterator[Java]:
@@ -71,7 +60,7 @@ class ConditionReader:
     def read(self, node: Java) -> Node | None:  # noqa: PLR0911 - one line per kind of expression
         match kind(node):
             case "AttributeReference":
-                return ColumnReference(name_of(int(node.exprId().id())), self.type_of(node))
+                return self.column(node)
             case "Literal":
                 return Value(literal(node))
             case "Cast":
@@ -83,29 +72,29 @@ class ConditionReader:
                 return Call("like", (node.left(), node.right(), escape))
             case "Coalesce":
                 return Call("coalesce", tuple(sequence(node.children())))
-            case name if name in _CALLS:
-                function, arguments = _CALLS[name]
-                return Call(function, tuple(getattr(node, argument)() for argument in arguments))
-        return None
+            case name if name in _BINARY:
+                return Call(_BINARY[name], (node.left(), node.right()))
+            case name if name in _UNARY:
+                return Call(_UNARY[name], (node.child(),))
+            case _:
+                return None
 
     def cast(self, node: Java) -> Node | None:
         """A cast, unless it is from or to a timestamp in another time zone than that of the scan."""
         child, target = self.read(node.child()), arrow_type(node)
-        if not isinstance(child, ColumnReference | Conversion):
+        if not isinstance(child, ColumnReference):
             return None
-        if child.type == target:
-            return child
-        if TIMESTAMP in {child.type, target}:
+        if TIMESTAMP in {child.type, target} and child.type != target:
             zone = node.timeZoneId()
             if not zone.isDefined() or zone.get() != self.time_zone:
                 return None
-        return Conversion(child, target, CastMode[str(node.evalMode().toString())])
+        return cast_node(child, target, CastMode[str(node.evalMode().toString())])
 
-    def type_of(self, attribute: Java) -> pa.DataType:
+    def column(self, attribute: Java) -> ColumnReference:
         number = int(attribute.exprId().id())
         if number not in self.types:
             self.types[number] = arrow_type(attribute)
-        return self.types[number]
+        return ColumnReference(Column(name_of(number)), self.types[number])
 
 
 def arrow_type(expression: Java) -> pa.DataType:

@@ -186,7 +186,7 @@ class PlanReader:
         if not all(kind(side) == "AttributeReference" for side in sides):
             return None
         try:
-            if any(pa.types.is_floating(self._conditions.type_of(side)) for side in sides):
+            if any(pa.types.is_floating(self._conditions.column(side).type) for side in sides):
                 return None
         except UntranslatableError:
             return None

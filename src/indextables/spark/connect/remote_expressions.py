@@ -1,72 +1,52 @@
 """Expressions of Spark Connect as predicates over column numbers, and what else a plan has to know of them.
 
-Nothing is resolved in these plans: a name has to be looked up, and a condition may be a text. What is not in the tables here
-is left to Spark.
+Nothing is resolved in these plans: a name has to be looked up, and a condition may be a text. What is not in the table of
+`predicate/translation.py` is left to Spark.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from indextables.errors import PredicateError
-from indextables.predicate import Column, Like, Not, Predicate, columns, conjunction, disjunction, parse, terms_of
-from indextables.predicate.column_expression import ColumnExpression
+from indextables.errors import PredicateError, SchemaError
+from indextables.expressions.supported_functions import name_of as function_of
+from indextables.predicate import CastMode, Column, terms_of
 from indextables.predicate.dialect import Dialect
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ
-from indextables.spark.connect.protocol import Expression, expressions_in
-from indextables.spark.planner.column_names import columns_of, name_of, renamed
+from indextables.predicate.parser import ConditionReader, syntax_tree
+from indextables.predicate.translation import (
+    Call,
+    ColumnReference,
+    Node,
+    Translator,
+    UntranslatableError,
+    Value,
+    cast_node,
+)
+from indextables.schema import parse_type
+from indextables.spark.connect.protocol import Expression, Message, expressions_in
+from indextables.spark.planner.column_names import columns_of, name_of
 from indextables.spark.planner.plan import Condition
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COMPARISONS: Mapping[str, Callable[[ColumnExpression, pa.Scalar], Predicate]] = {
-    "==": lambda column, value: column == value,
-    "=": lambda column, value: column == value,
-    "<=>": lambda column, value: column.eq_null_safe(value),
-    "<": lambda column, value: column < value,
-    "<=": lambda column, value: column <= value,
-    ">": lambda column, value: column > value,
-    ">=": lambda column, value: column >= value,
-    "startswith": lambda column, value: column.startswith(value.as_py()),
-    "endswith": lambda column, value: column.endswith(value.as_py()),
-    "contains": lambda column, value: column.contains(value.as_py()),
-}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "=": "=", "<=>": "<=>"}
-_TEXT = frozenset({"startswith", "endswith", "contains", "like"})
+_TYPES = {  # those of literals, and those of casts
+    "boolean": pa.bool_(), "string": pa.string(), "binary": pa.binary(), "byte": pa.int8(), "short": pa.int16(),
+    "integer": pa.int32(), "long": pa.int64(), "float": pa.float32(), "double": pa.float64(), "date": pa.date32(),
+    "timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP_NTZ,
+}  # fmt: skip
+_MODES = (CastMode.ANSI, CastMode.LEGACY, CastMode.ANSI, CastMode.TRY)  # by their numbers in the protocol
 _DETERMINISTIC = frozenset(
     """== = <=> < <= > >= and or not + - * / % in isnull isnotnull isnan like rlike ilike startswith endswith contains
     coalesce when upper lower length trim ltrim rtrim concat concat_ws substring substr replace regexp_replace
     regexp_extract split abs round floor ceil greatest least year month dayofmonth hour minute second date_trunc trunc
-    date_format to_date to_timestamp datediff date_add date_sub hash xxhash64 md5 sha2""".split()  # noqa: SIM905
+    date_format to_date to_timestamp datediff date_add date_sub hash xxhash64 md5 sha2
+    cast try_cast case if day starts_with ends_with ts_or_ds_to_date""".split()  # noqa: SIM905 - the last are sqlglot's
 )
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
-_SCALAR = (  # functions in texts, as sqlglot knows them
-    *(exp.Cast, exp.TryCast, exp.Case, exp.If, exp.Coalesce, exp.Upper, exp.Lower, exp.Length, exp.Trim, exp.Concat),
-    *(
-        exp.Substring,
-        exp.Replace,
-        exp.Abs,
-        exp.Round,
-        exp.Floor,
-        exp.Ceil,
-        exp.Year,
-        exp.Month,
-        exp.Day,
-        exp.And,
-        exp.Or,
-    ),
-    *(exp.StartsWith, exp.EndsWith, exp.Contains, exp.Greatest, exp.Least, exp.DateAdd, exp.DateSub, exp.TsOrDsToDate),
-)
-
-
-class UnreadableError(Exception):
-    """An expression or a node that only Spark can understand; never shown to a user."""
-
-
 Resolve = Callable[[str, int | None], int]  # the number of a column, from its identifier and the id of its frame
 
 
@@ -79,198 +59,116 @@ class ExpressionReader:
 
     def conditions(self, expression: Expression) -> Iterator[Condition]:
         """The terms of a condition, all of which must be true."""
-        kind = expression.WhichOneof("expr_type")
-        if kind == "unresolved_function" and expression.unresolved_function.function_name.lower() == "and":
-            for argument in expression.unresolved_function.arguments:
-                yield from self.conditions(argument)
-        elif kind == "expression_string":
-            yield from self._text_conditions(expression.expression_string.expression)
-        else:
-            yield self._condition(expression)
+        translator = Translator(self.read)
+        for term in translator.conjuncts(expression):
+            try:
+                predicate = translator.predicate(term)
+            except (UntranslatableError, PredicateError):
+                yield Condition(self.references(term), None, self.is_deterministic(term))
+            else:
+                yield from (Condition(columns_of(one), one) for one in terms_of(predicate))
 
-    def _condition(self, expression: Expression) -> Condition:
-        """One term. As a whole, `coalesce(search, false)` is true where the search is; under NOT, it is not its opposite."""
-        called = expression.unresolved_function
-        if called.function_name.lower() == "coalesce" and len(called.arguments) == 2 and _is_false(called.arguments[1]):  # noqa: PLR2004
-            return self._condition(called.arguments[0])
-        try:
-            predicate = self.predicate(expression)
-        except (UnreadableError, PredicateError):
-            return Condition(self.references(expression), None, self.is_deterministic(expression))
-        return Condition(columns_of(predicate), predicate)
-
-    def _text_conditions(self, text: str) -> Iterator[Condition]:
-        try:
-            predicate = self._numbered(parse(text, time_zone=self.time_zone))
-        except PredicateError:
-            for term in _terms(text):
-                yield self._text_condition(term)
-        else:
-            for conjunct in terms_of(predicate):
-                yield Condition(columns_of(conjunct), conjunct)
-
-    def _text_condition(self, term: exp.Expr) -> Condition:
-        """One term of a text; it is parsed again, because only a text is read as Spark reads it."""
-        try:
-            predicate = self._numbered(parse(term.sql(dialect=Dialect), time_zone=self.time_zone))
-        except PredicateError:
-            return Condition(self._text_references(term), None, _is_scalar(term))
-        return Condition(columns_of(predicate), predicate)
-
-    def _numbered(self, predicate: Predicate) -> Predicate:
-        """A predicate over the names of columns, over their numbers."""
-        names = {name: name_of(self.resolve(_quoted(name), None)) for name in columns(predicate)}
-        return renamed(predicate, names)
-
-    def predicate(self, expression: Expression) -> Predicate:  # noqa: C901, PLR0911 - one line for each function
-        kind = expression.WhichOneof("expr_type")
-        if kind == "unresolved_attribute":
-            return ColumnExpression(self.column(expression)) == True  # noqa: E712 - it makes a predicate
-        if kind == "expression_string":
-            return self._numbered(parse(expression.expression_string.expression, time_zone=self.time_zone))
-        if kind != "unresolved_function":
-            raise UnreadableError
-        name, arguments = expression.unresolved_function.function_name.lower(), expression.unresolved_function.arguments
-        match name, len(arguments):
-            case "and", 2:
-                return conjunction(*map(self.predicate, arguments))
-            case "or", 2:
-                return disjunction(*map(self.predicate, arguments))
-            case "not", 1:
-                return Not(self.predicate(arguments[0]))
-            case "isnull", 1:
-                return ColumnExpression(self.column(arguments[0])).is_null()
-            case "isnotnull", 1:
-                return Not(ColumnExpression(self.column(arguments[0])).is_null())
-            case "in", _:
-                return ColumnExpression(self.column(arguments[0])).isin(*map(literal, arguments[1:]))
-            case "like", 2:
-                return Like(self.column(arguments[0]), _text(arguments[1]), "\\")
-            case _, 2:
-                return self._comparison(name, *arguments)
-        raise UnreadableError
-
-    def _comparison(self, name: str, left: Expression, right: Expression) -> Predicate:
-        if left.WhichOneof("expr_type") == "literal":
-            if name not in _FLIPPED:
-                raise UnreadableError
-            name, left, right = _FLIPPED[name], right, left
-        if name not in _COMPARISONS:
-            raise UnreadableError
-        if name in _TEXT:
-            _text(right)
-        return _COMPARISONS[name](ColumnExpression(self.column(left)), literal(right))
-
-    def column(self, expression: Expression) -> Column:
-        return Column(name_of(self.number(expression)))
+    def read(self, source: Expression | exp.Expr) -> Node | None:  # noqa: PLR0911 - one line per kind of expression
+        """A node of a message, or of the syntax tree of a text in it."""
+        if isinstance(source, exp.Expr):
+            return ConditionReader("", self.time_zone, self._named).read(source)
+        match source.WhichOneof("expr_type"):
+            case "unresolved_attribute":
+                return ColumnReference(Column(name_of(self.number(source))))
+            case "literal":
+                return Value(literal(source.literal))
+            case "expression_string":
+                return self.read(_parsed(source))
+            case "cast" if (kind := _type_of(source.cast)) is not None:
+                return cast_node(self.read(source.cast.expr), kind, _MODES[source.cast.eval_mode])
+            case "unresolved_function" if not source.unresolved_function.is_user_defined_function:
+                called = source.unresolved_function
+                return Call(called.function_name.lower(), tuple(called.arguments))
+        return None
 
     def number(self, expression: Expression) -> int:
         """The number of a plain column."""
         if expression.WhichOneof("expr_type") != "unresolved_attribute":
-            raise UnreadableError
+            raise UntranslatableError
         named = expression.unresolved_attribute
         return self.resolve(named.unparsed_identifier, named.plan_id if named.HasField("plan_id") else None)
 
-    def references(self, expression: Expression) -> frozenset[int]:
+    def _named(self, column: exp.Column) -> Column:
+        return Column(name_of(self._number(column)))
+
+    def _number(self, column: exp.Column) -> int:
+        return self.resolve(".".join("`" + part.name.replace("`", "``") + "`" for part in column.parts), None)
+
+    def references(self, expression: Expression | exp.Expr) -> frozenset[int]:
         """The columns that an expression reads."""
+        if isinstance(expression, exp.Expr):
+            if expression.find(exp.Query, exp.Star) is None:
+                return frozenset(map(self._number, expression.find_all(exp.Column)))
+            raise UntranslatableError
         found: set[int] = set()
         for one in expressions_in(expression):
             match one.WhichOneof("expr_type"):
                 case "unresolved_attribute":
                     found.add(self.number(one))
                 case "expression_string":
-                    found |= self._text_references(_parsed(one.expression_string.expression))
+                    found |= self.references(_parsed(one))
                 case "literal" | "unresolved_function" | "alias" | "cast" | "sort_order":
                     continue
                 case _:
-                    raise UnreadableError
+                    raise UntranslatableError
         return frozenset(found)
 
-    def _text_references(self, tree: exp.Expr) -> frozenset[int]:
-        if tree.find(exp.Query, exp.Star) is not None:
-            raise UnreadableError
-        return frozenset(
-            self.resolve(".".join(_quoted(part.name) for part in column.parts), None)
-            for column in tree.find_all(exp.Column)
-        )
-
-    def is_deterministic(self, expression: Expression, functions: frozenset[str] = frozenset()) -> bool:
+    def is_deterministic(self, expression: Expression | exp.Expr, functions: frozenset[str] = frozenset()) -> bool:
         """Whether an expression is known to give one value for each row, and the same each time.
 
         `functions` are further functions that may be in it. Aggregates and generators are not of that kind in general.
         """
-        for one in expressions_in(expression):
-            kind = one.WhichOneof("expr_type")
-            if kind == "unresolved_function":
-                name = one.unresolved_function.function_name.lower()
-                if one.unresolved_function.is_user_defined_function or name not in _DETERMINISTIC | functions:
-                    return False
-            elif kind == "expression_string":
-                if not _is_scalar(_parsed(one.expression_string.expression)):
-                    return False
-            elif kind not in {"literal", "unresolved_attribute", "alias", "cast", "sort_order"}:
-                return False
-        return True
+        if isinstance(expression, exp.Expr):
+            names = {function_of(node) for node in expression.find_all(exp.Func)}
+            return names <= _DETERMINISTIC and expression.find(exp.Query, exp.Window) is None
+        return all(self._is_deterministic(one, _DETERMINISTIC | functions) for one in expressions_in(expression))
+
+    def _is_deterministic(self, expression: Expression, functions: frozenset[str]) -> bool:
+        match expression.WhichOneof("expr_type"):
+            case "unresolved_function":
+                called = expression.unresolved_function
+                return not called.is_user_defined_function and called.function_name.lower() in functions
+            case "expression_string":
+                return self.is_deterministic(_parsed(expression))
+            case kind:
+                return kind in {"literal", "unresolved_attribute", "alias", "cast", "sort_order"}
 
 
-def literal(expression: Expression) -> pa.Scalar:  # noqa: PLR0911 - one for each kind of literal
+def literal(message: Message) -> pa.Scalar:
     """A literal as an Arrow value."""
-    if expression.WhichOneof("expr_type") != "literal":
-        raise UnreadableError
-    value = expression.literal
-    match kind := value.WhichOneof("literal_type"):
+    match message.WhichOneof("literal_type"):
         case "null":
-            return pa.scalar(None, pa.null())
-        case "boolean" | "string" | "binary":
-            return pa.scalar(getattr(value, kind))
-        case "byte" | "short" | "integer" | "long":
-            types = {"byte": pa.int8(), "short": pa.int16(), "integer": pa.int32(), "long": pa.int64()}
-            return pa.scalar(getattr(value, kind), types[kind])
-        case "float" | "double":
-            return pa.scalar(getattr(value, kind), pa.float32() if kind == "float" else pa.float64())
+            return pa.NA
         case "decimal":
-            return pa.scalar(Decimal(value.decimal.value))
-        case "date":
-            return pa.scalar(value.date, pa.int32()).cast(pa.date32())
-        case "timestamp" | "timestamp_ntz":
-            moment = _EPOCH + timedelta(microseconds=getattr(value, kind))
-            return pa.scalar(moment.replace(tzinfo=None) if kind == "timestamp_ntz" else moment, _TIMES[kind])
-    raise UnreadableError
+            return pa.scalar(Decimal(message.decimal.value))
+        case kind if kind in _TYPES:
+            return pa.scalar(getattr(message, kind), _TYPES[kind])
+    raise UntranslatableError
 
 
-_TIMES = {"timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP_NTZ}
+def _type_of(cast: Message) -> pa.DataType | None:
+    """The type of a cast; None for one that no column of ours has, such as a text with a collation."""
+    if cast.HasField("type_str"):
+        try:
+            return parse_type(cast.type_str)
+        except SchemaError:
+            return None
+    kind = cast.type.WhichOneof("kind")
+    if kind == "decimal":
+        return pa.decimal128(cast.type.decimal.precision, cast.type.decimal.scale)
+    return None if cast.type.string.collation not in {"", "UTF8_BINARY"} else _TYPES.get(kind)
 
 
-def _text(expression: Expression) -> str:
-    value = literal(expression)
-    if not pa.types.is_string(value.type) or not value.is_valid:
-        raise UnreadableError
-    return str(value.as_py())
-
-
-def _is_false(expression: Expression) -> bool:
-    kind = expression.WhichOneof("expr_type")
-    return kind == "literal" and expression.literal.HasField("boolean") and not expression.literal.boolean
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _parsed(text: str) -> exp.Expr:
+def _parsed(expression: Expression) -> exp.Expr:
+    text = expression.expression_string.expression
+    with suppress(PredicateError):
+        return syntax_tree(text)
     try:
         return parse_one(text, dialect=Dialect)
     except (SqlglotError, RecursionError) as error:
-        raise UnreadableError from error
-
-
-def _terms(text: str) -> Iterator[exp.Expr]:
-    tree = _parsed(text)
-    yield from tree.flatten() if isinstance(tree, exp.And) else [tree]
-
-
-def _is_scalar(tree: exp.Expr) -> bool:
-    """Whether a text has no function but those that are known to give one value for each row, the same each time."""
-    return (
-        all(isinstance(node, _SCALAR) for node in tree.find_all(exp.Func)) and tree.find(exp.Query, exp.Window) is None
-    )
+        raise UntranslatableError from error

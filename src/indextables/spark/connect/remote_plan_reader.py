@@ -15,8 +15,9 @@ from pyspark.sql.connect.proto import relations_pb2
 from pyspark.sql.types import StructType
 
 from indextables.errors import PredicateError
+from indextables.predicate.translation import UntranslatableError
 from indextables.spark.connect.protocol import Expression, Relation, inputs_of, is_ours, kind_of, node_of, options_of
-from indextables.spark.connect.remote_expressions import AGGREGATES, ExpressionReader, UnreadableError
+from indextables.spark.connect.remote_expressions import AGGREGATES, ExpressionReader
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.planner.plan import (
     Aggregate,
@@ -101,7 +102,7 @@ class RemotePlanReader:
         if reader is not None and not any(isinstance(below, Opaque) for below in inputs):
             try:
                 return reader(self, number, node_of(relation), *inputs)
-            except (UnreadableError, PredicateError):
+            except (UntranslatableError, PredicateError):
                 pass
         if kind_of(relation) in _NEEDS_ALL:
             self.unpruned.update(table.table for below in inputs for table in relations_of(below))
@@ -125,13 +126,13 @@ class RemotePlanReader:
         if frame is not None:
             own = self._frames.get(frame)
             if own is None:
-                raise UnreadableError
+                raise UntranslatableError
             known = tuple(column for column in own if column in columns)
         found = [column for column in known if self._same(self.names.get(column), name)]
         if qualifiers:
             found = [column for column in found if self._same(self._qualifiers.get(column), qualifiers[-1])]
         if len(found) != 1:
-            raise UnreadableError
+            raise UntranslatableError
         self._mention(found[0])
         return found[0]
 
@@ -162,7 +163,7 @@ class RemotePlanReader:
     def _star(self, expression: Expression, child: Plan) -> list[Item]:
         star = expression.unresolved_star
         if star.HasField("unparsed_target") or star.HasField("plan_id"):
-            raise UnreadableError
+            raise UntranslatableError
         return [self._same_column(column) for column in child.columns]
 
     def _same_column(self, column: int) -> Item:
@@ -207,12 +208,12 @@ class RemotePlanReader:
 
     def _with_columns_renamed(self, number: int, node: relations_pb2.WithColumnsRenamed, child: Plan) -> Plan:
         if not node.renames:
-            raise UnreadableError
+            raise UntranslatableError
         items = {column: self._same_column(column) for column in child.columns}
         if len(node.renames) > 1 and {one.new_col_name for one in node.renames} & {
             one.col_name for one in node.renames
         }:
-            raise UnreadableError  # one after the other
+            raise UntranslatableError  # one after the other
         for rename in node.renames:
             for column in child.columns:
                 if self._same(self.names.get(column), rename.col_name):
@@ -231,7 +232,7 @@ class RemotePlanReader:
 
     def _aggregate(self, number: int, node: relations_pb2.Aggregate, child: Plan) -> Plan:
         if node.group_type != _Aggregate.GROUP_TYPE_GROUPBY:
-            raise UnreadableError
+            raise UntranslatableError
         reader = self._on(child)
         keys = tuple(reader.number(key) for key in node.grouping_expressions)
         grouped = [Output(key, Function.KEY, frozenset({key}), key) for key in keys]
@@ -239,7 +240,7 @@ class RemotePlanReader:
             identifier_parts(key.unresolved_attribute.unparsed_identifier)[-1] for key in node.grouping_expressions
         ]
         if spelled != [self.names.get(key) for key in keys]:
-            raise UnreadableError  # Spark gives the column the name that the query has for it
+            raise UntranslatableError  # Spark gives the column the name that the query has for it
         outputs = [self._output(expression, child) for expression in node.aggregate_expressions]
         is_deterministic = all(reader.is_deterministic(one, AGGREGATES) for one in node.aggregate_expressions)
         return Aggregate(number, keys, frozenset(keys), (*grouped, *outputs), child, is_deterministic)
@@ -304,7 +305,7 @@ class RemotePlanReader:
     def _sample(self, number: int, node: relations_pb2.Sample, child: Plan) -> Plan:
         """`randomSplit` sorts by all columns before it samples."""
         if node.deterministic_order:
-            raise UnreadableError
+            raise UntranslatableError
         return self._some_rows(number, node, child)
 
     def _deduplicate(self, number: int, node: relations_pb2.Deduplicate, child: Plan) -> Plan:
@@ -316,7 +317,7 @@ class RemotePlanReader:
     def _join(self, number: int, node: relations_pb2.Join, left: Plan, right: Plan) -> Plan:
         join_type = _JOINS.get(node.join_type)
         if join_type is None or set(left.columns) & set(right.columns):
-            raise UnreadableError
+            raise UntranslatableError
         reader = self._on(left, right)
         conditions = tuple(reader.conditions(node.join_condition)) if node.HasField("join_condition") else ()
         pairs = [
@@ -339,7 +340,7 @@ class RemotePlanReader:
     def _using(self, number: int, join: Join, pairs: list[tuple[int, int]]) -> Plan:
         """A join by columns of the same name has each of them once."""
         if join.type is JoinType.FULL_OUTER:
-            raise UnreadableError
+            raise UntranslatableError
         keys = [right if join.type is JoinType.RIGHT_OUTER else left for left, right in pairs]
         hidden = {column for pair in pairs for column in pair}
         columns = (*keys, *(column for column in join.columns if column not in hidden))
@@ -350,7 +351,7 @@ class RemotePlanReader:
         is_union = node.set_op_type == _SetOperation.SET_OP_TYPE_UNION and node.is_all and not node.by_name
         types = [[self.types.get(column) for column in side.columns] for side in (left, right)]
         if not is_union or types[0] != types[1] or None in types[0]:
-            raise UnreadableError
+            raise UntranslatableError
         for column in (*left.columns, *right.columns):
             self._mention(column)  # both sides have to keep as many columns
         columns = tuple(self._named(self.names.get(column)) for column in left.columns)
