@@ -291,7 +291,7 @@ class ConditionReader:
                 if _is_column(node) and _type_of(node) is None:
                     return self.unsupported(node, f"{kind.sql('spark')} is not a type of a column")
                 if not _is_column(node) or _unqualified(of.unnest()) is None:
-                    return self.error(of, Refusal.COLUMN)
+                    return self.error(_innermost_cast(of), Refusal.COLUMN)
         return self.unsupported(node, refusal.value)
 
     def unsupported(self, node: exp.Expr, reason: str, message: str | None = None) -> UnsupportedOperatorError:
@@ -334,6 +334,13 @@ def read_operator(tree: exp.Expr) -> Call | None:
             return None
     is_negated = plain.args.get("negate") or isinstance(plain, exp.NullSafeNEQ)
     return Call("not", (call,)) if is_negated else call
+
+
+def _innermost_cast(node: exp.Expr) -> exp.Expr:
+    """The last one of nested casts, without recursion; another node itself."""
+    while isinstance(cast := node.unnest(), exp.Cast) and not _is_column(cast):
+        node = cast.this
+    return node
 
 
 def _type_of(cast: exp.Cast) -> pa.DataType | None:
