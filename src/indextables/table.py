@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from indextables.maintain.compact import MergeProgress, MergeResult
     from indextables.maintain.delete_rows import DeleteResult
     from indextables.maintain.drop_partitions import DropResult
-    from indextables.maintain.merge_builder import MergeBuilder
-    from indextables.maintain.merge_into import Merge, MergeIntoResult
+    from indextables.maintain.merge_into import MergeBuilder, MergeIntoResult
     from indextables.maintain.merge_source import MergeSource
     from indextables.maintain.reindex import ReindexResult
     from indextables.maintain.restore import RestoreResult
@@ -365,14 +364,14 @@ class IndexTable:
         3
         """
         from indextables.maintain.delete_rows import delete_rows
+        from indextables.statements.row_changes import Delete
 
         config = self._config(options)
         after, result = delete_rows(
             self._log.configured(config),
             self._verified(),
             config,
-            where=where,
-            query=query,
+            Delete(where=where, query=query),
             dry_run=dry_run,
             time_zone=time_zone,
             case_sensitive=case_sensitive,
@@ -457,15 +456,14 @@ class IndexTable:
         [('BOB', 20), ('ann', 1)]
         """
         from indextables.maintain.update_rows import update_rows
+        from indextables.statements.row_changes import Update, assignments_of
 
         config = self._config(options)
         after, result = update_rows(
             self._log.configured(config),
             self._verified(),
             config,
-            updates,
-            where=where,
-            query=query,
+            Update(assignments=assignments_of(updates), where=where, query=query),
             dry_run=dry_run,
             time_zone=time_zone,
             case_sensitive=case_sensitive,
@@ -502,19 +500,21 @@ class IndexTable:
         >>> sorted(table.scan(columns=["name"]).to_arrow()["name"].to_pylist())
         ['Bob', 'Cleo', 'ann']
         """
-        from indextables.maintain.merge_builder import MergeBuilder
-        from indextables.maintain.merge_into import Merge
+        from indextables.maintain.merge_into import MergeBuilder, merge_into
+        from indextables.statements.row_changes import Merge
 
-        given = Merge(
-            source=source.scan() if isinstance(source, IndexTable) else source,
-            on=on,
-            source_alias=source_alias,
-            target_alias=target_alias,
-            merge_schema=merge_schema,
-            time_zone=time_zone,
-            case_sensitive=case_sensitive,
-        )
-        return MergeBuilder(given, lambda merge: self._merge_into(merge, options))
+        rows = source.scan() if isinstance(source, IndexTable) else source
+
+        def run(merge: Merge) -> MergeIntoResult:
+            config = self._config(options)
+            log, before = self._log.configured(config), self._verified()
+            after, result = merge_into(
+                log, before, config, merge, rows, time_zone=time_zone, case_sensitive=case_sensitive
+            )
+            self._after_write(after, config)
+            return result
+
+        return MergeBuilder(Merge(on=on, alias=target_alias, source_alias=source_alias, merge_schema=merge_schema), run)
 
     def scan(
         self,
@@ -1225,14 +1225,6 @@ class IndexTable:
             counter = ProgressCounter(callback, rows.num_rows)
             after = write_and_commit(job, rows.batches, log=log, snapshot=snapshot, counter=counter)
         return self._after_write(after, config)
-
-    def _merge_into(self, merge: Merge, options: Mapping[str, str] | None) -> MergeIntoResult:
-        from indextables.maintain.merge_into import merge_into
-
-        config = self._config(options)
-        after, result = merge_into(self._log.configured(config), self._verified(), config, merge)
-        self._after_write(after, config)
-        return result
 
     def _after_write(self, snapshot: Snapshot, config: Config) -> int:
         from indextables.maintain.compact_on_write import merge_after_write

@@ -18,7 +18,7 @@ from indextables.errors import (
     MergeError,
     SchemaError,
 )
-from indextables.maintain.merge_builder import MergeBuilder
+from indextables.maintain.merge_into import MergeBuilder
 from tests.maintain.samples import litter
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "n": pa.int32()})
@@ -269,7 +269,7 @@ class TestPruning:
     def test_many_keys_select_by_their_range(
         self, table: IndexTable, monkeypatch: pytest.MonkeyPatch, max_keys: int
     ) -> None:
-        monkeypatch.setattr("indextables.maintain.merge_pruning.MAX_KEYS", max_keys)
+        monkeypatch.setattr("indextables.maintain.merge_source.MAX_KEYS", max_keys)
         assert upsert(table, data([(1, "x", 1), (3, "y", 2), (9, "z", 3)])).execute().rows_updated == 2
         assert rows_of(table, ["id", "n"]) == [(1, 1), (2, 20), (3, 2), (9, 3), (None, 0)]
 

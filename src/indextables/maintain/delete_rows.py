@@ -6,13 +6,19 @@ from indextables.config import Config
 from indextables.display.text_output import text_output
 from indextables.errors import InvalidPredicateError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.maintain.changed_rows import find_rows, may_match
-from indextables.maintain.row_deletion import RowDeletion, deletion_transaction, plan_deletion, write_deletion
-from indextables.maintain.split_changes import split_changes
+from indextables.maintain.row_deletion import (
+    RowDeletion,
+    deletion_transaction,
+    plan_deletion,
+    split_changes,
+    write_deletion,
+)
+from indextables.maintain.row_replacement import find_rows, may_match
 from indextables.plural import pluralize
-from indextables.predicate import Predicate, to_sql
+from indextables.predicate import to_sql
 from indextables.read.opener import SplitOpener
 from indextables.read.scan_spec import ScanSpec, build_scan_spec
+from indextables.statements.row_changes import Delete, Update, unqualified_condition
 from indextables.write.uncommitted_files import commit_or_discard
 from indextables.write.write_plan import current_rules
 
@@ -44,9 +50,8 @@ def delete_rows(
     log: TransactionLog,
     snapshot: Snapshot,
     config: Config,
+    delete: Delete,
     *,
-    where: str | Predicate | None = None,
-    query: str | None = None,
     dry_run: bool = False,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
@@ -55,7 +60,7 @@ def delete_rows(
 
     It is planned again where another writer changed the same rows first, so that it deletes what is there then.
     """
-    refuse_no_condition(where, query)
+    _refuse_no_condition(delete)
     opener = SplitOpener.of(log.store, config)
     planned: list[RowDeletion] = []
 
@@ -63,8 +68,8 @@ def delete_rows(
         spec = build_scan_spec(
             current,
             current_rules(current.metadata),
-            where=where,
-            query=query,
+            where=unqualified_condition(delete),
+            query=delete.query,
             columns=[],
             time_zone=time_zone,
             case_sensitive=case_sensitive,
@@ -76,7 +81,7 @@ def delete_rows(
     def transaction(current: Snapshot) -> Transaction:
         spec, deletion = plan(current)
         removed = write_deletion(log, deletion, config, reads=may_match(spec, current))
-        parameters = condition_parameters(where, query)
+        parameters = condition_parameters(delete)
         return deletion_transaction(Operation.DELETE, current, removed, parameters=parameters, metrics=removed.metrics)
 
     if dry_run:
@@ -85,9 +90,9 @@ def delete_rows(
     return after, _result(planned[-1], after.version, dry_run=False)
 
 
-def refuse_no_condition(where: object, query: object) -> None:
+def _refuse_no_condition(delete: Delete) -> None:
     """A condition that was forgotten must not delete everything."""
-    if where is None and query is None:
+    if delete.where is None and delete.query is None:
         raise InvalidPredicateError(
             'give a condition (where) or a search (query); where="true" means every row',
             predicate="",
@@ -95,19 +100,12 @@ def refuse_no_condition(where: object, query: object) -> None:
         )
 
 
-def condition_parameters(where: str | Predicate | None, query: str | None) -> dict[str, str]:
+def condition_parameters(change: Delete | Update) -> dict[str, str]:
     """The condition, as the history shows it."""
+    where = unqualified_condition(change)
     text = {} if where is None else {"predicate": where if isinstance(where, str) else to_sql(where)}
-    return text if query is None else {**text, "query": query}
+    return text if change.query is None else {**text, "query": change.query}
 
 
 def _result(deletion: RowDeletion, version: int, *, dry_run: bool) -> DeleteResult:
-    return DeleteResult(
-        version=version,
-        dry_run=dry_run,
-        rows=deletion.rows,
-        splits_removed=len(deletion.removed),
-        splits_rewritten=len(deletion.rewritten),
-        vectors=len(deletion.vectors),
-        copied=deletion.copied,
-    )
+    return DeleteResult(version=version, dry_run=dry_run, rows=deletion.rows, **deletion.figures)

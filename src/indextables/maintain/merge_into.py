@@ -1,6 +1,6 @@
 """MERGE INTO: rows of a source update, delete and insert rows of a table, in one commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,42 +13,25 @@ from indextables.errors import MergeError
 from indextables.expressions import Evaluator, Expression, Relation, Scope
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.log.actions import Metadata
-from indextables.maintain.changed_rows import may_match
-from indextables.maintain.merge_clauses import (
+from indextables.maintain.bound_clauses import (
     SOURCE,
     TARGET,
     BoundClause,
-    Clause,
-    When,
     bind_clauses,
     new_columns,
     refuse_clauses,
 )
 from indextables.maintain.merge_join import MergeCounts, MergeJoin
-from indextables.maintain.merge_pruning import target_predicate
-from indextables.maintain.merge_source import MergeSource, source_rows
-from indextables.maintain.row_replacement import RowReplacement, replace_rows
-from indextables.maintain.split_changes import split_changes
+from indextables.maintain.merge_source import MergeSource, source_rows, target_predicate
+from indextables.maintain.row_deletion import split_changes
+from indextables.maintain.row_replacement import RowReplacement, may_match, replace_rows
 from indextables.plural import pluralize
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec, build_scan_spec, with_predicate
+from indextables.statements.row_changes import Action, Clause, Merge, When, assignments_of
 from indextables.write.uncommitted_files import commit_or_discard
 from indextables.write.write_plan import current_rules, with_columns_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Merge:
-    """A MERGE as its author wrote it."""
-
-    source: MergeSource
-    on: str
-    clauses: Sequence[Clause] = ()
-    source_alias: str = "s"
-    target_alias: str = "t"
-    merge_schema: bool = False
-    time_zone: str = "UTC"
-    case_sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +67,94 @@ class MergeIntoResult:
     _repr_html_ = text_output
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MergeBuilder:
+    """A MERGE that is being written: each method gives another builder with one more clause. `execute` runs it.
+
+    Of the clauses for matched rows, for rows of the source without a match and for rows of the table without a match, the
+    first applies whose predicate is true. Expressions and predicates are SQL; names of columns may have an alias before
+    them.
+    """
+
+    merge: Merge
+    run: Callable[[Merge], MergeIntoResult]
+
+    def when_matched_update(self, updates: Mapping[str, str], predicate: str | None = None) -> "MergeBuilder":
+        """Gives columns of a row that a row of the source matches new values."""
+        return self._with(Clause(When.MATCHED, Action.UPDATE, predicate, assignments_of(updates)))
+
+    def when_matched_update_all(
+        self, predicate: str | None = None, except_cols: Sequence[str] | None = None
+    ) -> "MergeBuilder":
+        """Gives all columns the values of the source's columns with their names."""
+        return self._with(Clause(When.MATCHED, Action.UPDATE, predicate, excepted=_names(except_cols)))
+
+    def when_matched_delete(self, predicate: str | None = None) -> "MergeBuilder":
+        """Deletes a row that a row of the source matches."""
+        return self._with(Clause(When.MATCHED, Action.DELETE, predicate))
+
+    def when_not_matched_insert(self, updates: Mapping[str, str], predicate: str | None = None) -> "MergeBuilder":
+        """Inserts a row of the source that matches no row; columns that are not among the `updates` are null."""
+        return self._with(Clause(When.NOT_MATCHED, Action.INSERT, predicate, assignments_of(updates)))
+
+    def when_not_matched_insert_all(
+        self, predicate: str | None = None, except_cols: Sequence[str] | None = None
+    ) -> "MergeBuilder":
+        """Inserts a row of the source that matches no row, by names of columns."""
+        return self._with(Clause(When.NOT_MATCHED, Action.INSERT, predicate, excepted=_names(except_cols)))
+
+    def when_not_matched_by_source_update(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "MergeBuilder":
+        """Gives columns of a row that no row of the source matches new values; all rows of the table are read."""
+        return self._with(Clause(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, predicate, assignments_of(updates)))
+
+    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> "MergeBuilder":
+        """Deletes a row that no row of the source matches; all rows of the table are read."""
+        return self._with(Clause(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, predicate))
+
+    def execute(self) -> MergeIntoResult:
+        """Runs the merge in one commit. A source that can be read once (a reader, an iterator) can be merged once."""
+        return self.run(self.merge)
+
+    def _with(self, clause: Clause) -> "MergeBuilder":
+        return replace(self, merge=replace(self.merge, clauses=(*self.merge.clauses, clause)))
+
+
+def merge_into(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    config: Config,
+    merge: Merge,
+    source: MergeSource,
+    *,
+    time_zone: str = "UTC",
+    case_sensitive: bool = False,
+) -> tuple[Snapshot, MergeIntoResult]:
+    """Merges a source into the table; gives the table afterwards, and what was done.
+
+    Everything that can be refused is refused before a row is read. The merge is planned again where another writer changed
+    rows first that it may match; the source is kept in memory.
+    """
+    refuse_clauses(merge.clauses)
+    given = source_rows(source, snapshot.metadata.arrow_schema(), all_columns=merge.merge_schema)
+    run = _MergeRun(log, config, merge, datetime.now(UTC), time_zone, case_sensitive)
+    with run.joined(snapshot, given.schema.empty_table()):
+        pass
+    rows = given.read()
+    written: list[tuple[RowReplacement, MergeCounts]] = []
+
+    def transaction(current: Snapshot) -> Transaction:
+        with run.joined(current, rows) as (bound, join):
+            written.append((run.write(current, bound, join), join.counts))
+        return written[-1][0].transaction
+
+    after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
+    return after, _result(*written[-1], version=after.version, source_rows=len(rows))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BoundMerge:
+class _BoundMerge:
     """A merge whose names were found in a version of the table; `metadata` is that of the table afterwards."""
 
     scope: Scope
@@ -94,92 +163,71 @@ class BoundMerge:
     metadata: Metadata
 
 
-def merge_into(
-    log: TransactionLog, snapshot: Snapshot, config: Config, merge: Merge
-) -> tuple[Snapshot, MergeIntoResult]:
-    """Merges a source into the table; gives the table afterwards, and what was done.
+@dataclass(frozen=True, slots=True, eq=False)
+class _MergeRun:
+    """A merge, and what stays the same where it is planned again: `time` is the current time of its expressions."""
 
-    Everything that can be refused is refused before a row is read. The merge is planned again where another writer changed
-    rows first that it may match; the source is kept in memory.
-    """
-    refuse_clauses(merge.clauses)
-    given = source_rows(merge.source, snapshot.metadata.arrow_schema(), all_columns=merge.merge_schema)
-    time = datetime.now(UTC)
-    with _joined(merge, snapshot, config, given.schema.empty_table(), time):
-        pass
-    source = given.read()
-    written: list[tuple[RowReplacement, MergeCounts]] = []
+    log: TransactionLog
+    config: Config
+    merge: Merge
+    time: datetime
+    time_zone: str
+    case_sensitive: bool
 
-    def transaction(current: Snapshot) -> Transaction:
-        with _joined(merge, current, config, source, time) as (bound, join):
-            written.append((_written(log, current, config, merge=merge, bound=bound, join=join), join.counts))
-        return written[-1][0].transaction
+    @contextmanager
+    def joined(self, snapshot: Snapshot, source: pa.Table) -> Iterator[tuple[_BoundMerge, MergeJoin]]:
+        """The merge, bound and compiled; an error where a name or a type does not fit."""
+        bound, threads = self.bind(snapshot, source.schema), self.config.read.parallelism
+        with Evaluator(bound.scope, threads=threads, time_zone=self.time_zone) as evaluator:
+            yield bound, MergeJoin.of(evaluator, bound.on, bound.clauses, source, bound.metadata.arrow_schema())
 
-    after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
-    return after, _result(*written[-1], version=after.version, source_rows=len(source))
+    def bind(self, snapshot: Snapshot, source: pa.Schema) -> _BoundMerge:
+        """Finds the names of the merge in both sides; an error says which there are."""
+        merge, schema, metadata = self.merge, snapshot.metadata.arrow_schema(), snapshot.metadata
+        alias, source_alias = merge.alias or "target", merge.source_alias or "source"
+        if source_alias.lower() == alias.lower():
+            reason = f"source and target have the same alias, {alias!r}"
+            raise MergeError(f"{reason}; give them different ones", reason=reason)
+        if merge.merge_schema:
+            added = new_columns(merge.clauses, schema, source, alias=merge.alias)
+            metadata = with_columns_of(metadata, added, self.config.write.typemap)
+        relations = (Relation(TARGET, alias, schema), Relation(SOURCE, source_alias, source))
+        scope = Scope(relations, self.time, self.case_sensitive)
+        clauses = bind_clauses(merge.clauses, scope, metadata.arrow_schema(), merge_schema=merge.merge_schema)
+        return _BoundMerge(scope=scope, on=scope.expression(merge.on), clauses=clauses, metadata=metadata)
 
+    def write(self, current: Snapshot, bound: _BoundMerge, join: MergeJoin) -> RowReplacement:
+        log, config, spec = self.log, self.config, self.target_spec(current, bound, join)
+        scan = Scan(current, spec, SplitOpener.of(log.store, config), parallelism=config.read.parallelism)
+        evolves = bound.metadata is not current.metadata
+        done = replace_rows(
+            log,
+            current,
+            config,
+            lambda addresses: join.new_rows(scan.to_batches(), addresses),
+            operation=Operation.MERGE_INTO,
+            reads=may_match(spec, current),
+            metadata=bound.metadata if evolves else None,
+            parameters={"predicate": self.merge.on, "clauses": [str(clause) for clause in self.merge.clauses]},
+            metrics=lambda _: {**join.counts.metrics, "numSourceRows": len(join.source)},
+        )
+        if evolves and not done.adds and not done.deletion.rows:
+            return replace(done, transaction=replace(done.transaction, metadata=None))
+        return done
 
-@contextmanager
-def _joined(
-    merge: Merge, snapshot: Snapshot, config: Config, source: pa.Table, time: datetime
-) -> Iterator[tuple[BoundMerge, MergeJoin]]:
-    """The merge, bound and compiled; an error where a name or a type does not fit."""
-    bound = bind_merge(merge, snapshot, config, source.schema, time)
-    with Evaluator(bound.scope, threads=config.read.parallelism, time_zone=merge.time_zone) as evaluator:
-        yield bound, MergeJoin.of(evaluator, bound.on, bound.clauses, source, bound.metadata.arrow_schema())
-
-
-def bind_merge(merge: Merge, snapshot: Snapshot, config: Config, source: pa.Schema, time: datetime) -> BoundMerge:
-    """Finds the names of a merge in both sides; an error says which there are."""
-    if merge.source_alias.lower() == merge.target_alias.lower():
-        reason = f"source and target have the same alias, {merge.target_alias!r}"
-        raise MergeError(f"{reason}; give them different ones", reason=reason)
-    schema, metadata = snapshot.metadata.arrow_schema(), snapshot.metadata
-    if merge.merge_schema:
-        added = new_columns(merge.clauses, schema, source, target_alias=merge.target_alias)
-        metadata = with_columns_of(metadata, added, config.write.typemap)
-    relations = (Relation(TARGET, merge.target_alias, schema), Relation(SOURCE, merge.source_alias, source))
-    scope = Scope(relations, time, merge.case_sensitive)
-    clauses = bind_clauses(merge.clauses, scope, metadata.arrow_schema(), merge_schema=merge.merge_schema)
-    return BoundMerge(scope=scope, on=scope.expression(merge.on), clauses=clauses, metadata=metadata)
-
-
-def _written(
-    log: TransactionLog, current: Snapshot, config: Config, *, merge: Merge, bound: BoundMerge, join: MergeJoin
-) -> RowReplacement:
-    spec = _target_spec(merge, current, bound, join)
-    scan = Scan(current, spec, SplitOpener.of(log.store, config), parallelism=config.read.parallelism)
-    evolves = bound.metadata is not current.metadata
-    done = replace_rows(
-        log,
-        current,
-        config,
-        lambda addresses: join.new_rows(scan.to_batches(), addresses),
-        operation=Operation.MERGE_INTO,
-        reads=may_match(spec, current),
-        metadata=bound.metadata if evolves else None,
-        parameters={"predicate": merge.on, "clauses": [str(clause) for clause in merge.clauses]},
-        metrics=lambda _: {**join.counts.metrics, "numSourceRows": len(join.source)},
-    )
-    if evolves and not done.adds and not done.deletion.rows:
-        return replace(done, transaction=replace(done.transaction, metadata=None))
-    return done
-
-
-def _target_spec(merge: Merge, current: Snapshot, bound: BoundMerge, join: MergeJoin) -> ScanSpec:
-    """The scan of the rows that the merge may change, with the columns that it needs."""
-    schema = current.metadata.arrow_schema()
-    needed = join.target_columns
-    columns = schema.names if needed is None else [name for name in schema.names if name in needed]
-    spec = build_scan_spec(current, current_rules(current.metadata), columns=columns, case_sensitive=True)
-    if any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in merge.clauses):
-        return replace(spec, row_address=True)
-    predicate = target_predicate(bound.on, join.source, schema, join.evaluator, time_zone=merge.time_zone)
-    return replace(with_predicate(spec, predicate), row_address=True)
+    def target_spec(self, current: Snapshot, bound: _BoundMerge, join: MergeJoin) -> ScanSpec:
+        """The scan of the rows that the merge may change, with the columns that it needs."""
+        schema = current.metadata.arrow_schema()
+        needed = join.target_columns
+        columns = schema.names if needed is None else [name for name in schema.names if name in needed]
+        spec = build_scan_spec(current, current_rules(current.metadata), columns=columns, case_sensitive=True)
+        if any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.merge.clauses):
+            return replace(spec, row_address=True)
+        predicate = target_predicate(bound.on, join.source, schema, join.evaluator, time_zone=self.time_zone)
+        return replace(with_predicate(spec, predicate), row_address=True)
 
 
 def _result(done: RowReplacement, counts: MergeCounts, *, version: int, source_rows: int) -> MergeIntoResult:
-    deletion = done.deletion
     return MergeIntoResult(
         version=version,
         rows_updated=counts.updated,
@@ -190,9 +238,10 @@ def _result(done: RowReplacement, counts: MergeCounts, *, version: int, source_r
         rows_matched_deleted=counts.matched_deleted,
         rows_not_matched_by_source_updated=counts.by_source_updated,
         rows_not_matched_by_source_deleted=counts.by_source_deleted,
-        splits_removed=len(deletion.removed),
-        splits_rewritten=len(deletion.rewritten),
-        vectors=len(deletion.vectors),
-        copied=deletion.copied,
         splits_added=len(done.adds),
+        **done.deletion.figures,
     )
+
+
+def _names(columns: Sequence[str] | None) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())

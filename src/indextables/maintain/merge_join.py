@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from indextables.errors import MergeCardinalityError
 from indextables.expressions import CompiledExpression, Evaluator, Expression
-from indextables.maintain.assignments import Projection, compiled
-from indextables.maintain.merge_clauses import SOURCE, TARGET, Action, BoundClause, Clause, When
-from indextables.maintain.row_addresses import RowAddresses
+from indextables.maintain.bound_clauses import SOURCE, TARGET, BoundClause, Projection
+from indextables.maintain.row_replacement import RowAddresses
 from indextables.plural import pluralize
+from indextables.statements.row_changes import Action, Clause, When
 
 Numbers = npt.NDArray[np.int64]
 _ROW = "__indextables_row"
@@ -106,7 +106,7 @@ class MergeJoin:
             source,
             condition=evaluator.condition(on),
             conditions={number: evaluator.condition(one) for number, one in predicates.items() if one is not None},
-            projections=[compiled(clause.assignments, schema, evaluator) for clause in clauses],
+            projections=[Projection.of(clause.assignments, schema, evaluator) for clause in clauses],
         )
 
     @property

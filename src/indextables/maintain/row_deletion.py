@@ -9,7 +9,7 @@ rows found ─▶ all rows of the split       ─▶ remove
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -24,6 +24,7 @@ from indextables.log.ownership import vectors_name
 from indextables.log.splits import removes_for
 from indextables.log.transaction import MayMatch
 from indextables.maintain.copy_rows import plan_copy, refs_to, rows_of
+from indextables.plural import pluralize
 from indextables.read.deletion_vectors import deleted_rows
 from indextables.read.opener import SplitOpener, SplitRef
 from indextables.split.deletion_bitmap import RowNumbers, encode_bitmap
@@ -60,6 +61,16 @@ class RowDeletion:
             "numRemovedSplits": len(self.removed) + len(self.rewritten),
             "numRewrittenSplits": len(self.rewritten),
             "numDeletionVectors": len(self.vectors),
+        }
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """What happened to splits, as results have it."""
+        return {
+            "splits_removed": len(self.removed),
+            "splits_rewritten": len(self.rewritten),
+            "vectors": len(self.vectors),
+            "copied": self.copied,
         }
 
 
@@ -196,3 +207,36 @@ def _vector(path: str, cardinality: int, bitmap: bytes) -> DeletionVector:
 
 def _num_rows(split: SplitRef, opener: SplitOpener) -> int:
     return opener.open(split).num_rows if split.num_records is None else split.num_records
+
+
+class ChangedSplits(Protocol):
+    """The result of a DELETE, an UPDATE or a MERGE."""
+
+    @property
+    def splits_removed(self) -> int: ...
+    @property
+    def splits_rewritten(self) -> int: ...
+    @property
+    def copied(self) -> int: ...
+    @property
+    def vectors(self) -> int: ...
+
+
+def split_changes(result: ChangedSplits, *, added: int = 0) -> str:
+    """The end of a sentence, with a colon before it; empty if no split changed.
+
+    >>> from types import SimpleNamespace
+    >>> split_changes(SimpleNamespace(splits_removed=1, splits_rewritten=2, copied=30, vectors=0))
+    ': 1 split removed, 2 splits rewritten (30 rows copied)'
+    >>> split_changes(SimpleNamespace(splits_removed=0, splits_rewritten=0, copied=0, vectors=1), added=1)
+    ': 1 split added, 1 deletion vector'
+    """
+    rewritten = f"{pluralize(result.splits_rewritten, 'split')} rewritten ({pluralize(result.copied, 'row')} copied)"
+    changes = {
+        f"{pluralize(result.splits_removed, 'split')} removed": result.splits_removed,
+        rewritten: result.splits_rewritten,
+        f"{pluralize(added, 'split')} added": added,
+        pluralize(result.vectors, "deletion vector"): result.vectors,
+    }
+    told = ", ".join(text for text, number in changes.items() if number)
+    return f": {told}" if told else ""

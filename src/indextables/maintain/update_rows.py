@@ -1,6 +1,6 @@
 """UPDATE: rows that satisfy a condition or a search get new values, computed from their old ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -9,22 +9,17 @@ from indextables.config import Config
 from indextables.display.text_output import text_output
 from indextables.expressions import Evaluator, Relation, Scope
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.maintain.assignments import Assignment, Projection, assignments_of, compiled
-from indextables.maintain.changed_rows import find_rows, may_match
+from indextables.maintain.bound_clauses import TARGET, Projection, bind_assignments
 from indextables.maintain.delete_rows import condition_parameters
-from indextables.maintain.row_addresses import RowAddresses
-from indextables.maintain.row_deletion import RowDeletion, plan_deletion
-from indextables.maintain.row_replacement import RowReplacement, replace_rows
-from indextables.maintain.split_changes import split_changes
+from indextables.maintain.row_deletion import RowDeletion, plan_deletion, split_changes
+from indextables.maintain.row_replacement import RowAddresses, RowReplacement, find_rows, may_match, replace_rows
 from indextables.plural import pluralize
-from indextables.predicate import Predicate
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ScanSpec, build_scan_spec
+from indextables.statements.row_changes import Update, unqualified_condition
 from indextables.write.uncommitted_files import commit_or_discard
 from indextables.write.write_plan import current_rules
-
-_TABLE = "t"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +52,8 @@ def update_rows(
     log: TransactionLog,
     snapshot: Snapshot,
     config: Config,
-    updates: Mapping[str, str],
+    update: Update,
     *,
-    where: str | Predicate | None = None,
-    query: str | None = None,
     dry_run: bool = False,
     time_zone: str = "UTC",
     case_sensitive: bool = False,
@@ -69,25 +62,28 @@ def update_rows(
 
     It is planned again where another writer changed the same rows first.
     """
-    scope = _scope(snapshot, case_sensitive=case_sensitive)
+    scope = _scope(update, snapshot, case_sensitive=case_sensitive)
     opener, written = SplitOpener.of(log.store, config), list[RowReplacement]()
 
     def scan_spec(current: Snapshot) -> ScanSpec:
         return build_scan_spec(
             current,
             current_rules(current.metadata),
-            where=where,
-            query=query,
+            where=unqualified_condition(update),
+            query=update.query,
             time_zone=time_zone,
             case_sensitive=case_sensitive,
         )
 
     def checked(current: Snapshot, evaluator: Evaluator, scope: Scope) -> Projection:
-        return compiled(_assignments(updates, current, scope), current.metadata.arrow_schema(), evaluator)
+        schema = current.metadata.arrow_schema()
+        return Projection.of(bind_assignments(update.assignments, schema, scope, alias=update.alias), schema, evaluator)
+
+    parameters = {**condition_parameters(update), "updates": {one.column: one.value for one in update.assignments}}
 
     def transaction(current: Snapshot) -> Transaction:
         spec = replace(scan_spec(current), row_address=True)
-        now = replace(_scope(current, case_sensitive=case_sensitive), time=scope.time)
+        now = replace(_scope(update, current, case_sensitive=case_sensitive), time=scope.time)
         with Evaluator(now, threads=config.read.parallelism, time_zone=time_zone) as evaluator:
             projection = checked(current, evaluator, now)
             scan = Scan(current, spec, opener, parallelism=config.read.parallelism)
@@ -99,7 +95,7 @@ def update_rows(
                     lambda addresses: _updated(scan, projection, evaluator, addresses),
                     operation=Operation.UPDATE,
                     reads=may_match(spec, current),
-                    parameters={**condition_parameters(where, query), "updates": dict(updates)},
+                    parameters=parameters,
                     metrics=_metrics,
                 )
             )
@@ -115,12 +111,9 @@ def update_rows(
     return after, _result(written[-1].deletion, after.version, splits_added=len(written[-1].adds))
 
 
-def _scope(snapshot: Snapshot, *, case_sensitive: bool) -> Scope:
-    return Scope((Relation(_TABLE, _TABLE, snapshot.metadata.arrow_schema()),), case_sensitive=case_sensitive)
-
-
-def _assignments(updates: Mapping[str, str], snapshot: Snapshot, scope: Scope) -> tuple[Assignment, ...]:
-    return assignments_of(updates, snapshot.metadata.arrow_schema(), scope)
+def _scope(update: Update, snapshot: Snapshot, *, case_sensitive: bool) -> Scope:
+    table = Relation(TARGET, update.alias or TARGET, snapshot.metadata.arrow_schema())
+    return Scope((table,), case_sensitive=case_sensitive)
 
 
 def _updated(
@@ -129,7 +122,7 @@ def _updated(
     for batch in scan.to_batches():
         addresses.add(batch)
         rows = pa.Table.from_batches([batch])
-        values = evaluator.project(list(projection.computed.values()), {_TABLE: rows})
+        values = evaluator.project(list(projection.computed.values()), {TARGET: rows})
         yield from projection.assembled(values, rows, len(rows)).to_batches()
 
 
@@ -139,12 +132,5 @@ def _metrics(deletion: RowDeletion) -> dict[str, int]:
 
 def _result(deletion: RowDeletion, version: int, *, dry_run: bool = False, splits_added: int = 0) -> UpdateResult:
     return UpdateResult(
-        version=version,
-        dry_run=dry_run,
-        rows=deletion.rows,
-        splits_removed=len(deletion.removed),
-        splits_rewritten=len(deletion.rewritten),
-        vectors=len(deletion.vectors),
-        copied=deletion.copied,
-        splits_added=splits_added,
+        version=version, dry_run=dry_run, rows=deletion.rows, **deletion.figures, splits_added=splits_added
     )

@@ -6,14 +6,15 @@ no path. It gets one here.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.spark.api.dataframe_reader import resolve_version, with_session_settings
+from indextables.log import Snapshot
+from indextables.spark.api.dataframe_reader import resolve_version
 from indextables.spark.catalyst.catalog_tables import (
     SESSION_CATALOG,
     RelationSource,
@@ -25,7 +26,6 @@ from indextables.spark.catalyst.catalog_tables import (
 from indextables.spark.catalyst.session_state import run_in_spark
 from indextables.spark.source.options import FORMAT, is_our_format
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import spark_schema
 from indextables.storage import Location
 
@@ -35,11 +35,12 @@ _RESOLVED = {"path", "versionasof", "timezone"}
 
 @dataclass(frozen=True, slots=True)
 class CatalogTable:
-    """A table of ours in the catalog; `name` is quoted."""
+    """A table of ours in the catalog; `name` is quoted. `read` is how it was read: the options, and the snapshot."""
 
     name: str
     location: str
     comment: str | None = None
+    read: tuple[dict[str, str], Snapshot] | None = field(default=None, compare=False, repr=False)
 
 
 def lookup_table(spark: SparkSession, parts: Sequence[str]) -> CatalogTable | None:
@@ -64,14 +65,14 @@ def refresh_columns(
     if entry is None or found is None:
         return None
     try:
-        columns = read_columns(spark, entry.location, options or {})
+        read = _read_now(spark, entry.location, options or {})
     except TableNotFoundError:
         return entry  # the first write creates it, and a read reports that there is no table
-    before = found.columns
+    before, columns = found.columns, spark_schema(read[1].metadata.arrow_schema())
     if _types(before) != _types(columns):
         found.replace_columns(_commented(columns, _comments(before)))
         logger.info("updated the columns of %s in the catalog: %s", entry.name, ", ".join(columns.names))
-    return entry
+    return replace(entry, read=read)
 
 
 def column_comments(spark: SparkSession, parts: Sequence[str]) -> dict[str, str | None]:
@@ -98,8 +99,15 @@ def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapp
 
 def read_columns(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
     """The columns that a table has now."""
-    read = ReadOptions.of(with_session_settings(spark, {**options, "path": location}))
-    return spark_schema(read.log().snapshot().metadata.arrow_schema())
+    return spark_schema(_read_now(spark, location, options)[1].metadata.arrow_schema())
+
+
+def _read_now(spark: SparkSession, location: str, options: Mapping[str, str]) -> tuple[dict[str, str], Snapshot]:
+    """The newest version of a table, whatever version the options name; the driver has kept what it read of the log."""
+    given = {
+        key: value for key, value in options.items() if key.lower() not in {"path", "versionasof", "timestampasof"}
+    }
+    return resolve_version(spark, {**given, "path": location})
 
 
 def register_table(

@@ -10,11 +10,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from indextables.errors import StatementError
 from indextables.redaction import redacted
 from indextables.statements.command_values import Table, TableName, TablePath
-from indextables.statements.tokens import STRINGS, Tokens, end_of, word
+from indextables.statements.tokens import CLOSES, OPENS, STRINGS, Tokens, end_of, is_name, word
 
 _T = TypeVar("_T")
-_OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSES = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 _SOURCE = "INDEXTABLES"
 
 
@@ -186,12 +184,6 @@ def invalid(text: str, reason: str, position: int) -> StatementError:
     )
 
 
-def is_name(token: Token) -> bool:
-    if token.token_type in {TokenType.IDENTIFIER, TokenType.NUMBER}:
-        return token.token_type == TokenType.IDENTIFIER
-    return word(token).replace("_", "a").isalnum()
-
-
 def table_at(
     tokens: Tokens, place: int, clauses: Sequence[str], *, names_in_backquotes: bool
 ) -> tuple[Table, int] | None:
@@ -224,7 +216,7 @@ def _end(tokens: Tokens, place: int, clauses: Sequence[str]) -> int:
     for at in range(place, len(tokens)):
         if depth == 0 and _clause_at(tokens, at, clauses)[0]:
             return at
-        depth += (tokens[at].token_type in _OPENS) - (tokens[at].token_type in _CLOSES)
+        depth += (tokens[at].token_type in OPENS) - (tokens[at].token_type in CLOSES)
     return len(tokens)
 
 

@@ -1,444 +1,360 @@
-"""DELETE FROM, UPDATE and MERGE INTO, split into their parts by tokens; conditions and expressions stay text.
+"""DELETE FROM, UPDATE and MERGE INTO in SQL: the text is split at its keywords, and becomes a value of `row_changes`.
 
-They are statements of Spark's SQL, and of several table formats: whoever runs them decides whether the table is ours.
+Conditions, values and sources stay text, because Spark evaluates more than other parsers read. That is why the keywords are
+found among the tokens, and not in a syntax tree of sqlglot: there, expressions have no places, and those of Spark's that
+sqlglot does not know are errors. Other table formats have these statements too: whoever runs one looks whose the table is.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from indextables.errors import StatementError, UnsupportedOperatorError
+from indextables.errors import StatementError, UnsupportedOperatorError, UnsupportedStatementError
 from indextables.redaction import redacted
-from indextables.statements.clauses import invalid, is_name, table_at
-from indextables.statements.command_values import Table
-from indextables.statements.tokens import Tokens, end_of, tokens_of, word
+from indextables.statements.clauses import invalid, table_at
+from indextables.statements.command_values import Table, TableName
+from indextables.statements.row_changes import (
+    Action,
+    Assignment,
+    Clause,
+    Delete,
+    Merge,
+    RowChange,
+    Update,
+    When,
+    unconditional_too_early,
+)
+from indextables.statements.tokens import CLOSES, OPENS, Tokens, end_of, is_name, tokens_of, word
 
-_OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSES = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_VERBS = re.compile(r"\b(DELETE|UPDATE|MERGE)\b", re.IGNORECASE)
+_PREPOSITIONS = {"DELETE": "FROM", "UPDATE": "UPDATE", "MERGE": "INTO"}
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"})
 _NON_DETERMINISTIC = frozenset(
     """RAND RANDOM RANDN RANDSTR UNIFORM UUID SHUFFLE MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID INPUT_FILE_NAME
     INPUT_FILE_BLOCK_START INPUT_FILE_BLOCK_LENGTH""".split()  # noqa: SIM905
 )
-
-
-class When(Enum):
-    """Which rows a clause of MERGE INTO is about."""
-
-    MATCHED = "WHEN MATCHED"
-    NOT_MATCHED = "WHEN NOT MATCHED"
-    NOT_MATCHED_BY_SOURCE = "WHEN NOT MATCHED BY SOURCE"
+_ACTIONS = {
+    When.MATCHED: "UPDATE SET, UPDATE SET * or DELETE",
+    When.NOT_MATCHED: "INSERT (columns) VALUES (values) or INSERT *",
+    When.NOT_MATCHED_BY_SOURCE: "UPDATE SET or DELETE",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
-    """`column = value`; the column as the parts of its name, the value as text."""
+class RowLevelStatement:
+    """A change of rows in SQL.
 
-    column: tuple[str, ...]
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateSet:
-    assignments: tuple[Assignment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateAll:
-    """UPDATE SET *."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteRow:
-    """DELETE."""
-
-
-@dataclass(frozen=True, slots=True)
-class InsertRow:
-    """`INSERT (columns) VALUES (values)`; without columns, the values are for all columns of the table in their order."""
-
-    columns: tuple[tuple[str, ...], ...]
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InsertAll:
-    """INSERT *."""
-
-
-Action: TypeAlias = UpdateSet | UpdateAll | DeleteRow | InsertRow | InsertAll
-
-
-@dataclass(frozen=True, slots=True)
-class MergeClause:
-    when: When
-    condition: str | None
-    action: Action
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteFrom:
-    """`with_clause` is the text of the common table expressions before the statement, or empty."""
+    `source` is that of a MERGE, a table or a query as it stands after USING, with its alias. `with_clause` is the text of
+    the common table expressions before the statement, or empty.
+    """
 
     table: Table
-    alias: str | None = None
-    where: str | None = None
+    change: RowChange
+    source: str = ""
     with_clause: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateTable:
-    table: Table
-    assignments: tuple[Assignment, ...]
-    alias: str | None = None
-    where: str | None = None
-    with_clause: str = ""
+@dataclass(frozen=True, slots=True)
+class RowLevelText:
+    """The text of such a statement: `before` and `after` are what stands around FROM, UPDATE or INTO.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeInto:
-    """`source` is a table or a query as it stands after FROM, with its alias; `source_alias` qualifies its columns."""
-
-    table: Table
-    source: str
-    on: str
-    clauses: tuple[MergeClause, ...]
-    alias: str | None = None
-    source_alias: str | None = None
-    schema_evolution: bool = False
-    with_clause: str = ""
-
-
-RowLevelStatement: TypeAlias = DeleteFrom | UpdateTable | MergeInto
-
-
-def parse_row_level(text: str) -> RowLevelStatement | None:
-    """The statement in a text; None if it is another one.
-
-    >>> parse_row_level("DELETE FROM logs AS l WHERE l.level = 'DEBUG'")
+    >>> RowLevelText.of("DELETE FROM logs AS l WHERE l.level = 'DEBUG'").parse()
     ... # doctest: +NORMALIZE_WHITESPACE
-    DeleteFrom(table=TableName(parts=('logs',)), alias='l', where="l.level = 'DEBUG'", with_clause='')
-    >>> parse_row_level("SELECT 1")
+    RowLevelStatement(table=TableName(parts=('logs',)),
+                      change=Delete(where="l.level = 'DEBUG'", query=None, alias='l'), source='', with_clause='')
+    >>> RowLevelText.of("SELECT 1")
     """
-    parser = _Parser.of(text)
-    first = parser.after_with_clause()
-    match parser.verb(first):
-        case ["DELETE", "FROM"]:
-            return parser.delete(first)
-        case ["UPDATE", _]:
-            return parser.update(first)
-        case ["MERGE", "INTO" | "WITH"]:
-            return parser.merge(first)
-        case _:
-            return None
 
-
-def changed_table(text: str) -> Table | None:
-    """The table that a statement changes, whether the rest of it can be read or not; None for other statements."""
-    parser = _Parser.of(text)
-    first = parser.after_with_clause()
-    match parser.verb(first):
-        case ["DELETE", "FROM"]:
-            place: int | None = first + 2
-        case ["UPDATE", _]:
-            place = first + 1
-        case ["MERGE", "INTO" | "WITH"]:
-            into = parser.find("INTO", first)
-            place = None if into is None else into + 1
-        case _:
-            return None
-    found = None if place is None else table_at(parser.tokens, place, (), names_in_backquotes=True)
-    return None if found is None else found[0]
-
-
-def refuse_non_deterministic(*conditions: str | None) -> None:
-    """Refuses a condition whose value may be another one when it is evaluated again."""
-    for condition in conditions:
-        tokens = tokens_of(condition or "")
-        for token, after in pairwise(tokens):
-            if word(token) in _NON_DETERMINISTIC and after.token_type == TokenType.L_PAREN:
-                name, text = token.text.lower(), redacted(condition or "")
-                reason = f"{name}() has another value each time that it is evaluated"
-                raise UnsupportedOperatorError(
-                    f"the condition {text!r} cannot be used, because {reason}; compute it before, and compare a column",
-                    predicate=text,
-                    reason=reason,
-                    operator=name,
-                    position=token.start,
-                )
-
-
-def qualify_columns(text: str, names: frozenset[str], qualifier: str) -> str:
-    """The expression with a qualifier before those of its columns that have one of the names (in lower case) and no other.
-
-    >>> qualify_columns("id + t.id + length(id)", frozenset({"id"}), "`s`")
-    '`s`.id + t.id + length(`s`.id)'
-    """
-    tokens = tokens_of(text)
-    if any(word(token) in {"SELECT", "->"} for token in tokens):
-        return text  # names inside may be those of other tables, or of parameters
-    found = [place for place, token in enumerate(tokens) if _is_plain_column(tokens, place, token, names)]
-    for place in reversed(found):
-        start = tokens[place].start
-        text = f"{text[:start]}{qualifier}.{text[start:]}"
-    return text
-
-
-def without_qualifier(text: str, qualifier: str) -> str:
-    """The condition with `name` in the place of `qualifier.name`.
-
-    >>> without_qualifier("T.id = 7 AND x.t.a = 1", "t")
-    'id = 7 AND x.t.a = 1'
-    """
-    tokens = tokens_of(text)
-    for place in range(len(tokens) - 2, -1, -1):
-        is_first = place == 0 or tokens[place - 1].token_type != TokenType.DOT
-        if is_first and is_name(tokens[place]) and tokens[place].text.lower() == qualifier.lower():
-            after = tokens[place + 1]
-            if after.token_type == TokenType.DOT and place + 2 < len(tokens):
-                text = text[: tokens[place].start] + text[tokens[place + 2].start :]
-    return text
-
-
-def _is_plain_column(tokens: Tokens, place: int, token: Token, names: frozenset[str]) -> bool:
-    if not is_name(token) or token.text.lower() not in names:
-        return False
-    before = tokens[place - 1].token_type if place else None
-    after = tokens[place + 1].token_type if place + 1 < len(tokens) else None
-    return before != TokenType.DOT and after not in {TokenType.L_PAREN, TokenType.DOT}
-
-
-@dataclass(frozen=True, slots=True)
-class _Parser:
-    text: str
-    tokens: Tokens
+    verb: str
+    before: "_Span"
+    after: "_Span | None"
+    with_clause: str
 
     @classmethod
-    def of(cls, text: str) -> "_Parser":
+    def of(cls, text: str) -> "RowLevelText | None":
+        """None for other statements."""
+        span = _Span.of(text if _VERBS.search(text) else "")
+        if span.words(1) == ["WITH"]:
+            verbs = (place for place in span.outside() if word(span.tokens[place]) in _PREPOSITIONS)
+            span = replace(span, start=next(verbs, 0))
+        match span.words(2):
+            case ["DELETE", "FROM"] | ["UPDATE", _] | ["MERGE", "INTO" | "WITH"]:
+                verb = span.words(1)[0]
+                return cls(verb, *span.partition(_PREPOSITIONS[verb]), text[: span.tokens[span.start].start])
+            case _:
+                return None
+
+    @property
+    def table(self) -> Table | None:
+        """The table that the statement changes, whether the rest of it can be read or not."""
+        found = None if self.after is None else self.after.table_at_start()
+        return None if found is None else found[0]
+
+    def parse(self, *, case_sensitive: bool = False) -> RowLevelStatement:
+        """The statement; an error says what is wrong with it."""
+        if self.after is None:
+            raise self.before.invalid("INTO is expected")
+        if (found := self.after.table_at_start()) is None:
+            raise self.after.invalid("the name of a table, or indextables.`path`, is expected")
+        table, rest = found
+        match self.verb:
+            case "DELETE":
+                alias, where = rest.partition("WHERE")
+                condition = "true" if where is None else where.condition("a condition after WHERE")
+                columns = _TargetColumns.of(table, alias.alias(), Delete.name, case_sensitive=case_sensitive)
+                return RowLevelStatement(table, Delete(where=condition, alias=columns.alias), "", self.with_clause)
+            case "UPDATE":
+                alias, rest = rest.divide("SET")
+                assignments, where = rest.partition("WHERE")
+                columns = _TargetColumns.of(table, alias.alias(), Update.name, case_sensitive=case_sensitive)
+                update = Update(
+                    assignments=columns.assignments(assignments),
+                    where=None if where is None else where.condition("a condition after WHERE"),
+                    alias=columns.alias,
+                )
+                return RowLevelStatement(table, update, "", self.with_clause)
+            case _:
+                if self.before.words(5) not in (["MERGE"], ["MERGE", "WITH", "SCHEMA", "EVOLUTION"]):
+                    raise self.before.invalid("MERGE INTO or MERGE WITH SCHEMA EVOLUTION INTO is expected")
+                alias, rest = rest.divide("USING")
+                source, rest = rest.divide("ON")
+                columns = _TargetColumns.of(table, alias.alias(), Merge.name, case_sensitive=case_sensitive)
+                merge = replace(
+                    _merge(rest, columns), source_alias=source.alias_at_end(), merge_schema=len(self.before) > 1
+                )
+                text = source.sql("a table or a query after USING")
+                return RowLevelStatement(table, merge, text, self.with_clause)
+
+
+def _merge(rest: "_Span", columns: "_TargetColumns") -> Merge:
+    """The merge after ON."""
+    on, *whens = rest.split("WHEN")
+    if not whens:
+        raise rest.skip(len(rest)).invalid("WHEN MATCHED or WHEN NOT MATCHED is expected")
+    clauses = tuple(_clause(when, columns) for when in whens)
+    if (number := unconditional_too_early(clauses)) is not None:
+        raise whens[number].invalid(f"only the last {clauses[number].when} clause may be without a condition")
+    return Merge(on=on.condition("a condition after ON"), clauses=clauses, alias=columns.alias)
+
+
+def _clause(span: "_Span", columns: "_TargetColumns") -> Clause:
+    """The clause after WHEN."""
+    match span.words(4):
+        case ["MATCHED", *_]:
+            when, rest = When.MATCHED, span.skip(1)
+        case ["NOT", "MATCHED", "BY", "SOURCE"]:
+            when, rest = When.NOT_MATCHED_BY_SOURCE, span.skip(4)
+        case ["NOT", "MATCHED", "BY", "TARGET"]:
+            when, rest = When.NOT_MATCHED, span.skip(4)
+        case ["NOT", "MATCHED", *_]:
+            when, rest = When.NOT_MATCHED, span.skip(2)
+        case _:
+            raise span.invalid("MATCHED, NOT MATCHED or NOT MATCHED BY SOURCE is expected after WHEN")
+    condition, action = rest.divide("THEN")
+    if condition.words(1) not in ([], ["AND"]):
+        raise condition.invalid(f"AND or THEN is expected after {when}")
+    predicate = condition.skip(1).condition("a condition after AND") if len(condition) else None
+    return replace(_action(when, action, columns), predicate=predicate)
+
+
+def _action(when: When, span: "_Span", columns: "_TargetColumns") -> Clause:
+    """The clause with what is after THEN."""
+    inserts = when is When.NOT_MATCHED
+    match span.words(4):
+        case ["DELETE"] if not inserts:
+            return Clause(when, Action.DELETE)
+        case ["UPDATE", "SET", "*"] if when is When.MATCHED:
+            return Clause(when, Action.UPDATE)
+        case ["UPDATE", "SET", _, *_] if not inserts:
+            return Clause(when, Action.UPDATE, assignments=columns.assignments(span.skip(2)))
+        case ["INSERT", "*"] if inserts:
+            return Clause(when, Action.INSERT)
+        case ["INSERT", *_] if inserts:
+            return Clause(when, Action.INSERT, assignments=columns.values(span.skip(1)))
+        case _:
+            raise span.invalid(f"{_ACTIONS[when]} is expected after {when} ... THEN")
+
+
+@dataclass(frozen=True, slots=True)
+class _TargetColumns:
+    """The columns that a statement sets: those of a table, before which its `alias` may stand, or the parts of its name."""
+
+    table: Table
+    alias: str | None
+    qualifiers: frozenset[tuple[str, ...]]
+    statement: str
+    case_sensitive: bool
+
+    @classmethod
+    def of(cls, table: Table, alias: str | None, statement: str, *, case_sensitive: bool) -> "_TargetColumns":
+        parts = table.parts if isinstance(table, TableName) and alias is None else ()
+        names = [parts[first:] for first in range(len(parts))] or ([(alias,)] if alias else [])
+        qualifiers = frozenset(tuple(map(str.lower, name)) for name in names)
+        return cls(table, names[-1][-1] if names else None, qualifiers, statement, case_sensitive)
+
+    def assignments(self, span: "_Span") -> tuple[Assignment, ...]:
+        """The assignments after SET."""
+        pairs = [part.divide("=", expected="column = value") for part in span.split(",")]
+        columns = [self.column(name) for name, _ in pairs]
+        if (twice := self.repeated(columns)) is not None:
+            raise span.invalid(f"column {twice} is set twice")
+        return tuple(map(Assignment, columns, [value.value("a value after =") for _, value in pairs]))
+
+    def values(self, span: "_Span") -> tuple[Assignment, ...]:
+        """The columns and values after INSERT."""
+        names, rest = span.divide("VALUES")
+        values = [part.value("a value") for part in rest.parts()]
+        columns = [self.column(name) for name in names.parts()] if len(names) else []
+        if columns and len(columns) != len(values):
+            raise rest.invalid(f"there are {len(columns)} columns and {len(values)} values")
+        if self.repeated(columns) is not None:
+            raise span.invalid("INSERT names a column twice")
+        named: list[str | None] = [*columns] or [None for _ in values]
+        return tuple(Assignment(column, value) for column, value in zip(named, values, strict=True))
+
+    def column(self, span: "_Span") -> str:
+        """The name of a column, which is set as a whole."""
+        *qualifier, name = span.name()
+        if qualifier and tuple(map(str.lower, qualifier)) not in self.qualifiers:
+            raise UnsupportedStatementError(
+                f"{self.statement} cannot set {'.'.join([*qualifier, name])}: it sets columns as a whole, by the names that "
+                "the table has",
+                table=".".join(self.table.parts) if isinstance(self.table, TableName) else self.table.path,
+                statement=self.statement,
+            )
+        return name
+
+    def repeated(self, columns: list[str]) -> str | None:
+        """The first name that is there again."""
+        keys = [column if self.case_sensitive else column.lower() for column in columns]
+        return next((columns[place] for place, key in enumerate(keys) if key in keys[place + 1 :]), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The tokens of a text from `start` to before `end`."""
+
+    text: str
+    tokens: Tokens
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, text: str) -> "_Span":
         tokens = tokens_of(text)
-        if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-            tokens.pop()
-        return cls(text, tokens)
+        is_closed = bool(tokens) and tokens[-1].token_type == TokenType.SEMICOLON
+        return cls(text, tokens, 0, len(tokens) - is_closed)
 
-    def verb(self, first: int) -> list[str]:
-        return [word(token) for token in self.tokens[first : first + 2]]
+    def __len__(self) -> int:
+        return self.end - self.start
 
-    def delete(self, first: int) -> DeleteFrom:
-        table, after = self.table(first + 2)
-        where = self.find("WHERE", after)
-        alias = self.alias(after, len(self.tokens) if where is None else where)
-        condition = None if where is None else self.between(where + 1, len(self.tokens), "a condition after WHERE")
-        return DeleteFrom(table=table, alias=alias, where=condition, with_clause=self.before(first))
+    @property
+    def own(self) -> Tokens:
+        return self.tokens[self.start : self.end]
 
-    def update(self, first: int) -> UpdateTable:
-        table, after = self.table(first + 1)
-        set_ = self.expect("SET", after)
-        where = self.find("WHERE", set_ + 1)
-        last = len(self.tokens) if where is None else where
-        return UpdateTable(
-            table=table,
-            assignments=self.assignments(set_ + 1, last),
-            alias=self.alias(after, set_),
-            where=None if where is None else self.between(where + 1, len(self.tokens), "a condition after WHERE"),
-            with_clause=self.before(first),
-        )
+    def words(self, count: int) -> list[str]:
+        """The first words."""
+        return [word(token) for token in self.own[:count]]
 
-    def merge(self, first: int) -> MergeInto:
-        into = self.expect("INTO", first)
-        evolves = [word(token) for token in self.tokens[first + 1 : into]]
-        if " ".join(evolves) not in {"", "WITH SCHEMA EVOLUTION"}:
-            raise self.invalid("MERGE INTO or MERGE WITH SCHEMA EVOLUTION INTO is expected", first)
-        table, after = self.table(into + 1)
-        using = self.expect("USING", after)
-        on = self.expect("ON", using + 1)
-        whens = [place for place in self.outside(on + 1, len(self.tokens)) if self.word(place) == "WHEN"]
-        if not whens:
-            raise self.invalid("WHEN MATCHED or WHEN NOT MATCHED is expected", len(self.tokens) - 1)
-        ends = [*whens[1:], len(self.tokens)]
-        clauses = tuple(self.clause(start, end) for start, end in zip(whens, ends, strict=True))
-        self.refuse_unreachable(clauses, whens)
-        return MergeInto(
-            table=table,
-            source=self.between(using + 1, on, "a table or a query after USING"),
-            on=self.between(on + 1, whens[0], "a condition after ON"),
-            clauses=clauses,
-            alias=self.alias(after, using),
-            source_alias=self.source_alias(using + 1, on),
-            schema_evolution=bool(evolves),
-            with_clause=self.before(first),
-        )
+    def skip(self, count: int) -> "_Span":
+        return replace(self, start=min(self.start + count, self.end))
 
-    def clause(self, start: int, end: int) -> MergeClause:
-        when, after = self.when(start)
-        then = self.expect("THEN", after, end)
-        condition = None
-        if after < then:
-            if self.word(after) != "AND":
-                raise self.invalid(f"AND or THEN is expected after {when.value}", after)
-            condition = self.between(after + 1, then, "a condition after AND")
-        return MergeClause(when, condition, self.action(when, then + 1, end))
-
-    def when(self, start: int) -> tuple[When, int]:
-        """What a clause is about, and the place after it."""
-        match [self.word(place) for place in range(start + 1, start + 5)]:
-            case ["MATCHED", *_]:
-                return When.MATCHED, start + 2
-            case ["NOT", "MATCHED", "BY", "SOURCE"]:
-                return When.NOT_MATCHED_BY_SOURCE, start + 5
-            case ["NOT", "MATCHED", "BY", "TARGET"]:
-                return When.NOT_MATCHED, start + 5
-            case ["NOT", "MATCHED", *_]:
-                return When.NOT_MATCHED, start + 3
-        raise self.invalid("MATCHED, NOT MATCHED or NOT MATCHED BY SOURCE is expected after WHEN", start)
-
-    def action(self, when: When, start: int, end: int) -> Action:
-        inserts = when is When.NOT_MATCHED
-        match [self.word(place) for place in range(start, min(start + 3, end))]:
-            case ["DELETE"] if not inserts and end == start + 1:
-                return DeleteRow()
-            case ["UPDATE", "SET", "*"] if when is When.MATCHED and end == start + 3:
-                return UpdateAll()
-            case ["UPDATE", "SET", _] if not inserts:
-                return UpdateSet(self.assignments(start + 2, end))
-            case ["INSERT", "*"] if inserts:
-                return InsertAll()
-            case ["INSERT", *_] if inserts:
-                return self.insert(start, end)
-        expected = {
-            When.MATCHED: "UPDATE SET, UPDATE SET * or DELETE",
-            When.NOT_MATCHED: "INSERT (columns) VALUES (values) or INSERT *",
-            When.NOT_MATCHED_BY_SOURCE: "UPDATE SET or DELETE",
-        }[when]
-        raise self.invalid(f"{expected} is expected after {when.value} ... THEN", start - 1)
-
-    def insert(self, start: int, end: int) -> InsertRow:
-        values = self.expect("VALUES", start, end)
-        columns = tuple(self.name(*part) for part in self.listed(start + 1, values)) if values > start + 1 else ()
-        texts = tuple(self.between(*part, "a value") for part in self.listed(values + 1, end))
-        if columns and len(columns) != len(texts):
-            raise self.invalid(f"there are {len(columns)} columns and {len(texts)} values", values)
-        return InsertRow(columns, texts)
-
-    def assignments(self, start: int, end: int) -> tuple[Assignment, ...]:
-        found = []
-        for first, last in self.parts(start, end):
-            equals = next((place for place in self.outside(first, last) if self.kind(place) == TokenType.EQ), None)
-            if equals is None:
-                raise self.invalid("column = value is expected after SET", first - 1)
-            found.append(Assignment(self.name(first, equals), self.between(equals + 1, last, "a value after =")))
-        return tuple(found)
-
-    def name(self, start: int, end: int) -> tuple[str, ...]:
-        """The parts of the name of a column."""
-        tokens = self.tokens[start:end]
-        dots = all((t.token_type == TokenType.DOT) == (place % 2 == 1) for place, t in enumerate(tokens))
-        if len(tokens) % 2 == 0 or not dots or not all(is_name(token) for token in tokens[::2]):
-            raise self.invalid("the name of a column is expected", start - 1)
-        return tuple(token.text for token in tokens[::2])
-
-    def listed(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The parts of a list in parentheses."""
-        if self.kind(start) != TokenType.L_PAREN or self.kind(end - 1) != TokenType.R_PAREN or end - start < 3:  # noqa: PLR2004
-            raise self.invalid("a list in parentheses is expected", start - 1)
-        return self.parts(start + 1, end - 1)
-
-    def parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """What stands between commas."""
-        commas = [place for place in self.outside(start, end) if self.kind(place) == TokenType.COMMA]
-        return zip([start, *(comma + 1 for comma in commas)], [*commas, end], strict=True)
-
-    def table(self, place: int) -> tuple[Table, int]:
-        found = table_at(self.tokens, place, (), names_in_backquotes=True)
-        if found is None:
-            raise self.invalid("the name of a table, or indextables.`path`, is expected", place - 1)
-        return found
-
-    def alias(self, start: int, end: int) -> str | None:
-        """The alias of the table, if there is one: nothing else may stand there."""
-        place = start + (self.word(start) == "AS" and start < end)
-        if place == start == end:
-            return None
-        if place + 1 != end or not is_name(self.tokens[place]):
-            raise self.invalid("nothing but an alias is expected after the table", start - 1)
-        return self.tokens[place].text
-
-    def source_alias(self, start: int, end: int) -> str | None:
-        """How the columns of the source are qualified: by its alias, or else by the name of the table."""
-        last = end - 1
-        if self.kind(last) == TokenType.R_PAREN:
-            opening = self.opening(last)
-            if opening == start:
-                is_query = self.word(start + 1) in _QUERIES
-                return None if is_query else self.source_alias(start + 1, last)
-            last = opening - 1  # AS s (a, b)
-        return self.tokens[last].text if last >= start and is_name(self.tokens[last]) else None
-
-    def opening(self, place: int) -> int:
-        depth = 0
-        for at in range(place, -1, -1):
-            depth += (self.kind(at) in _CLOSES) - (self.kind(at) in _OPENS)
-            if depth == 0:
-                return at
-        raise self.invalid("this parenthesis is not opened", place)
-
-    def refuse_unreachable(self, clauses: Sequence[MergeClause], places: Sequence[int]) -> None:
-        """Only the last clause of its kind may be without a condition: those after it would never apply."""
-        for number, clause in enumerate(clauses):
-            if clause.condition is None and any(later.when is clause.when for later in clauses[number + 1 :]):
-                reason = f"only the last {clause.when.value} clause may be without a condition"
-                raise self.invalid(reason, places[number])
-
-    def after_with_clause(self) -> int:
-        """The place after the common table expressions that a statement may begin with."""
-        if not self.tokens or self.word(0) != "WITH":
-            return 0
-        verbs = {"DELETE", "UPDATE", "MERGE"}
-        return next((place for place in self.outside(1, len(self.tokens)) if self.word(place) in verbs), 0)
-
-    def before(self, place: int) -> str:
-        return self.text[: self.tokens[place].start]
-
-    def expect(self, name: str, start: int, end: int | None = None) -> int:
-        place = self.find(name, start, end)
-        if place is None:
-            raise self.invalid(f"{name} is expected", min(start, len(self.tokens)) - 1)
-        return place
-
-    def find(self, name: str, start: int, end: int | None = None) -> int | None:
-        """The place of a keyword outside of parentheses and CASE ... END."""
-        found = self.outside(start, len(self.tokens) if end is None else end)
-        return next((place for place in found if self.word(place) == name), None)
-
-    def outside(self, start: int, end: int) -> Iterator[int]:
+    def outside(self) -> Iterator[int]:
         """The places outside of parentheses and CASE ... END."""
         depth = 0
-        for place in range(start, end):
-            opens, closes = self.nesting(place)
+        for place in range(self.start, self.end):
+            is_field = place > 0 and self.tokens[place - 1].token_type == TokenType.DOT
+            kind, keyword = self.tokens[place].token_type, "" if is_field else word(self.tokens[place])
+            opens, closes = kind in OPENS or keyword == "CASE", kind in CLOSES or keyword == "END"
             depth -= closes
             if depth == 0 and not opens and not closes:
                 yield place
             depth += opens
 
-    def nesting(self, place: int) -> tuple[bool, bool]:
-        kind, is_field = self.kind(place), place > 0 and self.kind(place - 1) == TokenType.DOT
-        opens = kind in _OPENS or (self.word(place) == "CASE" and not is_field)
-        return opens, kind in _CLOSES or (self.word(place) == "END" and not is_field)
+    def split(self, separator: str) -> list["_Span"]:
+        """What stands before, between and after the separators."""
+        found = [place for place in self.outside() if word(self.tokens[place]) == separator]
+        return [replace(self, start=one + 1, end=next_) for one, next_ in pairwise([self.start - 1, *found, self.end])]
 
-    def between(self, start: int, end: int, expected: str) -> str:
-        if start >= end:
-            raise self.invalid(f"{expected} is expected", start - 1)
-        return self.text[self.tokens[start].start : end_of(self.tokens[end - 1])]
+    def partition(self, separator: str) -> tuple["_Span", "_Span | None"]:
+        """What stands before and after the first separator."""
+        first, *_ = self.split(separator)
+        return first, None if first.end == self.end else replace(self, start=first.end + 1)
 
-    def word(self, place: int) -> str:
-        return word(self.tokens[place]) if place < len(self.tokens) else ""
+    def divide(self, separator: str, *, expected: str | None = None) -> tuple["_Span", "_Span"]:
+        """The same, or an error."""
+        before, after = self.partition(separator)
+        if after is None:
+            raise self.invalid(f"{expected or separator} is expected")
+        return before, after
 
-    def kind(self, place: int) -> TokenType | None:
-        return self.tokens[place].token_type if place < len(self.tokens) else None
+    def sql(self, expected: str) -> str:
+        """The text."""
+        if not self.own:
+            raise self.invalid(f"{expected} is expected")
+        return self.text[self.own[0].start : end_of(self.own[-1])]
 
-    def invalid(self, reason: str, place: int) -> StatementError:
-        """The error after a token."""
-        return invalid(self.text, reason, end_of(self.tokens[max(0, min(place, len(self.tokens) - 1))]))
+    def value(self, expected: str) -> str:
+        """The text of a value; columns have no defaults."""
+        return "NULL" if self.words(2) == ["DEFAULT"] else self.sql(expected)
+
+    def condition(self, expected: str) -> str:
+        """The text of a condition, which must have the same value when it is evaluated again."""
+        text = self.sql(expected)
+        for token, after in pairwise(self.own):
+            if word(token) in _NON_DETERMINISTIC and after.token_type == TokenType.L_PAREN:
+                name, shown = token.text.lower(), redacted(text)
+                reason = f"{name}() has another value each time that it is evaluated"
+                raise UnsupportedOperatorError(
+                    f"the condition {shown!r} cannot be used, because {reason}; compute it before, and compare a column",
+                    predicate=shown,
+                    reason=reason,
+                    operator=name,
+                    position=token.start - self.own[0].start,
+                )
+        return text
+
+    def parts(self) -> list["_Span"]:
+        """The parts of a list in parentheses."""
+        kinds = [token.token_type for token in self.own]
+        if len(kinds) < 3 or kinds[0] != TokenType.L_PAREN or kinds[-1] != TokenType.R_PAREN:  # noqa: PLR2004
+            raise self.invalid("a list in parentheses is expected")
+        return replace(self, start=self.start + 1, end=self.end - 1).split(",")
+
+    def name(self) -> tuple[str, ...]:
+        """The parts of the name of a column."""
+        names, dots = self.own[::2], self.own[1::2]
+        if (
+            len(names) == len(dots)
+            or {dot.token_type for dot in dots} - {TokenType.DOT}
+            or not all(map(is_name, names))
+        ):
+            raise self.invalid("the name of a column is expected")
+        return tuple(token.text for token in names)
+
+    def table_at_start(self) -> tuple[Table, "_Span"] | None:
+        """The table that stands first, and the rest."""
+        found = table_at(self.tokens, self.start, (), names_in_backquotes=True)
+        return None if found is None else (found[0], replace(self, start=min(found[1], self.end)))
+
+    def alias(self) -> str | None:
+        """The alias of the table, if there is one: nothing else may stand there."""
+        names = self.skip(1).own if self.words(1) == ["AS"] else self.own
+        if self.own and (len(names) != 1 or not is_name(names[0])):
+            raise self.invalid("nothing but an alias is expected after the table")
+        return names[0].text if names else None
+
+    def alias_at_end(self) -> str | None:
+        """How the columns of a source are qualified: by its alias, or else by the name of the table."""
+        outside = [self.tokens[place] for place in self.outside()]
+        if outside:
+            return outside[-1].text if is_name(outside[-1]) else None
+        inner = replace(self, start=self.start + 1, end=self.end - 1)
+        return inner.alias_at_end() if inner.own and inner.words(1)[0] not in _QUERIES else None
+
+    def invalid(self, reason: str) -> StatementError:
+        """The error at the end of the token before."""
+        return invalid(self.text, reason, end_of(self.tokens[max(0, self.start - 1)]))

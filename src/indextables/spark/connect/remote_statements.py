@@ -5,21 +5,29 @@ Queries go to the server as they are; the stub plans them (`remote_queries`).
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
+import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
-from indextables.errors import IndexTablesError, UnsupportedStatementError
+from indextables.config import Config
+from indextables.errors import ExpressionError, IndexTablesError, PredicateError, UnsupportedStatementError
+from indextables.log import Snapshot, TransactionLog
+from indextables.maintain.compact_on_write import merge_after_write
+from indextables.maintain.delete_rows import delete_rows
+from indextables.maintain.merge_into import merge_into
+from indextables.maintain.update_rows import update_rows
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
-from indextables.spark.connect.remote_row_changes import change_rows, statement_name
 from indextables.spark.connect.remote_writer import RemoteWriter
-from indextables.spark.connect.server_answers import existing_table
-from indextables.spark.source.options import FORMAT, settings_of
+from indextables.spark.connect.server_answers import existing_table, table_description
+from indextables.spark.source.options import FORMAT, condition_settings, settings_of
+from indextables.spark.source.planning_requests import TableDescription
 from indextables.spark.statements.table_commands import COMMANDS, check
-from indextables.statements import Check, Command, Table, TableName, parse_command
+from indextables.statements import Check, Command, Table, TableName, TablePath, parse_command
 from indextables.statements.rewriting import immediate_text
-from indextables.statements.row_level_statements import changed_table, parse_row_level
+from indextables.statements.row_changes import Action, Delete, Merge, Update, affected_rows
+from indextables.statements.row_level_statements import RowLevelStatement, RowLevelText
 from indextables.statements.tokens import tokens_of, word
 from indextables.table import IndexTable
 
@@ -47,12 +55,13 @@ def run_remote_sql(
     inner = immediate_text(text)
     if inner is not None:
         return run_remote_sql(spark_sql, session, queries, inner, *args, **options)
-    command = parse_command(text, lambda table: _location(session, queries, table) is not None)
+    command = parse_command(text, lambda table: _is_ours(session, queries, table))
     if command is not None:
         return _run_command(session, queries, command)
-    changed = changed_table(text)
-    if changed is not None and (location := _location(session, queries, changed)) is not None:
-        return _change_rows(session, location, text, has_parameters=bool(args or options))
+    change = RowLevelText.of(text)
+    if change is not None and (found := _described(session, queries, change.table)) is not None:
+        statement = change.parse(case_sensitive=condition_settings(session)["case_sensitive"])
+        return _change_rows(session, found, statement, has_parameters=bool(args or options))
     _refuse_changes(queries, text)
     _refuse_new_tables(text)
     if (insert := _INSERT.match(text)) is not None and not args and not options:
@@ -62,59 +71,120 @@ def run_remote_sql(
     return spark_sql(session, text, *args, **options)
 
 
-def _location(session: Any, queries: RemoteQueries, table: Table) -> str | None:
+def _described(session: Any, queries: RemoteQueries, table: Table | None) -> TableDescription | None:
+    """The table of ours that a statement names, as the server has it; None for tables of the catalog that are not ours."""
+    match table:
+        case TableName(parts):
+            location = queries.catalog.location_of(parts)
+        case TablePath(path):
+            location = path
+        case None:
+            location = None
+    return None if location is None else table_description(session, _settings(session, location))
+
+
+def _is_ours(session: Any, queries: RemoteQueries, table: Table) -> bool:
     if isinstance(table, TableName):
-        return queries.catalog.location_of(table.parts)
-    found = existing_table(session, {**settings_of(session, table.path), "path": table.path})
-    return None if found is None else found.location
+        return queries.catalog.location_of(table.parts) is not None
+    return existing_table(session, _settings(session, table.path)) is not None
+
+
+def _settings(session: Any, location: str) -> dict[str, str]:
+    """The options of a read."""
+    return {**settings_of(session, location), "path": location}
 
 
 def _run_command(session: Any, queries: RemoteQueries, command: Command) -> Any:
-    location = _location(session, queries, command.table)
-    if location is None:
+    found = _described(session, queries, command.table)
+    if found is None:
         name = ".".join(command.table.parts) if isinstance(command.table, TableName) else command.table.path
         raise UnsupportedStatementError(
             f"the server has no table of indextables {name}", table=name, statement=type(command).__name__
         )
-    settings = settings_of(session, location)
-    table = _same_table(session, location, settings, type(command).__name__)
+    settings = settings_of(session, found.location)
+    log, snapshot = _opened(found, Config.resolve(settings), type(command).__name__)
     if isinstance(command, Check):
-        return session.createDataFrame(check(command, location, settings))
+        return session.createDataFrame(check(command, found.location, settings))
+    table = IndexTable(log, snapshot, options=settings)
     return session.createDataFrame(COMMANDS[type(command)](session, command, table))
 
 
-def _change_rows(session: Any, location: str, text: str, *, has_parameters: bool) -> Any:
-    statement = parse_row_level(text)
-    if statement is None:
-        raise AssertionError("a statement that changes rows of a table")
+def _change_rows(session: Any, found: TableDescription, statement: RowLevelStatement, *, has_parameters: bool) -> Any:
+    """Runs a DELETE, UPDATE or MERGE in this process, which evaluates conditions and expressions.
+
+    The source of a MERGE is a query of the server, collected.
+    """
+    name = statement.change.name
     if has_parameters:
         raise UnsupportedStatementError(
             "over Spark Connect, a statement that changes rows of a table of indextables takes no parameters; write the "
             "values into the text",
-            table=location,
-            statement=statement_name(statement),
+            table=found.location,
+            statement=name,
         )
-    table = _same_table(session, location, settings_of(session, location), statement_name(statement))
-    return session.createDataFrame(change_rows(session, table, statement))
-
-
-def _same_table(session: Any, location: str, settings: dict[str, str], statement: str) -> IndexTable:
-    """The table, opened by this process, if it is the one that the server has."""
-    found = existing_table(session, {**settings, "path": location})
+    settings = settings_of(session, found.location)
+    log, snapshot = _opened(found, Config.resolve(settings), name)
+    config = Config.resolve(settings, properties=snapshot.metadata.properties)
     try:
-        table = IndexTable.open(location, options=settings)
-        is_same = found is not None and table.detail().id == found.id
-        reason = f"{location} is another table here"
+        counts = _counts(session, log.configured(config), snapshot, config, statement)
+    except (PredicateError, ExpressionError) as error:
+        raise _unsupported(found.location, name, str(error)) from error
+    return session.createDataFrame(pa.table({name: pa.array([count], pa.int64()) for name, count in counts.items()}))
+
+
+def _counts(
+    session: Any, log: TransactionLog, snapshot: Snapshot, config: Config, statement: RowLevelStatement
+) -> dict[str, int]:
+    change, how = statement.change, condition_settings(session)
+    if statement.with_clause and not isinstance(change, Merge):
+        raise _unsupported(log.table, change.name, "it begins with WITH")
+    match change:
+        case Delete():
+            _, deleted = delete_rows(log, snapshot, config, change, **how)
+            return affected_rows(change, {Action.DELETE: deleted.rows})
+        case Update():
+            after, updated = update_rows(log, snapshot, config, change, **how)
+            rows = {Action.UPDATE: updated.rows}
+        case Merge():
+            source = session.sql(f"{statement.with_clause}SELECT * FROM {statement.source}").toArrow()  # noqa: S608 - the user's own SQL
+            after, merged = merge_into(log, snapshot, config, change, source, **how)
+            rows = {
+                Action.UPDATE: merged.rows_updated,
+                Action.DELETE: merged.rows_deleted,
+                Action.INSERT: merged.rows_inserted,
+            }
+        case _:
+            assert_never(change)
+    if after.version > snapshot.version:
+        merge_after_write(log, after, config)
+    return affected_rows(change, rows)
+
+
+def _opened(found: TableDescription, config: Config, statement: str) -> tuple[TransactionLog, Snapshot]:
+    """The log of a table, opened by this process, if it is the table that the server has."""
+    try:
+        log = TransactionLog.open(found.location, config)
+        snapshot = log.snapshot()
+        is_same, reason = snapshot.metadata.id == found.id, f"{found.location} is another table here"
     except (IndexTablesError, OSError) as error:
         is_same, reason = False, str(error)
     if not is_same:
         raise UnsupportedStatementError(
             f"{statement} is run by the client over Spark Connect, and this one cannot read the table of the server: "
             f"{reason}; run it where the table's storage can be read, for example by the command line",
-            table=location,
+            table=found.location,
             statement=statement,
         )
-    return table
+    return log, snapshot
+
+
+def _unsupported(table: str, statement: str, reason: str) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        f"{statement} is run by the client over Spark Connect, without Spark, and this one cannot be: {reason}; run it in a "
+        "classic session, or use MERGE INTO with a query as its source, which the server runs",
+        table=table,
+        statement=statement,
+    )
 
 
 def _refuse_changes(queries: RemoteQueries, text: str) -> None:

@@ -18,13 +18,13 @@ import pyarrow as pa
 from indextables.config import Config, StoreConfig
 from indextables.errors import ConfigError
 from indextables.maintain.replace_where import DynamicOverwrite, ReplaceWhereOverwrite
-from indextables.maintain.row_changes import RowChanges
+from indextables.maintain.row_replacement import FoundRowsOverwrite
 from indextables.spark.source.options import JOB, settings_in
 from indextables.write.overwrite import FullOverwrite, Overwrite
 from indextables.write.write_job import WriteJob
 
 _SECRETS = tuple(setting.name for setting in fields(StoreConfig) if setting.metadata.get("secret"))
-_KINDS = FullOverwrite | ReplaceWhereOverwrite | DynamicOverwrite | RowChanges
+_KINDS = FullOverwrite | ReplaceWhereOverwrite | DynamicOverwrite | FoundRowsOverwrite
 _UNREADABLE = (ValueError, TypeError, zlib.error, msgspec.MsgspecError, pa.ArrowException)
 
 

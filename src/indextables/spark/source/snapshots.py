@@ -22,14 +22,18 @@ _kept: LRUCache[tuple[_Place, int | None], Snapshot] = LRUCache(16)
 _lock = Lock()  # looking into a cache changes what was used last
 
 
-def latest_snapshot(options: ReadOptions) -> Snapshot:
-    """The snapshot that the log has now, kept for `snapshot_of`."""
+def log_of(options: ReadOptions) -> TransactionLog:
+    """The log of a table, with what the driver has read of it."""
     place = _place(options)
     with _lock:
-        log = _logs.get(place) or _logs.setdefault(place, options.log())
-    snapshot = options.snapshot_in(log)
+        return _logs.get(place) or _logs.setdefault(place, options.log())
+
+
+def latest_snapshot(options: ReadOptions) -> Snapshot:
+    """The snapshot that the log has now, kept for `snapshot_of`."""
+    snapshot = options.snapshot_in(log_of(options))
     with _lock:
-        _kept[place, snapshot.version] = snapshot
+        _kept[_place(options), snapshot.version] = snapshot
     return snapshot
 
 

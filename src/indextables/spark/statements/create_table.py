@@ -19,7 +19,7 @@ from indextables.spark.catalyst.table_definition import TableDefinition, table_d
 from indextables.spark.source.options import FORMAT, is_default, is_our_format, settings_in, settings_of
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema, refuse_collation, spark_schema
-from indextables.spark.statements.insert_query import query_rows
+from indextables.spark.statements.insert import query_rows
 from indextables.table import IndexTable
 
 

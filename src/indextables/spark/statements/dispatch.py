@@ -1,15 +1,20 @@
-"""The dispatch tables: which function runs which statement.
+"""Which function runs which statement, and on which table.
 
 Statements of Spark are classes of `catalyst/parsed_statement`, our own commands are classes of `statements/command_values`.
 """
 
 from collections.abc import Callable
+from typing import assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from indextables.spark.catalog import CatalogTable, refresh_columns
+from indextables.config import Config, canonical
+from indextables.errors import ConfigError, TableNotFoundError
+from indextables.log import TransactionLog
+from indextables.spark.api.dataframe_writer import TableWriter
+from indextables.spark.catalog import CatalogTable, lookup_table, refresh_columns, relation_of_view
 from indextables.spark.catalyst.catalog_tables import options_of_frame
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
@@ -32,17 +37,13 @@ from indextables.spark.catalyst.parsed_statement import (
     Unsupported,
     WriteStatement,
 )
-from indextables.spark.catalyst.session_state import run_plan
-from indextables.spark.source.options import VIEW, path_in, settings_of
+from indextables.spark.catalyst.session_state import parse_plan, run_plan
+from indextables.spark.source.options import FORMAT, VIEW, is_our_format, path_in, settings_of
+from indextables.spark.source.quoting import quote_name
 from indextables.spark.statements import alter_table, table_commands
-from indextables.spark.statements.command_tables import path_of
-from indextables.spark.statements.create_table import create_table
-from indextables.spark.statements.insert_query import plan_query
-from indextables.spark.statements.write_statements import insert_directory, insert_into, writes_to_ours
-from indextables.statements import (
-    Check,
-    Command,
-)
+from indextables.spark.statements.create_table import create_table, creates_ours
+from indextables.spark.statements.insert import plan_query, query_rows, resolve_insert
+from indextables.statements import Check, Command, Table, TableName, TablePath
 from indextables.table import IndexTable
 
 TABLE_STATEMENTS: dict[type, Callable[..., DataFrame | None]] = {  # (spark, statement, table, entry)
@@ -57,11 +58,6 @@ TABLE_STATEMENTS: dict[type, Callable[..., DataFrame | None]] = {  # (spark, sta
     ShowProperties: alter_table.show_properties,
     UnsetProperties: alter_table.unset_properties,
     Unsupported: alter_table.refuse,
-}
-WRITE_STATEMENTS: dict[type, Callable[..., None]] = {  # (spark, statement)
-    CreateTable: create_table,
-    InsertDirectory: insert_directory,
-    InsertInto: insert_into,
 }
 
 
@@ -100,6 +96,75 @@ def run_write(spark: SparkSession, statement: WriteStatement) -> None:
         for insert in statement.inserts:
             run_write(spark, insert)
     elif writes_to_ours(spark, statement):
-        WRITE_STATEMENTS[type(statement)](spark, statement)
+        _write(spark, statement)
     else:
         run_plan(spark, plan_query(spark, statement) or statement.plan)
+
+
+def _write(spark: SparkSession, statement: CreateTable | InsertInto | InsertDirectory) -> None:
+    match statement:
+        case CreateTable():
+            create_table(spark, statement)
+        case InsertInto():
+            insert = resolve_insert(spark, statement)
+            TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**insert.options).save()
+        case InsertDirectory():  # INSERT OVERWRITE DIRECTORY overwrites the table at a path
+            rows = query_rows(spark, statement.query)
+            TableWriter(rows).format(FORMAT).mode("overwrite").options(**statement.options).save()
+        case _:
+            assert_never(statement)
+
+
+def writes_to_ours(spark: SparkSession, statement: WriteStatement) -> bool:
+    """Whether a statement writes to a table of ours; of several inserts, one is enough."""
+    match statement:
+        case InsertInto(target=target):
+            return target is not None and (
+                lookup_table(spark, target) is not None or relation_of_view(spark, target) is not None
+            )
+        case InsertDirectory(provider=provider):
+            return is_our_format(provider)
+        case MultiInsert(inserts=inserts):
+            return any(writes_to_ours(spark, insert) for insert in inserts)
+        case CreateTable():
+            return creates_ours(spark, statement)
+        case _:
+            assert_never(statement)
+
+
+def path_of(spark: SparkSession, table: Table) -> str:
+    match table:
+        case TablePath(path):
+            return path
+        case TableName(parts):
+            entry, name = lookup_table(spark, parts), quote_name(parts)
+            if entry is None:
+                raise TableNotFoundError(
+                    f"the session's catalog has no table {name} of indextables; name it as the catalog does, or give its "
+                    "path in quotes",
+                    table=name,
+                )
+            return entry.location
+        case _:
+            assert_never(table)
+
+
+def is_ours(spark: SparkSession, text: str, table: Table) -> bool:
+    """Whether a command that other formats have too is about a table of ours.
+
+    A path may be of another format if an extension of Spark has made it parse the command.
+    """
+    match table:
+        case TableName(parts):
+            return lookup_table(spark, parts) is not None
+        case TablePath(path):
+            return parse_plan(spark, text) is None or _is_table(spark, path)
+        case _:
+            assert_never(table)
+
+
+def _is_table(spark: SparkSession, path: str) -> bool:
+    try:
+        return TransactionLog.open(path, Config.resolve(canonical(settings_of(spark, path)))).exists()
+    except ConfigError:
+        return False  # a path that only another format can read

@@ -1,4 +1,9 @@
-"""INSERT INTO tables of ours. Spark's own rules decide which value goes to which column."""
+"""INSERT INTO tables of ours, and the queries of all statements that write.
+
+Spark's own rules decide which value of an INSERT goes to which column. Spark runs a command as soon as it is analyzed. So
+the query of an INSERT or a CREATE TABLE ... AS SELECT is analyzed and planned first, like that of any frame, and the
+command is run over the planned query.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +15,8 @@ from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
 from indextables.predicate import to_sql
 from indextables.spark.api.dataframe_reader import load
-from indextables.spark.catalog import CatalogTable, relation_of_view
-from indextables.spark.catalyst.handles import Expression
+from indextables.spark.catalog import CatalogTable, relation_of_view, resolve_relations
+from indextables.spark.catalyst.handles import SPARK_ERRORS, Expression, LogicalPlan
 from indextables.spark.catalyst.insert_analysis import (
     InsertClauses,
     NotAnAppendError,
@@ -21,13 +26,13 @@ from indextables.spark.catalyst.insert_analysis import (
     insert_of_frame,
     resolve_condition,
 )
-from indextables.spark.catalyst.parsed_statement import InsertInto
+from indextables.spark.catalyst.parsed_statement import InsertInto, WriteStatement, has_query, query_of, with_query
 from indextables.spark.catalyst.probe import Capability, capabilities
-from indextables.spark.catalyst.session_state import expression_sql
+from indextables.spark.catalyst.query_planning import planned_frame, reads_our_tables
+from indextables.spark.catalyst.session_state import expression_sql, plan_of_frame, run_plan
 from indextables.spark.source.options import VIEW, path_in, settings_in
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import is_char
-from indextables.spark.statements.insert_query import query_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,24 @@ def resolve_insert(spark: SparkSession, insert: InsertInto) -> Insert:
         options["replaceWhere"] = where
     rows = _char_as_string(query_rows(spark, analyzed.query))
     return Insert(rows, "append" if clauses.replaces is Replaces.NOTHING else "overwrite", options)
+
+
+def query_rows(spark: SparkSession, query: LogicalPlan) -> DataFrame:
+    """The rows of a query, for a writer, which plans them."""
+    return resolve_relations(run_plan(spark, query))
+
+
+def plan_query(spark: SparkSession, statement: WriteStatement) -> LogicalPlan | None:
+    """The plan of a statement over its planned query; None if the query reads no table of ours."""
+    if not has_query(statement):
+        return None
+    try:
+        frame = resolve_relations(run_plan(spark, query_of(statement)))
+        if not reads_our_tables(frame):
+            return None
+    except SPARK_ERRORS:
+        return None  # not valid without its command; Spark reports why when it runs the statement
+    return with_query(spark, statement, plan_of_frame(planned_frame(frame)))
 
 
 def insert_by_position(frame: DataFrame, entry: CatalogTable, *, overwrite: bool) -> Insert:

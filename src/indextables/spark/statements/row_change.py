@@ -1,162 +1,179 @@
-"""One attempt to run a statement that changes rows."""
+"""One attempt to run a statement that changes rows of a table: its query is run, its rows are written, in one commit."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypeAlias
 from uuid import uuid4
 
+import numpy as np
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import StructType
 
 from indextables.config import PREFIX, Config, canonical
-from indextables.errors import MergeCardinalityError
+from indextables.errors import MergeCardinalityError, PredicateError
 from indextables.log import Operation, Snapshot, TransactionLog
-from indextables.maintain.row_changes import RowChanges, RowsRead
+from indextables.maintain.delete_rows import delete_rows
+from indextables.maintain.row_replacement import FoundRowsOverwrite, RowsRead
 from indextables.plural import pluralize
+from indextables.predicate import casts, parse_condition
 from indextables.read.scan_spec import ADDRESS
-from indextables.spark.api.dataframe_reader import frame_with_address, resolve_version
+from indextables.spark.api.dataframe_reader import frame_with_address
 from indextables.spark.api.dataframe_writer import run_job
 from indextables.spark.catalog import refresh_columns
 from indextables.spark.catalyst.insert_analysis import insert_of_frame
 from indextables.spark.catalyst.query_planning import TableRead, planned_reads
 from indextables.spark.catalyst.relation import relation_frame
-from indextables.spark.source.options import VIEW
+from indextables.spark.source.options import VIEW, condition_settings, settings_of
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.source.read_options import ReadOptions, condition_text
+from indextables.spark.source.snapshots import log_of
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
-from indextables.spark.statements.found_changes import FoundChanges
 from indextables.spark.statements.insert import resolve_insert
-from indextables.spark.statements.row_queries import CLAUSE, MARKER, Named, RowQuery, evolved, row_column
-from indextables.spark.statements.row_target import RowTarget
+from indextables.spark.statements.row_queries import CLAUSE, MARKER, PATH, ROW, Named, RowQuery, evolved, row_column
 from indextables.split.deletion_bitmap import RowNumbers, encode_bitmap
-from indextables.statements.row_level_statements import (
-    DeleteFrom,
-    DeleteRow,
-    InsertAll,
-    InsertRow,
-    MergeInto,
-    UpdateAll,
-    UpdateSet,
-    UpdateTable,
+from indextables.statements.row_changes import (
+    Action,
+    Clause,
+    Delete,
+    Merge,
+    RowChange,
+    Update,
+    affected_rows,
+    unqualified_condition,
 )
+from indextables.statements.row_level_statements import RowLevelStatement
 from indextables.statements.tokens import tokens_of
 from indextables.write.job_planning import plan_on
 from indextables.write.write_job import Mode
 
 RunQuery: TypeAlias = Callable[[str], DataFrame]
 _MANY_ROWS = 100_000
+_ROWS, _COUNT = "rows", "count"
 
 
 @dataclass(frozen=True, slots=True)
-class RowChange:
-    """One attempt to run a statement, on the version that the table has now."""
+class RowTarget:
+    """The table that a statement changes: one of the catalog, a path, or a temporary view of a whole table.
+
+    `name` is that of messages. `catalog_name` is None for a table that the catalog does not know. `settings` are those that
+    a view reads it with. `read` has the options of a read and the snapshot, where the table has been read already.
+    """
+
+    name: str
+    location: str
+    catalog_name: tuple[str, ...] | None
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # there may be secrets among them
+    read: tuple[Mapping[str, str], Snapshot] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChangeAttempt:
+    """A statement, and the version of its table on which it is run; `query` is our own `spark.sql`."""
 
     spark: SparkSession
     target: RowTarget
+    statement: RowLevelStatement
     query: RunQuery
     options: Mapping[str, str]
     snapshot: Snapshot
-    settings: Mapping[str, str]
-    prefix: str
+    prefix: str = field(default_factory=lambda: f"{VIEW}{uuid4().hex}_")
 
-    @classmethod
-    def of(cls, spark: SparkSession, target: RowTarget, query: RunQuery) -> "RowChange":
-        options, snapshot = resolve_version(spark, {**target.settings, "path": target.location})
-        settings = canonical(target.all_settings(spark))
-        return cls(spark, target, query, options, snapshot, settings, f"{VIEW}{uuid4().hex}_")
-
-    def delete(self, statement: DeleteFrom) -> dict[str, int]:
-        with self.target_view() as view:
-            query = self.row_query("DELETE", self.named(view, statement.alias))
-            rows, reads = planned_reads(self.query(query.delete(statement)))
-            changed = _Changed(rows, reads, FoundChanges.of(rows))
-        if changed.found.total:
-            changes = self.changes(Operation.DELETE, changed, {}, statement.where)
-            changes.commit_without_rows(self.log(), self.snapshot, self.config())
-        return {"num_affected_rows": changed.found.total}
-
-    def update(self, statement: UpdateTable) -> dict[str, int]:
-        with self.target_view() as view:
-            query = self.row_query("UPDATE", self.named(view, statement.alias))
-            with self.kept(self.query(query.update(statement))) as (rows, reads):
-                changed = _Changed(rows, reads, FoundChanges.of(rows))
-                if changed.found.total:
-                    metrics = {"numUpdatedRows": changed.found.total, "numDeletedRows": 0}
-                    changes = self.changes(Operation.UPDATE, changed, metrics, statement.where)
-                    self.write(self.new_rows(rows, [0], self.columns), changes, self.config())
-        return {"num_affected_rows": changed.found.total}
-
-    def merge(self, statement: MergeInto) -> dict[str, int]:
+    def run(self) -> dict[str, int]:
+        """The numbers of rows that changed, as the statement returns them."""
+        change = self.statement.change
+        if isinstance(change, Delete) and self.is_ours(change):
+            _, done = delete_rows(self.log, self.snapshot, self.config(), change, **condition_settings(self.spark))
+            return affected_rows(change, {Action.DELETE: done.rows})
         with contextlib.ExitStack() as stack:
-            source, source_reads = stack.enter_context(self.source(statement))
-            target = self.named(stack.enter_context(self.target_view()), statement.alias)
-            query, config = self.merge_query(statement, target, source)
-            rows, reads = stack.enter_context(self.kept(self.query(query.merge(statement, source))))
-            changed = _Changed(rows, [*reads, *source_reads], FoundChanges.of(rows))
-            if changed.found.twice:
-                raise self.cardinality(statement, changed.found.twice)
-            if changed.found.total:
-                self.commit_merge(statement, changed, query.columns, config)
-        updated, deleted, inserted = _counts(statement, changed.found)
-        return {
-            "num_affected_rows": changed.found.total,
-            "num_updated_rows": updated,
-            "num_deleted_rows": deleted,
-            "num_inserted_rows": inserted,
-        }
+            merge = change if isinstance(change, Merge) else None
+            source, source_reads = (None, []) if merge is None else stack.enter_context(self.source(merge))
+            query, config = self.row_query(stack.enter_context(self.target_view()), source)
+            frame = self.query(self.statement.with_clause + query.text)
+            writes = any(clause.action is not Action.DELETE for clause in change.clauses)
+            rows, reads = stack.enter_context(self.kept(frame)) if writes else planned_reads(frame)
+            found = FoundChanges.of(rows)
+            if merge is not None and found.twice:
+                raise self.cardinality(merge, found.twice)
+            if found.total:
+                self.commit(rows, found, self.rows_read([*reads, *source_reads]), query.columns, config)
+        return affected_rows(change, found.by_action(change.clauses))
+
+    def is_ours(self, delete: Delete) -> bool:
+        """Whether our own scans evaluate the condition of a DELETE as Spark does."""
+        schema = self.snapshot.metadata.arrow_schema()
+        try:
+            predicate = parse_condition(
+                unqualified_condition(delete) or "true", schema, **condition_settings(self.spark)
+            )
+        except PredicateError:
+            return False
+        return not any(casts(predicate))
 
     @contextlib.contextmanager
-    def source(self, statement: MergeInto) -> Iterator[tuple[Named, list[TableRead]]]:
+    def source(self, merge: Merge) -> Iterator[tuple[Named, list[TableRead]]]:
         """The source of a MERGE, computed once, and what it reads of our tables."""
-        text = f"{statement.with_clause}SELECT * FROM {statement.source}"  # noqa: S608 - the user's own SQL
-        frame = self.query(text)
+        frame = self.query(f"{self.statement.with_clause}SELECT * FROM {self.statement.source}")  # noqa: S608 - the user's own SQL
         with self.kept(frame.withColumn(MARKER, F.lit(True))) as (rows, reads), self.view("source", rows) as view:
             count = (
                 rows.count()
             )  # then its size is known, and the keys of a small source prune the splits of the target
-            yield Named(view, statement.source_alias or view, frame.schema, is_large=count > _MANY_ROWS), reads
+            yield Named(view, merge.source_alias or view, frame.schema, is_large=count > _MANY_ROWS), reads
 
-    def merge_query(self, statement: MergeInto, target: Named, source: Named) -> tuple[RowQuery, Config]:
-        """The query of a MERGE, and the settings of its write: it may add columns of the source to the table."""
-        query, config = self.row_query("MERGE INTO", target, source), self.config()
-        if not statement.schema_evolution and not config.write.merge_schema:
-            return query, config
-        columns = evolved(statement, self.columns, source.columns, case_sensitive=query.case_sensitive)
-        return replace(query, columns=columns, keeps_missing=True), self.config(mergeSchema="true")
+    def row_query(self, view: str, source: Named | None) -> tuple[RowQuery, Config]:
+        """The query, and the settings of its write: a MERGE may add columns of the source to the table."""
+        change, config, columns = self.statement.change, self.config(), self.columns
+        case_sensitive = ReadOptions.of(self.options).case_sensitive
+        evolves = isinstance(change, Merge) and (change.merge_schema or config.write.merge_schema)
+        if source is not None and evolves:
+            columns = evolved(change.clauses, columns, source.columns, case_sensitive=case_sensitive)
+            config = self.config(mergeSchema="true")
+        target = Named(view, change.alias or view, self.columns)
+        return RowQuery(change, target, columns, case_sensitive, source, keeps_missing=evolves), config
 
-    def commit_merge(self, statement: MergeInto, changed: "_Changed", columns: StructType, config: Config) -> None:
-        metrics = dict(
-            zip(("numUpdatedRows", "numDeletedRows", "numInsertedRows"), _counts(statement, changed.found), strict=True)
+    def commit(
+        self, rows: DataFrame, found: "FoundChanges", reads: RowsRead, columns: StructType, config: Config
+    ) -> None:
+        """Deletes the rows that were found, and writes the new ones; `columns` are those of the table afterwards."""
+        clauses = self.statement.change.clauses
+        changes = FoundRowsOverwrite(
+            operation=Operation(self.statement.change.name),
+            version=self.snapshot.version,
+            rows={path: encode_bitmap(numbers) for path, numbers in found.rows.items()},
+            reads=reads,
+            metrics=_metrics(self.statement.change, found.by_action(clauses)),
+            parameters={"predicate": _condition(self.statement.change)},
         )
-        changes = self.changes(Operation.MERGE_INTO, changed, metrics, statement.on)
-        writing = [n for n in sorted(changed.found.counts) if not isinstance(statement.clauses[n].action, DeleteRow)]
+        writing = [number for number in sorted(found.counts) if clauses[number].action is not Action.DELETE]
         if not writing:
-            changes.commit_without_rows(self.log(), self.snapshot, config)
+            changes.commit_without_rows(self.log, self.snapshot, config)
             return
-        self.write(self.new_rows(changed.rows, writing, columns), changes, config)
+        new, mode = self.new_rows(rows, writing, columns), Mode.OVERWRITE
+        schema = arrow_schema(new.schema)
+        job = plan_on(self.log, self.snapshot, schema, config, mode=mode, overwrite=lambda *_, **__: changes)
+        if not job.already_committed:
+            run_job(new, job, log=self.log)
         if self.target.catalog_name is not None and len(columns) > len(self.columns):
             refresh_columns(self.spark, self.target.catalog_name)
-
-    def row_query(self, statement: str, target: Named, source: Named | None = None) -> RowQuery:
-        return RowQuery(statement, target, self.columns, ReadOptions.of(self.options).case_sensitive, source)
 
     @property
     def columns(self) -> StructType:
         return spark_schema(self.snapshot.metadata.arrow_schema())
 
+    @property
     def log(self) -> TransactionLog:
-        return TransactionLog.open(self.target.location, self.config()).for_table(self.snapshot.metadata.id)
+        log = log_of(ReadOptions.of(self.options))
+        return log.configured(self.config()).for_table(self.snapshot.metadata.id)
 
     def config(self, **settings: str) -> Config:
-        given = {**self.settings, **{f"{PREFIX}{key}": value for key, value in settings.items()}}
+        """The settings of the session, those of the view, which win, and these."""
+        session = settings_of(self.spark, self.target.location, self.target.settings)
+        own = {f"{PREFIX}{key}": value for key, value in settings.items()}
+        given = {**canonical({**session, **self.target.settings}), **own}
         return Config.resolve(given, properties=self.snapshot.metadata.properties)
-
-    def named(self, view: str, alias: str | None) -> Named:
-        return Named(view, alias or self.target.alias, self.columns, self.target.qualifiers(alias))
 
     def target_view(self) -> contextlib.AbstractContextManager[str]:
         """The table as it is now, with the columns that say where a row is."""
@@ -188,18 +205,6 @@ class RowChange:
         finally:
             rows.unpersist()
 
-    def changes(
-        self, operation: Operation, changed: "_Changed", metrics: Mapping[str, int], predicate: str | None
-    ) -> RowChanges:
-        return RowChanges(
-            operation=operation,
-            version=self.snapshot.version,
-            rows={path: encode_bitmap(rows) for path, rows in changed.found.rows.items()},
-            reads=self.rows_read(changed.reads),
-            metrics=metrics,
-            parameters={"predicate": predicate or "true"},
-        )
-
     def new_rows(self, changes: DataFrame, clauses: Sequence[int], columns: StructType) -> DataFrame:
         """The new rows of some clauses, cast to the columns of the table as Spark casts the rows of an INSERT."""
         with self.view("columns", relation_frame(self.spark, columns, self.options)) as view:
@@ -213,22 +218,10 @@ class RowChange:
             ]
         return reduce(DataFrame.union, frames)
 
-    def write(self, rows: DataFrame, changes: RowChanges, config: Config) -> None:
-        job = plan_on(
-            self.log(),
-            self.snapshot,
-            arrow_schema(rows.schema),
-            config,
-            mode=Mode.OVERWRITE,
-            overwrite=lambda *_, **__: changes,
-        )
-        if not job.already_committed:
-            run_job(rows, job)
-
-    def cardinality(self, statement: MergeInto, twice: Mapping[str, RowNumbers]) -> MergeCardinalityError:
+    def cardinality(self, merge: Merge, twice: Mapping[str, RowNumbers]) -> MergeCardinalityError:
         """The error that several rows of the source match one row of the table, which it shows."""
         (path, numbers), rows = next(iter(twice.items())), sum(map(len, twice.values()))
-        words = {token.text.lower() for token in tokens_of(statement.on)}
+        words = {token.text.lower() for token in tokens_of(merge.on)}
         frame = frame_with_address(self.spark, self.options, self.snapshot)
         row = frame.where((F.col(ADDRESS[0]) == path) & (F.col(ADDRESS[1]) == int(numbers[0]))).first()
         example = {n: row[n] for n in self.columns.names if row is not None and n.lower() in words}
@@ -244,16 +237,58 @@ class RowChange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Changed:
-    """The rows of the query of a statement, what it reads of our tables, and what it has found."""
+class FoundChanges:
+    """What a query has found: the numbers of the rows of each split that go, and how many rows each clause concerns."""
 
-    rows: DataFrame
-    reads: Sequence[TableRead]
-    found: FoundChanges
+    rows: Mapping[str, RowNumbers]
+    counts: Mapping[int, int]
+
+    @classmethod
+    def of(cls, changes: DataFrame) -> "FoundChanges":
+        groups = changes.groupBy(PATH, CLAUSE).agg(F.collect_list(ROW).alias(_ROWS), F.count(F.lit(1)).alias(_COUNT))
+        found = groups.toArrow()
+        rows: dict[str, list[RowNumbers]] = {}
+        counts: dict[int, int] = {}
+        columns = (found[name].to_pylist() for name in (PATH, CLAUSE, _COUNT))
+        for path, clause, count, numbers in zip(*columns, found[_ROWS], strict=True):  # a split, or one clause in it
+            counts[clause] = counts.get(clause, 0) + count
+            if path is not None:
+                rows.setdefault(path, []).append(np.asarray(numbers.values, np.int64))
+        return cls({path: np.sort(np.concatenate(parts)) for path, parts in rows.items()}, counts)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def twice(self) -> dict[str, RowNumbers]:
+        """The rows that were found more than once."""
+        repeated = {path: np.unique(rows[1:][rows[1:] == rows[:-1]]) for path, rows in self.rows.items()}
+        return {path: rows for path, rows in repeated.items() if len(rows)}
+
+    def by_action(self, clauses: Sequence[Clause]) -> dict[Action, int]:
+        """How many rows are updated, deleted and inserted."""
+        return {
+            action: sum(count for number, count in self.counts.items() if clauses[number].action is action)
+            for action in Action
+        }
 
 
-def _counts(statement: MergeInto, found: FoundChanges) -> tuple[int, int, int]:
-    """How many rows a MERGE updates, deletes and inserts."""
-    kinds = ((UpdateSet, UpdateAll), (DeleteRow,), (InsertRow, InsertAll))
-    updated, deleted, inserted = (found.of_actions(statement.clauses, *actions) for actions in kinds)
-    return updated, deleted, inserted
+def _metrics(change: RowChange, rows: Mapping[Action, int]) -> dict[str, int]:
+    """The metrics of a commit, besides those of every deletion."""
+    match change:
+        case Delete():
+            return {}
+        case Update():
+            return {"numUpdatedRows": rows[Action.UPDATE], "numDeletedRows": 0}
+        case Merge():
+            return {
+                "numUpdatedRows": rows[Action.UPDATE],
+                "numDeletedRows": rows[Action.DELETE],
+                "numInsertedRows": rows[Action.INSERT],
+            }
+
+
+def _condition(change: RowChange) -> str:
+    """The condition, as the history shows it."""
+    return change.on if isinstance(change, Merge) else str(change.where or "true")

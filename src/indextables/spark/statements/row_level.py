@@ -4,83 +4,77 @@
 2. One query over them finds the rows that change, and computes the new ones. It is computed once.
 3. The rows that go are deletion vectors, the new ones are written like those of any write, and one commit has both.
 
-A statement that another writer gets ahead of is run again on the table as it is then.
+A DELETE whose condition our own scans evaluate is run by them. A statement that another writer gets ahead of is run again
+on the table as it is then.
 """
 
 import logging
-from collections.abc import Callable
-from typing import assert_never
+from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from indextables.errors import ConflictError, PredicateError
+from indextables.errors import ConflictError, UnsupportedStatementError
 from indextables.events import log_event
-from indextables.predicate import casts, parse_condition
+from indextables.spark.api.dataframe_reader import resolve_version
+from indextables.spark.catalog import lookup_table, refresh_columns, relation_of_view
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.job_description import described_jobs
-from indextables.spark.source.options import condition_settings
-from indextables.spark.statements.row_change import RowChange, RunQuery
-from indextables.spark.statements.row_target import RowTarget
-from indextables.statements.row_level_statements import (
-    DeleteFrom,
-    MergeInto,
-    RowLevelStatement,
-    UpdateTable,
-    refuse_non_deterministic,
-    without_qualifier,
-)
-from indextables.table import IndexTable
+from indextables.spark.source.options import TIME_TRAVEL, VIEW, path_in
+from indextables.spark.source.quoting import quote_name
+from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.statements.row_change import RowChangeAttempt, RowTarget, RunQuery
+from indextables.statements.row_level_statements import RowLevelStatement
 
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 5  # of a statement that others get ahead of
 
 
+def find_target(spark: SparkSession, parts: tuple[str, ...], statement: str) -> RowTarget | None:
+    """None for tables of other formats, and for views that show something else than one table of ours."""
+    if (entry := refresh_columns(spark, parts)) is not None:
+        return RowTarget(entry.name, entry.location, parts, read=entry.read)
+    source = relation_of_view(spark, parts)
+    if source is None:
+        return None
+    if source.name is not None and (entry := lookup_table(spark, source.name)) is not None:
+        return RowTarget(entry.name, entry.location, source.name)
+    path = path_in(source.options)
+    name = f"indextables.`{path}`"
+    if not parts[-1].startswith(VIEW):
+        _refuse_part(source.options, f"view {quote_name(parts)}", name, statement)
+    return RowTarget(name, path, None, ReadOptions.of(source.options).settings)
+
+
 def run_row_level(spark: SparkSession, target: RowTarget, statement: RowLevelStatement, query: RunQuery) -> DataFrame:
     """Runs a statement; `query` is our own `spark.sql`. The result has one row with the numbers of rows that changed."""
     with described_jobs(spark, f"change rows of {target.location}"):
-        match statement:
-            case DeleteFrom():
-                refuse_non_deterministic(statement.where)
-                counts = _delete(spark, target, statement, query)
-            case UpdateTable():
-                refuse_non_deterministic(statement.where)
-                counts = _retried(target, lambda: RowChange.of(spark, target, query).update(statement))
-            case MergeInto():
-                refuse_non_deterministic(statement.on, *(clause.condition for clause in statement.clauses))
-                counts = _retried(target, lambda: RowChange.of(spark, target, query).merge(statement))
-            case _:
-                assert_never(statement)
+        counts = _retried(spark, target, statement, query)
     return local_frame(spark, pa.table({name: pa.array([count], pa.int64()) for name, count in counts.items()}))
 
 
-def _retried(target: RowTarget, run: Callable[[], dict[str, int]]) -> dict[str, int]:
+def _retried(spark: SparkSession, target: RowTarget, statement: RowLevelStatement, query: RunQuery) -> dict[str, int]:
+    read = target.read
     for attempt in range(1, _ATTEMPTS + 1):
+        options, snapshot = read or resolve_version(spark, {**target.settings, "path": target.location})
         try:
-            return run()
+            return RowChangeAttempt(spark, target, statement, query, options, snapshot).run()
         except ConflictError as error:
             if attempt == _ATTEMPTS:
                 raise
+            read = None
             log_event(logger, "Statement is run again", table=target.location, attempt=attempt, reason=str(error))
     raise AssertionError("the last attempt returns or raises")
 
 
-def _delete(spark: SparkSession, target: RowTarget, statement: DeleteFrom, query: RunQuery) -> dict[str, int]:
-    condition = _own_condition(spark, target, statement)
-    if condition is None:
-        return _retried(target, lambda: RowChange.of(spark, target, query).delete(statement))
-    table = IndexTable.open(target.location, options=target.all_settings(spark))
-    return {"num_affected_rows": table.delete(condition, **condition_settings(spark)).rows}
-
-
-def _own_condition(spark: SparkSession, target: RowTarget, statement: DeleteFrom) -> str | None:
-    """The condition of a DELETE, if our own scans evaluate it as Spark does; None where Spark has to."""
-    if statement.where is None:
-        return "true"
-    text = without_qualifier(statement.where, statement.alias or target.alias)
-    schema = IndexTable.open(target.location, options=target.all_settings(spark)).schema
-    try:
-        predicate = parse_condition(text, schema, **condition_settings(spark))
-    except PredicateError:
-        return None
-    return None if any(casts(predicate)) else text
+def _refuse_part(options: Mapping[str, str], view: str, table: str, statement: str) -> None:
+    """Refuses a view that does not show the table as it is: changes that it does not show would surprise."""
+    given = {key.lower() for key in options}
+    if given.isdisjoint({TIME_TRAVEL, "where", "query"}):
+        return
+    what = "another version of the table" if TIME_TRAVEL in given else "some rows of the table"
+    raise UnsupportedStatementError(
+        f"{statement} cannot change {view}, which shows {what}; name the table instead: {table}",
+        table=view,
+        statement=statement,
+    )

@@ -6,7 +6,7 @@ views (`indextables.statements`), and tables of ours in the catalog get their pa
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from inspect import unwrap
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError, UnsupportedOperatorError
@@ -34,18 +35,13 @@ from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.query_parameters import bind_parameters
 from indextables.spark.catalyst.query_planning import resolve_searches
 from indextables.spark.catalyst.session_state import run_plan
-from indextables.spark.source.options import VIEW
-from indextables.spark.statements.command_tables import is_ours
-from indextables.spark.statements.dispatch import run_command, run_table_statement, run_write
-from indextables.spark.statements.insert_query import plan_query
-from indextables.spark.statements.locate_tables import locate_tables
-from indextables.spark.statements.parameters import format_text
-from indextables.spark.statements.row_level import run_row_level
-from indextables.spark.statements.row_target import find_target
-from indextables.spark.statements.time_travel import resolve_time_travel
-from indextables.spark.statements.write_statements import writes_to_ours
+from indextables.spark.source.options import VIEW, condition_settings
+from indextables.spark.statements.dispatch import is_ours, run_command, run_table_statement, run_write, writes_to_ours
+from indextables.spark.statements.insert import plan_query
+from indextables.spark.statements.locate_tables import locate_tables, resolve_time_travel
+from indextables.spark.statements.row_level import find_target, run_row_level
 from indextables.statements import TableAt, parse_command, rewrite_statement
-from indextables.statements.row_level_statements import parse_row_level
+from indextables.statements.row_level_statements import RowLevelText
 
 SparkSql: TypeAlias = Callable[..., DataFrame]
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
@@ -85,7 +81,7 @@ def _run_statement(
     args: Any = None,
     **names: Any,
 ) -> DataFrame:
-    with format_text(spark, sqlQuery, names) as text:
+    with _formatted(spark, sqlQuery, names) as text:
         if args and Capability.SQL_PARAMETERS not in capabilities(spark):
             return spark_sql(spark, text, args)
         bound = bind_parameters(spark, text, args)
@@ -123,9 +119,10 @@ def _run_parsed(spark_sql: SparkSql, spark: SparkSession, text: str, parsed: Par
 def _change_rows(spark_sql: SparkSql, spark: SparkSession, text: str, change: ChangeRows) -> DataFrame | None:
     """The result of DELETE, UPDATE or MERGE; None if the table is not one of ours."""
     target = find_target(spark, change.table, change.words)
-    statement = None if target is None else parse_row_level(text)
-    if target is None or statement is None:
+    found = None if target is None else RowLevelText.of(text)
+    if target is None or found is None:
         return None
+    statement = found.parse(case_sensitive=condition_settings(spark)["case_sensitive"])
     return run_row_level(spark, target, statement, partial(run_sql, spark_sql, spark))
 
 
@@ -197,3 +194,16 @@ def _views(spark: SparkSession, tables: Sequence[TableAt]) -> Iterator[None]:
     finally:
         for name in created:
             spark.catalog.dropTempView(name)
+
+
+@contextmanager
+def _formatted(spark: SparkSession, text: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The text with `{name}` replaced; a frame becomes a temporary view until the context ends."""
+    if not values:
+        yield text
+        return
+    formatter = SQLStringFormatter(spark)
+    try:
+        yield formatter.format(text, **values)
+    finally:
+        formatter.clear()

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from indextables.errors import IndexTablesError
 from indextables.events import log_event
+from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.maintain.compact_on_write import merge_after_write
 from indextables.read.opener import SplitRef
@@ -31,14 +32,14 @@ _RESULT = pa.schema({"result": pa.binary()})
 _TASKS_PER_CORE = 4
 
 
-def write_on_executors(rows: DataFrame, job: WriteJob) -> None:
+def write_on_executors(rows: DataFrame, job: WriteJob, *, log: TransactionLog | None = None) -> None:
     """Writes the rows of a frame, one task for each of its partitions, and commits. A failure leaves no files."""
     spark = rows.sparkSession
     job = with_attempts_of(spark, job)
     with swept_after_stage_retries(spark, job):
         with described_jobs(spark, f"write to {job.table}", keep_own=True):
             results = _task_results(rows, job)
-        log, copies = open_log(job), _CopiesOnExecutors(rows, job)
+        log, copies = log or open_log(job), _CopiesOnExecutors(rows, job)
         after = commit_job(job, results, log=log, run=copies)
         if copies.made:
             sweep_after_commit(job.plan.job, log)
