@@ -8,7 +8,17 @@ import pytest
 
 import indextables
 from indextables import IndexTable
-from indextables.errors import ConfigError, SchemaError, TableExistsError, UnsupportedStatementError
+from indextables.errors import (
+    ConfigError,
+    SchemaError,
+    StatementError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsupportedOperatorError,
+    UnsupportedStatementError,
+)
+from indextables.log import TransactionLog
+from indextables.spark.source.options import REQUEST
 
 
 def frame_of(spark: Any, count: int = 12) -> Any:
@@ -210,6 +220,51 @@ def test_rows_are_changed_by_the_client(spark: Any, path: str, table: str) -> No
             spark.sql(refused.format(table, table))
     with pytest.raises(UnsupportedStatementError, match="takes no parameters"):
         spark.sql(f"DELETE FROM {table} WHERE id = :id", {"id": 1})
+
+
+def test_statements_that_change_rows_mean_what_they_mean_in_a_classic_session(
+    spark: Any, path: str, table: str
+) -> None:
+    writer_of(frame_of(spark)).mode("overwrite").save(path)
+    new = f"MERGE INTO {table} AS t USING (SELECT 20L AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES"
+    assert spark.sql(f"{new} (s.id, DEFAULT, 'new')").collect()[0].num_inserted_rows == 1
+    assert (
+        spark.sql(f"UPDATE {table} SET {table}.message = upper({table}.message) WHERE {table}.id = 20").collect()[0][0]
+        == 1
+    )
+    assert tuple(spark.table(table).where("id = 20").collect()[0]) == (20, None, "NEW")
+    assert spark.sql(f"DELETE FROM default.{table} WHERE {table}.id = 20").collect()[0][0] == 1
+    for statement, error, reason in (
+        (f"UPDATE {table} SET message.day = 'x'", UnsupportedStatementError, "columns as a whole"),
+        (f"UPDATE {table} SET day = 'x', Day = 'y'", StatementError, "day is set twice"),
+        (f"{new} (s.id)", StatementError, "1 values for 3 columns"),
+        (f"DELETE FROM {table} WHERE rand() < 1", UnsupportedOperatorError, "rand"),
+        (f"DELETE FROM {table} WHERE", StatementError, "a condition after WHERE"),
+        (f"DELETE FROM indextables.`{path}/none`", TableNotFoundError, "none"),
+    ):
+        with pytest.raises(error, match=reason):
+            spark.sql(statement)
+    assert ids(spark.table(table)) == list(range(12))
+    assert spark.sql(f"DELETE FROM {table}").collect()[0].num_affected_rows == 12
+
+
+def test_a_statement_that_changes_rows_opens_the_log_once(
+    spark: Any, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client opens it, after one look of the server at the table."""
+    opened, looked, open_log, ask = [], [], TransactionLog.open, spark.client.schema
+    monkeypatch.setattr(TransactionLog, "open", lambda *given: opened.append(given) or open_log(*given))
+    monkeypatch.setattr(spark.client, "schema", lambda plan: looked.append(plan) or ask(plan))
+    for statement in (
+        "DELETE FROM {} WHERE id = 3",
+        "UPDATE {} SET day = 'x' WHERE id = 2",
+        "MERGE INTO {} AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET day = 'x'",
+    ):
+        opened.clear()
+        looked.clear()
+        assert spark.sql(statement.format(table)).collect()[0].num_affected_rows == 1
+        asked = [plan for plan in looked if REQUEST in str(plan)]
+        assert (len(opened), len(asked)) == (1, 1)
 
 
 def test_compaction_by_executors_and_scans_as_frames(spark: Any, path: str) -> None:

@@ -223,6 +223,31 @@ def test_two_stores_may_have_the_same_place(spark: Any, logs: Any, s3: Server) -
         assert (here.count(), there.count()) == (3, 2)
 
 
+ROW_LEVEL = {
+    "DELETE": "DELETE FROM stored WHERE id = 3",
+    "DELETE by Spark": "DELETE FROM stored WHERE id + 0 = 3",
+    "UPDATE": "UPDATE stored SET message = 'x' WHERE id = 3",
+    "MERGE": "MERGE INTO stored AS t USING (SELECT 3 AS id, 'x' AS m) AS s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET message = s.m WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+}
+
+
+@pytest.mark.parametrize("statement", ROW_LEVEL)
+def test_a_statement_that_changes_rows_opens_the_log_once(spark: Any, logs: Any, s3: Server, statement: str) -> None:
+    """Its first version is read once; the last one is looked at again by the commit."""
+    place = s3.new_table()
+    with proxied(s3) as proxy, told(spark, {f"spark.indextables.{k}": v for k, v in proxy.server.options.items()}):
+        for _ in range(2):
+            writer(logs, s3).mode("append").save(place)
+        spark.sql(f"CREATE TABLE stored USING indextables LOCATION '{place}'")
+        try:
+            proxy.requests.clear()
+            assert spark.sql(ROW_LEVEL[statement]).first()[0] == 2
+        finally:
+            spark.sql("DROP TABLE stored")
+    assert [path[-8:] for method, path in proxy.requests if method == "GET"].count("000.json") == 1
+
+
 def test_a_scan_goes_to_spark_with_the_options_of_its_table(spark: Any, logs: Any, cloud: Server) -> None:
     place = cloud.new_table()
     writer(logs, cloud).save(place)
