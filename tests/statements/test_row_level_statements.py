@@ -59,6 +59,7 @@ def merged(text: str) -> Merge:
                 alias="t",
             ),
         ),
+        ("DELETE FROM t WHERE t.where = t.end", T, Delete(where="t.where = t.end", alias="t")),
         ("UPDATE t SET flag = a = b AND NOT c", T, Update(assignments=set_to(flag="a = b AND NOT c"), alias="t")),
     ],
 )
@@ -85,6 +86,7 @@ def test_common_table_expressions_come_before_the_statement() -> None:
             "WHEN MATCHED AND CASE WHEN s.a THEN s.b END THEN UPDATE SET t.a = s.a, b = 1",
             Clause(When.MATCHED, Action.UPDATE, "CASE WHEN s.a THEN s.b END", set_to(a="s.a", b="1")),
         ),
+        ("WHEN MATCHED AND s.then = s.when THEN DELETE", Clause(When.MATCHED, Action.DELETE, "s.then = s.when")),
         ("WHEN NOT MATCHED THEN INSERT *", Clause(When.NOT_MATCHED, Action.INSERT)),
         (
             "WHEN NOT MATCHED BY TARGET AND s.a > 1 THEN INSERT (a, t.b) VALUES (s.a, concat('x', s.b))",

@@ -1,6 +1,6 @@
 """DELETE: the rows that satisfy a condition or a search are deleted, wherever they are. The indexes find them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from indextables.config import Config
 from indextables.display.text_output import text_output
@@ -13,14 +13,12 @@ from indextables.maintain.row_deletion import (
     split_changes,
     write_deletion,
 )
-from indextables.maintain.row_replacement import find_rows, may_match
+from indextables.maintain.row_replacement import condition_parameters, condition_spec, find_rows, may_match
 from indextables.plural import pluralize
-from indextables.predicate import to_sql
 from indextables.read.opener import SplitOpener
-from indextables.read.scan_spec import ScanSpec, build_scan_spec
-from indextables.statements.row_changes import Delete, Update, unqualified_condition
+from indextables.read.scan_spec import ScanSpec
+from indextables.statements.row_changes import Delete
 from indextables.write.uncommitted_files import commit_or_discard
-from indextables.write.write_plan import current_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +39,7 @@ class DeleteResult:
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
-        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){split_changes(self)}"
+        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){split_changes(asdict(self))}"
 
     _repr_html_ = text_output
 
@@ -65,15 +63,7 @@ def delete_rows(
     planned: list[RowDeletion] = []
 
     def plan(current: Snapshot) -> tuple[ScanSpec, RowDeletion]:
-        spec = build_scan_spec(
-            current,
-            current_rules(current.metadata),
-            where=unqualified_condition(delete),
-            query=delete.query,
-            columns=[],
-            time_zone=time_zone,
-            case_sensitive=case_sensitive,
-        )
+        spec = condition_spec(delete, current, [], time_zone=time_zone, case_sensitive=case_sensitive)
         found = find_rows(current, spec, opener, parallelism=config.read.parallelism)
         planned.append(plan_deletion(current, found, config, opener))
         return spec, planned[-1]
@@ -85,9 +75,10 @@ def delete_rows(
         return deletion_transaction(Operation.DELETE, current, removed, parameters=parameters, metrics=removed.metrics)
 
     if dry_run:
-        return snapshot, _result(plan(snapshot)[1], snapshot.version, dry_run=True)
-    after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
-    return after, _result(planned[-1], after.version, dry_run=False)
+        plan(snapshot)
+    after = snapshot if dry_run else commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
+    done = planned[-1]
+    return after, DeleteResult(version=after.version, dry_run=dry_run, rows=done.rows, **done.figures)
 
 
 def _refuse_no_condition(delete: Delete) -> None:
@@ -98,14 +89,3 @@ def _refuse_no_condition(delete: Delete) -> None:
             predicate="",
             reason="there is none",
         )
-
-
-def condition_parameters(change: Delete | Update) -> dict[str, str]:
-    """The condition, as the history shows it."""
-    where = unqualified_condition(change)
-    text = {} if where is None else {"predicate": where if isinstance(where, str) else to_sql(where)}
-    return text if change.query is None else {**text, "query": change.query}
-
-
-def _result(deletion: RowDeletion, version: int, *, dry_run: bool) -> DeleteResult:
-    return DeleteResult(version=version, dry_run=dry_run, rows=deletion.rows, **deletion.figures)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from indextables.maintain.bound_clauses import (
     new_columns,
     refuse_clauses,
 )
-from indextables.maintain.merge_join import MergeCounts, MergeJoin
+from indextables.maintain.merge_join import MergeJoin
 from indextables.maintain.merge_source import MergeSource, source_rows, target_predicate
 from indextables.maintain.row_deletion import split_changes
 from indextables.maintain.row_replacement import RowReplacement, may_match, replace_rows
@@ -59,10 +59,9 @@ class MergeIntoResult:
     splits_added: int = 0
 
     def __str__(self) -> str:
-        changes = split_changes(self, added=self.splits_added)
         updated = pluralize(self.rows_updated, "row")
         rows = f"{updated} updated, {self.rows_deleted:,} deleted, {self.rows_inserted:,} inserted"
-        return f"{rows} (version {self.version}){changes}"
+        return f"{rows} (version {self.version}){split_changes(asdict(self))}"
 
     _repr_html_ = text_output
 
@@ -142,15 +141,22 @@ def merge_into(
     with run.joined(snapshot, given.schema.empty_table()):
         pass
     rows = given.read()
-    written: list[tuple[RowReplacement, MergeCounts]] = []
+    written: list[tuple[RowReplacement, dict[str, int]]] = []
 
     def transaction(current: Snapshot) -> Transaction:
         with run.joined(current, rows) as (bound, join):
-            written.append((run.write(current, bound, join), join.counts))
+            written.append((run.write(current, bound, join), _figures(join.counts)))
         return written[-1][0].transaction
 
     after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
-    return after, _result(*written[-1], version=after.version, source_rows=len(rows))
+    done, figures = written[-1]
+    return after, MergeIntoResult(
+        version=after.version,
+        **{f"rows_{kind}": count for kind, count in figures.items()},
+        source_rows=len(rows),
+        **done.deletion.figures,
+        splits_added=len(done.adds),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -209,7 +215,10 @@ class _MergeRun:
             reads=may_match(spec, current),
             metadata=bound.metadata if evolves else None,
             parameters={"predicate": self.merge.on, "clauses": [str(clause) for clause in self.merge.clauses]},
-            metrics=lambda _: {**join.counts.metrics, "numSourceRows": len(join.source)},
+            metrics=lambda _: {
+                **{f"num{kind.title().replace('_', '')}Rows": count for kind, count in _figures(join.counts).items()},
+                "numSourceRows": len(join.source),
+            },
         )
         if evolves and not done.adds and not done.deletion.rows:
             return replace(done, transaction=replace(done.transaction, metadata=None))
@@ -227,20 +236,17 @@ class _MergeRun:
         return replace(with_predicate(spec, predicate), row_address=True)
 
 
-def _result(done: RowReplacement, counts: MergeCounts, *, version: int, source_rows: int) -> MergeIntoResult:
-    return MergeIntoResult(
-        version=version,
-        rows_updated=counts.updated,
-        rows_deleted=counts.deleted,
-        rows_inserted=counts.inserted,
-        source_rows=source_rows,
-        rows_matched_updated=counts.matched_updated,
-        rows_matched_deleted=counts.matched_deleted,
-        rows_not_matched_by_source_updated=counts.by_source_updated,
-        rows_not_matched_by_source_deleted=counts.by_source_deleted,
-        splits_added=len(done.adds),
-        **done.deletion.figures,
-    )
+def _figures(counts: Mapping[tuple[When, Action], int]) -> dict[str, int]:
+    """How many rows were changed in which way, by the names of results; metrics have the same names."""
+    kinds = {"updated": Action.UPDATE, "deleted": Action.DELETE, "inserted": Action.INSERT}
+    totals = {kind: sum(n for (_, one), n in counts.items() if one is action) for kind, action in kinds.items()}
+    sides = {"matched": When.MATCHED, "not_matched_by_source": When.NOT_MATCHED_BY_SOURCE}
+    details = {
+        f"{side}_{kind}": counts.get((when, kinds[kind]), 0)
+        for side, when in sides.items()
+        for kind in ("updated", "deleted")
+    }
+    return {**totals, **details}
 
 
 def _names(columns: Sequence[str] | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ rows of the source that no part matched ─▶ INSERT clauses ─▶ new rows
 ```
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,7 @@ from indextables.expressions import CompiledExpression, Evaluator, Expression
 from indextables.maintain.bound_clauses import SOURCE, TARGET, BoundClause, Projection
 from indextables.maintain.row_replacement import RowAddresses
 from indextables.plural import pluralize
-from indextables.statements.row_changes import Action, Clause, When
+from indextables.statements.row_changes import Action, When
 
 Numbers = npt.NDArray[np.int64]
 _ROW = "__indextables_row"
@@ -33,55 +34,12 @@ _ALIGNED = f"{TARGET} POSITIONAL JOIN {SOURCE}"
 _FROM = {When.MATCHED: _ALIGNED, When.NOT_MATCHED: SOURCE, When.NOT_MATCHED_BY_SOURCE: TARGET}
 
 
-@dataclass(slots=True)
-class MergeCounts:
-    """How many rows a merge has changed so far."""
-
-    inserted: int = 0
-    matched_updated: int = 0
-    matched_deleted: int = 0
-    by_source_updated: int = 0
-    by_source_deleted: int = 0
-
-    @property
-    def updated(self) -> int:
-        return self.matched_updated + self.by_source_updated
-
-    @property
-    def deleted(self) -> int:
-        return self.matched_deleted + self.by_source_deleted
-
-    @property
-    def metrics(self) -> dict[str, int]:
-        return {
-            "numUpdatedRows": self.updated,
-            "numDeletedRows": self.deleted,
-            "numInsertedRows": self.inserted,
-            "numMatchedUpdatedRows": self.matched_updated,
-            "numMatchedDeletedRows": self.matched_deleted,
-            "numNotMatchedBySourceUpdatedRows": self.by_source_updated,
-            "numNotMatchedBySourceDeletedRows": self.by_source_deleted,
-        }
-
-    def add(self, clause: Clause, rows: int) -> None:
-        match clause.when, clause.action:
-            case When.NOT_MATCHED, _:
-                self.inserted += rows
-            case When.MATCHED, Action.DELETE:
-                self.matched_deleted += rows
-            case When.MATCHED, _:
-                self.matched_updated += rows
-            case _, Action.DELETE:
-                self.by_source_deleted += rows
-            case _:
-                self.by_source_updated += rows
-
-
 @dataclass(frozen=True, eq=False)
 class MergeJoin:
     """A merge of a source that is in memory; its expressions are compiled.
 
     `conditions` and `projections` are those of the clauses, by number of clause; a clause may be without a condition.
+    `counts` says how many rows have been changed so far.
     """
 
     evaluator: Evaluator
@@ -91,7 +49,7 @@ class MergeJoin:
     condition: CompiledExpression
     conditions: Mapping[int, CompiledExpression]
     projections: Sequence[Projection]
-    counts: MergeCounts = field(default_factory=MergeCounts)
+    counts: Counter[tuple[When, Action]] = field(default_factory=Counter)
 
     @classmethod
     def of(
@@ -152,14 +110,14 @@ class MergeJoin:
         clause = self._clause_of(When.NOT_MATCHED, {SOURCE: rows})
         for number in self._numbers(When.NOT_MATCHED):
             chosen = rows.filter(pa.array(clause == number))
-            self.counts.add(self.clauses[number].clause, len(chosen))
+            self.counts[When.NOT_MATCHED, Action.INSERT] += len(chosen)
             yield from self._projected(number, {SOURCE: chosen})
 
     def _apply(self, number: int, rows: Mapping[str, pa.Table], addresses: RowAddresses) -> Iterator[pa.RecordBatch]:
         """An UPDATE or a DELETE of rows of the table."""
         clause = self.clauses[number].clause
         addresses.add(rows[TARGET])
-        self.counts.add(clause, len(rows[TARGET]))
+        self.counts[clause.when, clause.action] += len(rows[TARGET])
         if clause.action is Action.UPDATE:
             yield from self._projected(number, rows)
 

@@ -9,7 +9,7 @@ rows found ─▶ all rows of the split       ─▶ remove
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -209,34 +209,21 @@ def _num_rows(split: SplitRef, opener: SplitOpener) -> int:
     return opener.open(split).num_rows if split.num_records is None else split.num_records
 
 
-class ChangedSplits(Protocol):
-    """The result of a DELETE, an UPDATE or a MERGE."""
+def split_changes(result: Mapping[str, int]) -> str:
+    """The end of a sentence on a result, with a colon before it; empty if no split changed.
 
-    @property
-    def splits_removed(self) -> int: ...
-    @property
-    def splits_rewritten(self) -> int: ...
-    @property
-    def copied(self) -> int: ...
-    @property
-    def vectors(self) -> int: ...
-
-
-def split_changes(result: ChangedSplits, *, added: int = 0) -> str:
-    """The end of a sentence, with a colon before it; empty if no split changed.
-
-    >>> from types import SimpleNamespace
-    >>> split_changes(SimpleNamespace(splits_removed=1, splits_rewritten=2, copied=30, vectors=0))
+    >>> split_changes({"splits_removed": 1, "splits_rewritten": 2, "copied": 30, "vectors": 0})
     ': 1 split removed, 2 splits rewritten (30 rows copied)'
-    >>> split_changes(SimpleNamespace(splits_removed=0, splits_rewritten=0, copied=0, vectors=1), added=1)
+    >>> split_changes({"splits_removed": 0, "splits_rewritten": 0, "copied": 0, "vectors": 1, "splits_added": 1})
     ': 1 split added, 1 deletion vector'
     """
-    rewritten = f"{pluralize(result.splits_rewritten, 'split')} rewritten ({pluralize(result.copied, 'row')} copied)"
+    removed, rewritten, vectors = (result[name] for name in ("splits_removed", "splits_rewritten", "vectors"))
+    added, copied = result.get("splits_added", 0), pluralize(result["copied"], "row")
     changes = {
-        f"{pluralize(result.splits_removed, 'split')} removed": result.splits_removed,
-        rewritten: result.splits_rewritten,
+        f"{pluralize(removed, 'split')} removed": removed,
+        f"{pluralize(rewritten, 'split')} rewritten ({copied} copied)": rewritten,
         f"{pluralize(added, 'split')} added": added,
-        pluralize(result.vectors, "deletion vector"): result.vectors,
+        pluralize(vectors, "deletion vector"): vectors,
     }
     told = ", ".join(text for text, number in changes.items() if number)
     return f": {told}" if told else ""

@@ -21,12 +21,14 @@ from indextables.log.actions import Add, Metadata
 from indextables.log.snapshot import TOMBSTONES, Rows
 from indextables.log.transaction import MayMatch, everything
 from indextables.maintain.row_deletion import RowDeletion, deletion_transaction, plan_deletion, write_deletion
+from indextables.predicate import to_sql
 from indextables.read import scan_plan
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
 from indextables.read.scan_spec import ADDRESS, ScanSpec, build_scan_spec
 from indextables.read.split_scan import matching_numbers
 from indextables.split.deletion_bitmap import RowNumbers, decode_bitmap
+from indextables.statements.row_changes import Delete, Update, unqualified_condition
 from indextables.write.commit_metrics import copy_metrics, split_metrics
 from indextables.write.overwrite import RemovedSplits, RunCopies
 from indextables.write.pipeline import write_rows
@@ -72,6 +74,33 @@ def find_rows(
     unsure = [task for task in plan.tasks if not task.all_rows_match]
     found = scan.over(unsure, lambda task: matching_numbers(scan.open(task), spec, all_rows_match=False))
     return {**dict.fromkeys(whole), **dict(zip([task.split.path for task in unsure], found, strict=True))}
+
+
+def condition_spec(
+    change: Delete | Update,
+    snapshot: Snapshot,
+    columns: Sequence[str] | None = None,
+    *,
+    time_zone: str,
+    case_sensitive: bool,
+) -> ScanSpec:
+    """The scan of the rows that satisfy the condition and the search of a change."""
+    return build_scan_spec(
+        snapshot,
+        current_rules(snapshot.metadata),
+        where=unqualified_condition(change),
+        query=change.query,
+        columns=columns,
+        time_zone=time_zone,
+        case_sensitive=case_sensitive,
+    )
+
+
+def condition_parameters(change: Delete | Update) -> dict[str, str]:
+    """The condition and the search, as the history shows them."""
+    where = unqualified_condition(change)
+    text = {} if where is None else {"predicate": where if isinstance(where, str) else to_sql(where)}
+    return text if change.query is None else {**text, "query": change.query}
 
 
 def may_match(spec: ScanSpec, snapshot: Snapshot) -> MayMatch:

@@ -1,7 +1,7 @@
 """UPDATE: rows that satisfy a condition or a search get new values, computed from their old ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
@@ -10,16 +10,21 @@ from indextables.display.text_output import text_output
 from indextables.expressions import Evaluator, Relation, Scope
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
 from indextables.maintain.bound_clauses import TARGET, Projection, bind_assignments
-from indextables.maintain.delete_rows import condition_parameters
 from indextables.maintain.row_deletion import RowDeletion, plan_deletion, split_changes
-from indextables.maintain.row_replacement import RowAddresses, RowReplacement, find_rows, may_match, replace_rows
+from indextables.maintain.row_replacement import (
+    RowAddresses,
+    RowReplacement,
+    condition_parameters,
+    condition_spec,
+    find_rows,
+    may_match,
+    replace_rows,
+)
 from indextables.plural import pluralize
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
-from indextables.read.scan_spec import ScanSpec, build_scan_spec
-from indextables.statements.row_changes import Update, unqualified_condition
+from indextables.statements.row_changes import Update
 from indextables.write.uncommitted_files import commit_or_discard
-from indextables.write.write_plan import current_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +47,7 @@ class UpdateResult:
 
     def __str__(self) -> str:
         verb = "would be updated" if self.dry_run else "updated"
-        changes = split_changes(self, added=self.splits_added)
-        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){changes}"
+        return f"{pluralize(self.rows, 'row')} {verb} (version {self.version}){split_changes(asdict(self))}"
 
     _repr_html_ = text_output
 
@@ -65,16 +69,6 @@ def update_rows(
     scope = _scope(update, snapshot, case_sensitive=case_sensitive)
     opener, written = SplitOpener.of(log.store, config), list[RowReplacement]()
 
-    def scan_spec(current: Snapshot) -> ScanSpec:
-        return build_scan_spec(
-            current,
-            current_rules(current.metadata),
-            where=unqualified_condition(update),
-            query=update.query,
-            time_zone=time_zone,
-            case_sensitive=case_sensitive,
-        )
-
     def checked(current: Snapshot, evaluator: Evaluator, scope: Scope) -> Projection:
         schema = current.metadata.arrow_schema()
         return Projection.of(bind_assignments(update.assignments, schema, scope, alias=update.alias), schema, evaluator)
@@ -82,7 +76,8 @@ def update_rows(
     parameters = {**condition_parameters(update), "updates": {one.column: one.value for one in update.assignments}}
 
     def transaction(current: Snapshot) -> Transaction:
-        spec = replace(scan_spec(current), row_address=True)
+        spec = condition_spec(update, current, time_zone=time_zone, case_sensitive=case_sensitive)
+        spec = replace(spec, row_address=True)
         now = replace(_scope(update, current, case_sensitive=case_sensitive), time=scope.time)
         with Evaluator(now, threads=config.read.parallelism, time_zone=time_zone) as evaluator:
             projection = checked(current, evaluator, now)
@@ -102,13 +97,15 @@ def update_rows(
         return written[-1].transaction
 
     if dry_run:
-        spec = scan_spec(snapshot)
+        spec = condition_spec(update, snapshot, [], time_zone=time_zone, case_sensitive=case_sensitive)
         with Evaluator(scope, time_zone=time_zone) as evaluator:
             checked(snapshot, evaluator, scope)
-        found = find_rows(snapshot, replace(spec, columns=()), opener, parallelism=config.read.parallelism)
-        return snapshot, _result(plan_deletion(snapshot, found, config, opener), snapshot.version, dry_run=True)
+        found = find_rows(snapshot, spec, opener, parallelism=config.read.parallelism)
+        plan = plan_deletion(snapshot, found, config, opener)
+        return snapshot, UpdateResult(version=snapshot.version, dry_run=True, rows=plan.rows, **plan.figures)
     after = commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
-    return after, _result(written[-1].deletion, after.version, splits_added=len(written[-1].adds))
+    done, added = written[-1].deletion, len(written[-1].adds)
+    return after, UpdateResult(version=after.version, dry_run=False, rows=done.rows, **done.figures, splits_added=added)
 
 
 def _scope(update: Update, snapshot: Snapshot, *, case_sensitive: bool) -> Scope:
@@ -128,9 +125,3 @@ def _updated(
 
 def _metrics(deletion: RowDeletion) -> dict[str, int]:
     return {"numUpdatedRows": deletion.rows, "numDeletedRows": 0}
-
-
-def _result(deletion: RowDeletion, version: int, *, dry_run: bool = False, splits_added: int = 0) -> UpdateResult:
-    return UpdateResult(
-        version=version, dry_run=dry_run, rows=deletion.rows, **deletion.figures, splits_added=splits_added
-    )

@@ -266,17 +266,21 @@ class _Span:
         """The places outside of parentheses and CASE ... END."""
         depth = 0
         for place in range(self.start, self.end):
-            is_field = place > 0 and self.tokens[place - 1].token_type == TokenType.DOT
-            kind, keyword = self.tokens[place].token_type, "" if is_field else word(self.tokens[place])
+            kind, keyword = self.tokens[place].token_type, self.keyword(place)
             opens, closes = kind in OPENS or keyword == "CASE", kind in CLOSES or keyword == "END"
             depth -= closes
             if depth == 0 and not opens and not closes:
                 yield place
             depth += opens
 
+    def keyword(self, place: int) -> str:
+        """The word at a place; empty for a field, whatever it is called."""
+        is_field = place > 0 and self.tokens[place - 1].token_type == TokenType.DOT
+        return "" if is_field else word(self.tokens[place])
+
     def split(self, separator: str) -> list["_Span"]:
         """What stands before, between and after the separators."""
-        found = [place for place in self.outside() if word(self.tokens[place]) == separator]
+        found = [place for place in self.outside() if self.keyword(place) == separator]
         return [replace(self, start=one + 1, end=next_) for one, next_ in pairwise([self.start - 1, *found, self.end])]
 
     def partition(self, separator: str) -> tuple["_Span", "_Span | None"]:

@@ -40,8 +40,6 @@ from indextables.statements.row_changes import (
     Clause,
     Delete,
     Merge,
-    RowChange,
-    Update,
     affected_rows,
     unqualified_condition,
 )
@@ -53,6 +51,7 @@ from indextables.write.write_job import Mode
 RunQuery: TypeAlias = Callable[[str], DataFrame]
 _MANY_ROWS = 100_000
 _ROWS, _COUNT = "rows", "count"
+_METRICS = {"numUpdatedRows": Action.UPDATE, "numDeletedRows": Action.DELETE, "numInsertedRows": Action.INSERT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +117,8 @@ class RowChangeAttempt:
         """The source of a MERGE, computed once, and what it reads of our tables."""
         frame = self.query(f"{self.statement.with_clause}SELECT * FROM {self.statement.source}")  # noqa: S608 - the user's own SQL
         with self.kept(frame.withColumn(MARKER, F.lit(True))) as (rows, reads), self.view("source", rows) as view:
-            count = (
-                rows.count()
-            )  # then its size is known, and the keys of a small source prune the splits of the target
-            yield Named(view, merge.source_alias or view, frame.schema, is_large=count > _MANY_ROWS), reads
+            is_large = rows.count() > _MANY_ROWS  # then the keys of a small one prune the splits of the target
+            yield Named(view, merge.source_alias or view, frame.schema, is_large=is_large), reads
 
     def row_query(self, view: str, source: Named | None) -> tuple[RowQuery, Config]:
         """The query, and the settings of its write: a MERGE may add columns of the source to the table."""
@@ -138,14 +135,19 @@ class RowChangeAttempt:
         self, rows: DataFrame, found: "FoundChanges", reads: RowsRead, columns: StructType, config: Config
     ) -> None:
         """Deletes the rows that were found, and writes the new ones; `columns` are those of the table afterwards."""
-        clauses = self.statement.change.clauses
+        change, clauses = self.statement.change, self.statement.change.clauses
+        counts = found.by_action(clauses)
         changes = FoundRowsOverwrite(
-            operation=Operation(self.statement.change.name),
+            operation=Operation(change.name),
             version=self.snapshot.version,
             rows={path: encode_bitmap(numbers) for path, numbers in found.rows.items()},
             reads=reads,
-            metrics=_metrics(self.statement.change, found.by_action(clauses)),
-            parameters={"predicate": _condition(self.statement.change)},
+            metrics={
+                name: counts[action]
+                for name, action in _METRICS.items()
+                if counts[action] or action is Action.DELETE or isinstance(change, Merge)
+            },
+            parameters={"predicate": change.on if isinstance(change, Merge) else str(change.where or "true")},
         )
         writing = [number for number in sorted(found.counts) if clauses[number].action is not Action.DELETE]
         if not writing:
@@ -272,23 +274,3 @@ class FoundChanges:
             action: sum(count for number, count in self.counts.items() if clauses[number].action is action)
             for action in Action
         }
-
-
-def _metrics(change: RowChange, rows: Mapping[Action, int]) -> dict[str, int]:
-    """The metrics of a commit, besides those of every deletion."""
-    match change:
-        case Delete():
-            return {}
-        case Update():
-            return {"numUpdatedRows": rows[Action.UPDATE], "numDeletedRows": 0}
-        case Merge():
-            return {
-                "numUpdatedRows": rows[Action.UPDATE],
-                "numDeletedRows": rows[Action.DELETE],
-                "numInsertedRows": rows[Action.INSERT],
-            }
-
-
-def _condition(change: RowChange) -> str:
-    """The condition, as the history shows it."""
-    return change.on if isinstance(change, Merge) else str(change.where or "true")
