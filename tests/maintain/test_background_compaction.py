@@ -13,7 +13,7 @@ import pytest
 from indextables import IndexTable
 from indextables.config import Config
 from indextables.log import TransactionLog
-from indextables.maintain.background_compaction import merge_beside_stream, merge_in_background
+from indextables.maintain.compact_on_write import merge_beside_stream, merge_in_background
 
 SCHEMA = pa.schema({"day": pa.string(), "n": pa.int64()})
 THREE = Config.resolve({"mergeOnWrite.minSplits": "3"})

@@ -12,7 +12,7 @@ from indextables import IndexTable
 from indextables.config import Config
 from indextables.errors import ConfigError
 from indextables.log import TransactionLog
-from indextables.maintain.background_compaction import merge_in_background
+from indextables.maintain.compact_on_write import merge_in_background
 from tests.maintain.matrix import KEEP_VECTORS
 from tests.maintain.samples import litter
 

@@ -60,6 +60,7 @@ def merged(text: str) -> Merge:
             ),
         ),
         ("DELETE FROM t WHERE t.where = t.end", T, Delete(where="t.where = t.end", alias="t")),
+        ("UPDATE t SET a == 1, b = c == 2", T, Update(assignments=set_to(a="1", b="c == 2"), alias="t")),
         ("UPDATE t SET flag = a = b AND NOT c", T, Update(assignments=set_to(flag="a = b AND NOT c"), alias="t")),
     ],
 )
@@ -187,6 +188,8 @@ def test_the_table_is_known_if_the_rest_cannot_be_read(text: str, table: Table |
         ("UPDATE t SET", "column = value"),
         ("UPDATE t SET a = 1, b", "column = value"),
         ("UPDATE t SET f(a) = 1", "the name of a column"),
+        ("UPDATE t SET t, a = 1", "column = value"),
+        ("UPDATE t SET t a b = 1", "the name of a column"),
         ("UPDATE t SET a =", "a value after ="),
         ("MERGE INTO t ON a WHEN MATCHED THEN DELETE", "USING is expected"),
         ("MERGE INTO t USING s WHEN MATCHED THEN DELETE", "ON is expected"),

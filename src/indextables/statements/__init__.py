@@ -3,7 +3,6 @@
 from indextables.statements.command_parser import parse_command, rewrite_statement
 from indextables.statements.command_values import (
     AddColumn,
-    Alteration,
     Check,
     Checkpoint,
     Command,
@@ -29,7 +28,6 @@ from indextables.statements.command_values import (
 
 __all__ = [
     "AddColumn",
-    "Alteration",
     "Check",
     "Checkpoint",
     "Command",

@@ -7,10 +7,8 @@ REORG and DESCRIBE HISTORY or DETAIL are commands of other table formats too: th
 from collections.abc import Callable
 from itertools import pairwise
 
-from sqlglot.tokenizer_core import TokenType
-
 from indextables.config import duration, size
-from indextables.statements.clauses import Clauses, invalid, parse_clauses, parse_clauses_of_ours
+from indextables.statements.clauses import Clauses, parse_clauses, parse_clauses_of_ours
 from indextables.statements.command_values import (
     AddColumn,
     Alteration,
@@ -32,7 +30,7 @@ from indextables.statements.command_values import (
     Table,
     WidenColumn,
 )
-from indextables.statements.tokens import Tokens, end_of, tokens_of, word
+from indextables.statements.tokens import Span
 
 _OURS = ("INDEXTABLES", "INDEXTABLE")
 _SUBJECTS = {subject.value: subject for subject in Subject}
@@ -53,92 +51,88 @@ _ALTER = ("PARTITION BY", "ADD COLUMN", "WIDEN COLUMN", "RENAME COLUMN", "DROP C
 
 
 def parse_command(text: str, is_ours: Callable[[Table], bool]) -> Command | None:  # noqa: PLR0911 - one line per command
-    tokens = tokens_of(text)
-    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-        tokens.pop()
-    match [word(token) for token in tokens]:
+    span = Span.of(text)
+    match span.words(len(span)):
         case ["MERGE", "SPLITS", *_]:
-            return _merge(text, tokens)
+            return _merge(span)
         case ["DROP", ours, "PARTITIONS", "FROM", *_] if ours in _OURS:
-            return _drop(text, tokens)
+            return _drop(span)
         case ["PURGE", ours, *_] if ours in _OURS:
-            return _purge(text, tokens)
+            return _purge(span)
         case ["ALTER", ours, *_] if ours in _OURS:
-            return _alter(text, tokens)
+            return _alter(span)
         case ["PREWARM", ours, "CACHE", *_] if ours in _OURS:
-            clauses = parse_clauses(text, tokens, 3, ["WHERE"])
+            clauses = parse_clauses(span, 3, ["WHERE"])
             return Prewarm(table=clauses.table, where=clauses.condition("WHERE"))
         case ["CHECK", ours, *_] if ours in _OURS:
-            clauses = parse_clauses(text, tokens, 2, ["DEEP", "ALL VERSIONS"])
+            clauses = parse_clauses(span, 2, ["DEEP", "ALL VERSIONS"])
             return Check(table=clauses.table, deep=clauses.flag("DEEP"), all_versions=clauses.flag("ALL VERSIONS"))
         case ["CHECKPOINT", ours, *_] if ours in _OURS:
-            return Checkpoint(parse_clauses(text, tokens, 2).table)
+            return Checkpoint(parse_clauses(span, 2).table)
         case ["DESCRIBE" | "DESC", ours, *words, ""] if ours in _OURS and words != ["."]:  # that is a table, to Spark
-            return _describe(text, tokens, words)
+            return _describe(span, words)
         case words:
-            return _of_indexes(text, tokens, words) or _of_several_formats(text, tokens, words, is_ours)
+            return _of_indexes(span, words) or _of_several_formats(span, words, is_ours)
 
 
-def _of_indexes(text: str, tokens: Tokens, words: list[str]) -> Command | None:
+def _of_indexes(span: Span, words: list[str]) -> Command | None:
     match words:
         case ["ALTER", "TABLE", _, *rest] if ("SET", "INDEXING") in pairwise(rest):
-            return _set_indexing(text, tokens)
+            return _set_indexing(span)
         case ["REINDEX", "TABLE" | "INDEXTABLES" | "INDEXTABLE", *_]:
-            return _reindex(text, tokens)
+            return _reindex(span)
         case _:
             return None
 
 
-def _of_several_formats(
-    text: str, tokens: Tokens, words: list[str], is_ours: Callable[[Table], bool]
-) -> Command | None:
+def _of_several_formats(span: Span, words: list[str], is_ours: Callable[[Table], bool]) -> Command | None:
     match words:
         case ["OPTIMIZE", _, *_]:
-            return _optimize(text, tokens, is_ours)
+            return _optimize(span, is_ours)
         case ["VACUUM", _, *_]:
-            return _vacuum(text, tokens, is_ours)
+            return _vacuum(span, is_ours)
         case ["RESTORE", _, *_]:
-            return _restore(text, tokens, 1 + (words[1] == "TABLE"), is_ours)
+            return _restore(span, 1 + (words[1] == "TABLE"), is_ours)
         case ["REORG", "TABLE", _, *_]:
-            return _reorg(text, tokens, is_ours)
+            return _reorg(span, is_ours)
         case ["DESCRIBE" | "DESC", "HISTORY" | "DETAIL" as subject, _, *_]:
-            return _describe_ours(text, tokens, _SUBJECTS[subject], is_ours)
+            return _describe_ours(span, _SUBJECTS[subject], is_ours)
         case _:
             return None
 
 
-def _optimize(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
-    clauses = parse_clauses_of_ours(text, tokens, 1, _OPTIMIZE, is_ours, refused=_ZORDER)
+def _optimize(span: Span, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
+    clauses = parse_clauses_of_ours(span, 1, _OPTIMIZE, is_ours, refused=_ZORDER)
     if clauses is None:
         return None
     return MergeSplits(table=clauses.table, where=clauses.condition("WHERE"), dry_run=clauses.flag("DRY RUN"))
 
 
-def _restore(text: str, tokens: Tokens, place: int, is_ours: Callable[[Table], bool]) -> Restore | None:
-    clauses = parse_clauses_of_ours(text, tokens, place, (*_TO_VERSION, *_TO_TIMESTAMP, "DRY RUN"), is_ours)
+def _restore(span: Span, place: int, is_ours: Callable[[Table], bool]) -> Restore | None:
+    clauses = parse_clauses_of_ours(span, place, (*_TO_VERSION, *_TO_TIMESTAMP, "DRY RUN"), is_ours)
     if clauses is None:
         return None
     dry_run, to = clauses.flag("DRY RUN"), clauses.found.keys() - {"DRY RUN"}
     if len(to) != 1:
-        raise invalid(text, "TO VERSION AS OF or TO TIMESTAMP AS OF is expected after the table", end_of(tokens[-1]))
+        raise span.incomplete("TO VERSION AS OF or TO TIMESTAMP AS OF is expected after the table")
     (clause,) = to
     if clause in _TO_VERSION:
         return Restore(table=clauses.table, version=clauses.value(clause, _version), dry_run=dry_run)
     return Restore(table=clauses.table, timestamp=clauses.value(clause, str), dry_run=dry_run)
 
 
-def _reorg(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
-    clauses = parse_clauses_of_ours(text, tokens, 2, _REORG, is_ours)
+def _reorg(span: Span, is_ours: Callable[[Table], bool]) -> MergeSplits | None:
+    clauses = parse_clauses_of_ours(span, 2, _REORG, is_ours)
     if clauses is None:
         return None
     if tuple(name.upper() for name in clauses.names("APPLY")) != ("PURGE",):
-        raise invalid(text, "APPLY (PURGE) is expected", end_of(tokens[-1]))
+        raise span.incomplete("APPLY (PURGE) is expected")
     where, dry_run = clauses.condition("WHERE"), clauses.flag("DRY RUN")
     return MergeSplits(table=clauses.table, where=where, deleted_rows=True, dry_run=dry_run)
 
 
-def _vacuum(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Purge | None:
-    clauses = parse_clauses_of_ours(text, tokens, 1, _VACUUM, is_ours)
+def _vacuum(span: Span, is_ours: Callable[[Table], bool]) -> Purge | None:
+    clauses = parse_clauses_of_ours(span, 1, _VACUUM, is_ours)
     if clauses is None:
         return None
     return Purge(
@@ -149,23 +143,23 @@ def _vacuum(text: str, tokens: Tokens, is_ours: Callable[[Table], bool]) -> Purg
     )
 
 
-def _describe_ours(text: str, tokens: Tokens, subject: Subject, is_ours: Callable[[Table], bool]) -> Describe | None:
-    clauses = parse_clauses_of_ours(text, tokens, 2, ["LIMIT"] if subject is Subject.HISTORY else [], is_ours)
+def _describe_ours(span: Span, subject: Subject, is_ours: Callable[[Table], bool]) -> Describe | None:
+    clauses = parse_clauses_of_ours(span, 2, ["LIMIT"] if subject is Subject.HISTORY else [], is_ours)
     if clauses is None:
         return None
     return Describe(clauses.table, subject, clauses.value("LIMIT", _count))
 
 
-def _describe(text: str, tokens: Tokens, words: list[str]) -> Describe:
+def _describe(span: Span, words: list[str]) -> Describe:
     subject = _SUBJECTS.get(" ".join(words))
     if subject is None:
         expected = ", ".join(name for name in _SUBJECTS if name)
-        raise invalid(text, f"expected is one of {expected}, or the path", tokens[2].start)
-    return Describe(parse_clauses(text, tokens, 2 + len(words)).table, subject)
+        raise span.invalid_at(span.own[2].start, f"expected is one of {expected}, or the path")
+    return Describe(parse_clauses(span, 2 + len(words)).table, subject)
 
 
-def _merge(text: str, tokens: Tokens) -> MergeSplits:
-    clauses = parse_clauses(text, tokens, 2, _MERGE)
+def _merge(span: Span) -> MergeSplits:
+    clauses = parse_clauses(span, 2, _MERGE)
     return MergeSplits(
         table=clauses.table,
         where=clauses.condition("WHERE"),
@@ -180,16 +174,16 @@ def _merge(text: str, tokens: Tokens) -> MergeSplits:
     )
 
 
-def _drop(text: str, tokens: Tokens) -> DropPartitions:
-    clauses = parse_clauses(text, tokens, 4, ["WHERE", "DRY RUN"])
+def _drop(span: Span) -> DropPartitions:
+    clauses = parse_clauses(span, 4, ["WHERE", "DRY RUN"])
     where = clauses.condition("WHERE")
     if where is None:
-        raise invalid(text, "WHERE, with the partitions that go, is expected; WHERE TRUE is all", end_of(tokens[-1]))
+        raise span.incomplete("WHERE, with the partitions that go, is expected; WHERE TRUE is all")
     return DropPartitions(table=clauses.table, where=where, dry_run=clauses.flag("DRY RUN"))
 
 
-def _purge(text: str, tokens: Tokens) -> Purge:
-    clauses = parse_clauses(text, tokens, 2, ["OLDER THAN", "LOG RETENTION", "FORCE", "DRY RUN"])
+def _purge(span: Span) -> Purge:
+    clauses = parse_clauses(span, 2, ["OLDER THAN", "LOG RETENTION", "FORCE", "DRY RUN"])
     return Purge(
         table=clauses.table,
         older_than=clauses.value("OLDER THAN", duration),
@@ -199,10 +193,10 @@ def _purge(text: str, tokens: Tokens) -> Purge:
     )
 
 
-def _alter(text: str, tokens: Tokens) -> Alteration:
-    clauses = parse_clauses(text, tokens, 2, _ALTER)
+def _alter(span: Span) -> Alteration:
+    clauses = parse_clauses(span, 2, _ALTER)
     if len(clauses.found) != 1:
-        raise invalid(text, f"one of {', '.join(_ALTER)} is expected after the table", end_of(tokens[-1]))
+        raise span.incomplete(f"one of {', '.join(_ALTER)} is expected after the table")
     if (layout := clauses.terms("PARTITION BY")) is not None:
         return EvolveLayout(clauses.table, layout)
     if "ADD COLUMN" in clauses.found:
@@ -216,13 +210,13 @@ def _alter(text: str, tokens: Tokens) -> Alteration:
     return WidenColumn(clauses.table, *clauses.column("WIDEN COLUMN", "TO"))
 
 
-def _set_indexing(text: str, tokens: Tokens) -> SetIndexing:
-    clauses = _clauses_of_ours(text, tokens, [_INDEXING])
+def _set_indexing(span: Span) -> SetIndexing:
+    clauses = _clauses_of_ours(span, [_INDEXING])
     return SetIndexing(clauses.table, clauses.assignments(_INDEXING))
 
 
-def _reindex(text: str, tokens: Tokens) -> Reindex:
-    clauses = _clauses_of_ours(text, tokens, ["COLUMNS", "WHERE", "DRY RUN"])
+def _reindex(span: Span) -> Reindex:
+    clauses = _clauses_of_ours(span, ["COLUMNS", "WHERE", "DRY RUN"])
     return Reindex(
         table=clauses.table,
         columns=clauses.names("COLUMNS"),
@@ -231,11 +225,11 @@ def _reindex(text: str, tokens: Tokens) -> Reindex:
     )
 
 
-def _clauses_of_ours(text: str, tokens: Tokens, clauses: list[str]) -> Clauses:
+def _clauses_of_ours(span: Span, clauses: list[str]) -> Clauses:
     """The clauses of a command that no other format has; its table is named as in Spark's own statements."""
-    found = parse_clauses_of_ours(text, tokens, 2, clauses, lambda _: True)
+    found = parse_clauses_of_ours(span, 2, clauses, lambda _: True)
     if found is None:
-        raise invalid(text, "the name of a table, or its path in quotes, is expected", end_of(tokens[1]))
+        raise span.skip(2).invalid("the name of a table, or its path in quotes, is expected")
     return found
 
 

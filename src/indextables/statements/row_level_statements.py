@@ -6,15 +6,14 @@ sqlglot does not know are errors. Other table formats have these statements too:
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from sqlglot.tokenizer_core import TokenType
 
-from indextables.errors import StatementError, UnsupportedOperatorError, UnsupportedStatementError
+from indextables.errors import UnsupportedOperatorError, UnsupportedStatementError
 from indextables.redaction import redacted
-from indextables.statements.clauses import invalid, table_at
+from indextables.statements.clauses import table_at
 from indextables.statements.command_values import Table, TableName
 from indextables.statements.row_changes import (
     Action,
@@ -27,7 +26,7 @@ from indextables.statements.row_changes import (
     When,
     unconditional_too_early,
 )
-from indextables.statements.tokens import CLOSES, OPENS, Tokens, end_of, is_name, tokens_of, word
+from indextables.statements.tokens import Span, is_name, word
 
 _VERBS = re.compile(r"\b(DELETE|UPDATE|MERGE)\b", re.IGNORECASE)
 _PREPOSITIONS = {"DELETE": "FROM", "UPDATE": "UPDATE", "MERGE": "INTO"}
@@ -69,14 +68,14 @@ class RowLevelText:
     """
 
     verb: str
-    before: "_Span"
-    after: "_Span | None"
+    before: Span
+    after: Span | None
     with_clause: str
 
     @classmethod
     def of(cls, text: str) -> "RowLevelText | None":
         """None for other statements."""
-        span = _Span.of(text if _VERBS.search(text) else "")
+        span = Span.of(text if _VERBS.search(text) else "")
         if span.words(1) == ["WITH"]:
             verbs = (place for place in span.outside() if word(span.tokens[place]) in _PREPOSITIONS)
             span = replace(span, start=next(verbs, 0))
@@ -90,57 +89,54 @@ class RowLevelText:
     @property
     def table(self) -> Table | None:
         """The table that the statement changes, whether the rest of it can be read or not."""
-        found = None if self.after is None else self.after.table_at_start()
+        found = None if self.after is None else _table_at_start(self.after)
         return None if found is None else found[0]
 
     def parse(self, *, case_sensitive: bool = False) -> RowLevelStatement:
         """The statement; an error says what is wrong with it."""
         if self.after is None:
             raise self.before.invalid("INTO is expected")
-        if (found := self.after.table_at_start()) is None:
+        if (found := _table_at_start(self.after)) is None:
             raise self.after.invalid("the name of a table, or indextables.`path`, is expected")
-        table, rest = found
+        (table, rest), source = found, ""
         match self.verb:
             case "DELETE":
                 alias, where = rest.partition("WHERE")
-                condition = "true" if where is None else where.condition("a condition after WHERE")
-                columns = _TargetColumns.of(table, alias.alias(), Delete.name, case_sensitive=case_sensitive)
-                return RowLevelStatement(table, Delete(where=condition, alias=columns.alias), "", self.with_clause)
+                condition = "true" if where is None else _condition(where, "a condition after WHERE")
+                columns = _TargetColumns.of(table, _alias(alias), Delete.name, case_sensitive=case_sensitive)
+                change: RowChange = Delete(where=condition, alias=columns.alias)
             case "UPDATE":
                 alias, rest = rest.divide("SET")
                 assignments, where = rest.partition("WHERE")
-                columns = _TargetColumns.of(table, alias.alias(), Update.name, case_sensitive=case_sensitive)
-                update = Update(
+                columns = _TargetColumns.of(table, _alias(alias), Update.name, case_sensitive=case_sensitive)
+                change = Update(
                     assignments=columns.assignments(assignments),
-                    where=None if where is None else where.condition("a condition after WHERE"),
+                    where=None if where is None else _condition(where, "a condition after WHERE"),
                     alias=columns.alias,
                 )
-                return RowLevelStatement(table, update, "", self.with_clause)
             case _:
                 if self.before.words(5) not in (["MERGE"], ["MERGE", "WITH", "SCHEMA", "EVOLUTION"]):
                     raise self.before.invalid("MERGE INTO or MERGE WITH SCHEMA EVOLUTION INTO is expected")
                 alias, rest = rest.divide("USING")
-                source, rest = rest.divide("ON")
-                columns = _TargetColumns.of(table, alias.alias(), Merge.name, case_sensitive=case_sensitive)
-                merge = replace(
-                    _merge(rest, columns), source_alias=source.alias_at_end(), merge_schema=len(self.before) > 1
-                )
-                text = source.sql("a table or a query after USING")
-                return RowLevelStatement(table, merge, text, self.with_clause)
+                using, rest = rest.divide("ON")
+                columns = _TargetColumns.of(table, _alias(alias), Merge.name, case_sensitive=case_sensitive)
+                source, evolves = _text(using, "a table or a query after USING"), len(self.before) > 1
+                change = replace(_merge(rest, columns), source_alias=_source_alias(using), merge_schema=evolves)
+        return RowLevelStatement(table, change, source, self.with_clause)
 
 
-def _merge(rest: "_Span", columns: "_TargetColumns") -> Merge:
+def _merge(rest: Span, columns: "_TargetColumns") -> Merge:
     """The merge after ON."""
     on, *whens = rest.split("WHEN")
     if not whens:
-        raise rest.skip(len(rest)).invalid("WHEN MATCHED or WHEN NOT MATCHED is expected")
+        raise rest.incomplete("WHEN MATCHED or WHEN NOT MATCHED is expected")
     clauses = tuple(_clause(when, columns) for when in whens)
     if (number := unconditional_too_early(clauses)) is not None:
         raise whens[number].invalid(f"only the last {clauses[number].when} clause may be without a condition")
-    return Merge(on=on.condition("a condition after ON"), clauses=clauses, alias=columns.alias)
+    return Merge(on=_condition(on, "a condition after ON"), clauses=clauses, alias=columns.alias)
 
 
-def _clause(span: "_Span", columns: "_TargetColumns") -> Clause:
+def _clause(span: Span, columns: "_TargetColumns") -> Clause:
     """The clause after WHEN."""
     match span.words(4):
         case ["MATCHED", *_]:
@@ -156,11 +152,11 @@ def _clause(span: "_Span", columns: "_TargetColumns") -> Clause:
     condition, action = rest.divide("THEN")
     if condition.words(1) not in ([], ["AND"]):
         raise condition.invalid(f"AND or THEN is expected after {when}")
-    predicate = condition.skip(1).condition("a condition after AND") if len(condition) else None
+    predicate = _condition(condition.skip(1), "a condition after AND") if len(condition) else None
     return replace(_action(when, action, columns), predicate=predicate)
 
 
-def _action(when: When, span: "_Span", columns: "_TargetColumns") -> Clause:
+def _action(when: When, span: Span, columns: "_TargetColumns") -> Clause:
     """The clause with what is after THEN."""
     inserts = when is When.NOT_MATCHED
     match span.words(4):
@@ -195,19 +191,19 @@ class _TargetColumns:
         qualifiers = frozenset(tuple(map(str.lower, name)) for name in names)
         return cls(table, names[-1][-1] if names else None, qualifiers, statement, case_sensitive)
 
-    def assignments(self, span: "_Span") -> tuple[Assignment, ...]:
+    def assignments(self, span: Span) -> tuple[Assignment, ...]:
         """The assignments after SET."""
         pairs = [part.divide("=", expected="column = value") for part in span.split(",")]
         columns = [self.column(name) for name, _ in pairs]
         if (twice := self.repeated(columns)) is not None:
             raise span.invalid(f"column {twice} is set twice")
-        return tuple(map(Assignment, columns, [value.value("a value after =") for _, value in pairs]))
+        return tuple(map(Assignment, columns, [_value(value, "a value after =") for _, value in pairs]))
 
-    def values(self, span: "_Span") -> tuple[Assignment, ...]:
+    def values(self, span: Span) -> tuple[Assignment, ...]:
         """The columns and values after INSERT."""
         names, rest = span.divide("VALUES")
-        values = [part.value("a value") for part in rest.parts()]
-        columns = [self.column(name) for name in names.parts()] if len(names) else []
+        values = [_value(part, "a value") for part in _parts(rest)]
+        columns = [self.column(name) for name in _parts(names)] if len(names) else []
         if columns and len(columns) != len(values):
             raise rest.invalid(f"there are {len(columns)} columns and {len(values)} values")
         if self.repeated(columns) is not None:
@@ -215,9 +211,13 @@ class _TargetColumns:
         named: list[str | None] = [*columns] or [None for _ in values]
         return tuple(Assignment(column, value) for column, value in zip(named, values, strict=True))
 
-    def column(self, span: "_Span") -> str:
+    def column(self, span: Span) -> str:
         """The name of a column, which is set as a whole."""
-        *qualifier, name = span.name()
+        names, dots = span.own[::2], span.own[1::2]
+        is_dotted = len(names) > len(dots) and all(dot.token_type == TokenType.DOT for dot in dots)
+        if not is_dotted or not all(map(is_name, names)):
+            raise span.invalid("the name of a column is expected")
+        *qualifier, name = (token.text for token in names)
         if qualifier and tuple(map(str.lower, qualifier)) not in self.qualifiers:
             raise UnsupportedStatementError(
                 f"{self.statement} cannot set {'.'.join([*qualifier, name])}: it sets columns as a whole, by the names that "
@@ -233,132 +233,58 @@ class _TargetColumns:
         return next((columns[place] for place, key in enumerate(keys) if key in keys[place + 1 :]), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """The tokens of a text from `start` to before `end`."""
+def _text(span: Span, expected: str) -> str:
+    if not span:
+        raise span.invalid(f"{expected} is expected")
+    return span.sql()
 
-    text: str
-    tokens: Tokens
-    start: int
-    end: int
 
-    @classmethod
-    def of(cls, text: str) -> "_Span":
-        tokens = tokens_of(text)
-        is_closed = bool(tokens) and tokens[-1].token_type == TokenType.SEMICOLON
-        return cls(text, tokens, 0, len(tokens) - is_closed)
+def _value(span: Span, expected: str) -> str:
+    """The text of a value; columns have no defaults."""
+    return "NULL" if span.words(2) == ["DEFAULT"] else _text(span, expected)
 
-    def __len__(self) -> int:
-        return self.end - self.start
 
-    @property
-    def own(self) -> Tokens:
-        return self.tokens[self.start : self.end]
+def _condition(span: Span, expected: str) -> str:
+    """The text of a condition, which must have the same value when it is evaluated again."""
+    text = _text(span, expected)
+    for token, after in pairwise(span.own):
+        if word(token) in _NON_DETERMINISTIC and after.token_type == TokenType.L_PAREN:
+            name, shown = token.text.lower(), redacted(text)
+            reason = f"{name}() has another value each time that it is evaluated"
+            raise UnsupportedOperatorError(
+                f"the condition {shown!r} cannot be used, because {reason}; compute it before, and compare a column",
+                predicate=shown,
+                reason=reason,
+                operator=name,
+                position=token.start - span.own[0].start,
+            )
+    return text
 
-    def words(self, count: int) -> list[str]:
-        """The first words."""
-        return [word(token) for token in self.own[:count]]
 
-    def skip(self, count: int) -> "_Span":
-        return replace(self, start=min(self.start + count, self.end))
+def _parts(span: Span) -> list[Span]:
+    """The parts of a list in parentheses."""
+    if not span.inner:
+        raise span.invalid("a list in parentheses is expected")
+    return span.inner.split(",")
 
-    def outside(self) -> Iterator[int]:
-        """The places outside of parentheses and CASE ... END."""
-        depth = 0
-        for place in range(self.start, self.end):
-            kind, keyword = self.tokens[place].token_type, self.keyword(place)
-            opens, closes = kind in OPENS or keyword == "CASE", kind in CLOSES or keyword == "END"
-            depth -= closes
-            if depth == 0 and not opens and not closes:
-                yield place
-            depth += opens
 
-    def keyword(self, place: int) -> str:
-        """The word at a place; empty for a field, whatever it is called."""
-        is_field = place > 0 and self.tokens[place - 1].token_type == TokenType.DOT
-        return "" if is_field else word(self.tokens[place])
+def _table_at_start(span: Span) -> tuple[Table, Span] | None:
+    """The table that stands first, and the rest."""
+    found = table_at(span.tokens, span.start, (), names_in_backquotes=True)
+    return None if found is None else (found[0], replace(span, start=min(found[1], span.end)))
 
-    def split(self, separator: str) -> list["_Span"]:
-        """What stands before, between and after the separators."""
-        found = [place for place in self.outside() if self.keyword(place) == separator]
-        return [replace(self, start=one + 1, end=next_) for one, next_ in pairwise([self.start - 1, *found, self.end])]
 
-    def partition(self, separator: str) -> tuple["_Span", "_Span | None"]:
-        """What stands before and after the first separator."""
-        first, *_ = self.split(separator)
-        return first, None if first.end == self.end else replace(self, start=first.end + 1)
+def _alias(span: Span) -> str | None:
+    """The alias of the table, if there is one: nothing else may stand there."""
+    names = span.skip(1).own if span.words(1) == ["AS"] else span.own
+    if span and (len(names) != 1 or not is_name(names[0])):
+        raise span.invalid("nothing but an alias is expected after the table")
+    return names[0].text if names else None
 
-    def divide(self, separator: str, *, expected: str | None = None) -> tuple["_Span", "_Span"]:
-        """The same, or an error."""
-        before, after = self.partition(separator)
-        if after is None:
-            raise self.invalid(f"{expected or separator} is expected")
-        return before, after
 
-    def sql(self, expected: str) -> str:
-        """The text."""
-        if not self.own:
-            raise self.invalid(f"{expected} is expected")
-        return self.text[self.own[0].start : end_of(self.own[-1])]
-
-    def value(self, expected: str) -> str:
-        """The text of a value; columns have no defaults."""
-        return "NULL" if self.words(2) == ["DEFAULT"] else self.sql(expected)
-
-    def condition(self, expected: str) -> str:
-        """The text of a condition, which must have the same value when it is evaluated again."""
-        text = self.sql(expected)
-        for token, after in pairwise(self.own):
-            if word(token) in _NON_DETERMINISTIC and after.token_type == TokenType.L_PAREN:
-                name, shown = token.text.lower(), redacted(text)
-                reason = f"{name}() has another value each time that it is evaluated"
-                raise UnsupportedOperatorError(
-                    f"the condition {shown!r} cannot be used, because {reason}; compute it before, and compare a column",
-                    predicate=shown,
-                    reason=reason,
-                    operator=name,
-                    position=token.start - self.own[0].start,
-                )
-        return text
-
-    def parts(self) -> list["_Span"]:
-        """The parts of a list in parentheses."""
-        kinds = [token.token_type for token in self.own]
-        if len(kinds) < 3 or kinds[0] != TokenType.L_PAREN or kinds[-1] != TokenType.R_PAREN:  # noqa: PLR2004
-            raise self.invalid("a list in parentheses is expected")
-        return replace(self, start=self.start + 1, end=self.end - 1).split(",")
-
-    def name(self) -> tuple[str, ...]:
-        """The parts of the name of a column."""
-        names, dots = self.own[::2], self.own[1::2]
-        if (
-            len(names) == len(dots)
-            or {dot.token_type for dot in dots} - {TokenType.DOT}
-            or not all(map(is_name, names))
-        ):
-            raise self.invalid("the name of a column is expected")
-        return tuple(token.text for token in names)
-
-    def table_at_start(self) -> tuple[Table, "_Span"] | None:
-        """The table that stands first, and the rest."""
-        found = table_at(self.tokens, self.start, (), names_in_backquotes=True)
-        return None if found is None else (found[0], replace(self, start=min(found[1], self.end)))
-
-    def alias(self) -> str | None:
-        """The alias of the table, if there is one: nothing else may stand there."""
-        names = self.skip(1).own if self.words(1) == ["AS"] else self.own
-        if self.own and (len(names) != 1 or not is_name(names[0])):
-            raise self.invalid("nothing but an alias is expected after the table")
-        return names[0].text if names else None
-
-    def alias_at_end(self) -> str | None:
-        """How the columns of a source are qualified: by its alias, or else by the name of the table."""
-        outside = [self.tokens[place] for place in self.outside()]
-        if outside:
-            return outside[-1].text if is_name(outside[-1]) else None
-        inner = replace(self, start=self.start + 1, end=self.end - 1)
-        return inner.alias_at_end() if inner.own and inner.words(1)[0] not in _QUERIES else None
-
-    def invalid(self, reason: str) -> StatementError:
-        """The error at the end of the token before."""
-        return invalid(self.text, reason, end_of(self.tokens[max(0, self.start - 1)]))
+def _source_alias(span: Span) -> str | None:
+    """How the columns of the source are qualified: by its alias, or else by the name of the table."""
+    outside = [span.tokens[place] for place in span.outside()]
+    if outside:
+        return outside[-1].text if is_name(outside[-1]) else None
+    return _source_alias(span.inner) if span.inner and span.inner.words(1)[0] not in _QUERIES else None

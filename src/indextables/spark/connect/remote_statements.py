@@ -129,7 +129,7 @@ def _change_rows(session: Any, found: TableDescription, statement: RowLevelState
         counts = _counts(session, log.configured(config), snapshot, config, statement)
     except (PredicateError, ExpressionError) as error:
         raise _unsupported(found.location, name, str(error)) from error
-    return session.createDataFrame(pa.table({name: pa.array([count], pa.int64()) for name, count in counts.items()}))
+    return session.createDataFrame(pa.table({name: [count] for name, count in counts.items()}))
 
 
 def _counts(

@@ -27,7 +27,7 @@ from indextables.errors import ConfigError, IndexTablesError
 from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Txn
-from indextables.maintain.background_compaction import merge_beside_stream
+from indextables.maintain.compact_on_write import merge_beside_stream
 from indextables.spark.source.batch_writer import commit_was_tried, delete_files_of
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.kept_logs import open_kept_log

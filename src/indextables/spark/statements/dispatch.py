@@ -92,25 +92,20 @@ def _entry(spark: SparkSession, name: tuple[str, ...]) -> CatalogTable | None:
 
 def run_write(spark: SparkSession, statement: WriteStatement) -> None:
     """Runs a statement that writes to a table of ours; the other inserts of a multi-insert are run by Spark."""
-    if isinstance(statement, MultiInsert):
-        for insert in statement.inserts:
-            run_write(spark, insert)
-    elif writes_to_ours(spark, statement):
-        _write(spark, statement)
-    else:
+    if not writes_to_ours(spark, statement):
         run_plan(spark, plan_query(spark, statement) or statement.plan)
-
-
-def _write(spark: SparkSession, statement: CreateTable | InsertInto | InsertDirectory) -> None:
+        return
     match statement:
+        case MultiInsert(inserts=inserts):
+            for insert in inserts:
+                run_write(spark, insert)
         case CreateTable():
             create_table(spark, statement)
         case InsertInto():
-            insert = resolve_insert(spark, statement)
-            TableWriter(insert.frame).format(FORMAT).mode(insert.mode).options(**insert.options).save()
-        case InsertDirectory():  # INSERT OVERWRITE DIRECTORY overwrites the table at a path
-            rows = query_rows(spark, statement.query)
-            TableWriter(rows).format(FORMAT).mode("overwrite").options(**statement.options).save()
+            rows = resolve_insert(spark, statement)
+            TableWriter(rows.frame).format(FORMAT).mode(rows.mode).options(**rows.options).save()
+        case InsertDirectory(query=query, options=options):  # INSERT OVERWRITE DIRECTORY overwrites the table at a path
+            TableWriter(query_rows(spark, query)).format(FORMAT).mode("overwrite").options(**options).save()
         case _:
             assert_never(statement)
 

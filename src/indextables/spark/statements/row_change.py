@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -84,7 +84,7 @@ class RowChangeAttempt:
     def run(self) -> dict[str, int]:
         """The numbers of rows that changed, as the statement returns them."""
         change = self.statement.change
-        if isinstance(change, Delete) and self.is_ours(change):
+        if isinstance(change, Delete) and self.scans_evaluate(change):
             _, done = delete_rows(self.log, self.snapshot, self.config(), change, **condition_settings(self.spark))
             return affected_rows(change, {Action.DELETE: done.rows})
         with contextlib.ExitStack() as stack:
@@ -101,7 +101,7 @@ class RowChangeAttempt:
                 self.commit(rows, found, self.rows_read([*reads, *source_reads]), query.columns, config)
         return affected_rows(change, found.by_action(change.clauses))
 
-    def is_ours(self, delete: Delete) -> bool:
+    def scans_evaluate(self, delete: Delete) -> bool:
         """Whether our own scans evaluate the condition of a DELETE as Spark does."""
         schema = self.snapshot.metadata.arrow_schema()
         try:
@@ -153,9 +153,9 @@ class RowChangeAttempt:
         if not writing:
             changes.commit_without_rows(self.log, self.snapshot, config)
             return
-        new, mode = self.new_rows(rows, writing, columns), Mode.OVERWRITE
-        schema = arrow_schema(new.schema)
-        job = plan_on(self.log, self.snapshot, schema, config, mode=mode, overwrite=lambda *_, **__: changes)
+        new = self.new_rows(rows, writing, columns)
+        plan = partial(plan_on, self.log, self.snapshot, mode=Mode.OVERWRITE, overwrite=lambda *_, **__: changes)
+        job = plan(arrow_schema(new.schema), config)
         if not job.already_committed:
             run_job(new, job, log=self.log)
         if self.target.catalog_name is not None and len(columns) > len(self.columns):

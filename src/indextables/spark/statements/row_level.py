@@ -48,22 +48,18 @@ def find_target(spark: SparkSession, parts: tuple[str, ...], statement: str) -> 
 
 def run_row_level(spark: SparkSession, target: RowTarget, statement: RowLevelStatement, query: RunQuery) -> DataFrame:
     """Runs a statement; `query` is our own `spark.sql`. The result has one row with the numbers of rows that changed."""
-    with described_jobs(spark, f"change rows of {target.location}"):
-        counts = _retried(spark, target, statement, query)
-    return local_frame(spark, pa.table({name: pa.array([count], pa.int64()) for name, count in counts.items()}))
-
-
-def _retried(spark: SparkSession, target: RowTarget, statement: RowLevelStatement, query: RunQuery) -> dict[str, int]:
     read = target.read
-    for attempt in range(1, _ATTEMPTS + 1):
-        options, snapshot = read or resolve_version(spark, {**target.settings, "path": target.location})
-        try:
-            return RowChangeAttempt(spark, target, statement, query, options, snapshot).run()
-        except ConflictError as error:
-            if attempt == _ATTEMPTS:
-                raise
-            read = None
-            log_event(logger, "Statement is run again", table=target.location, attempt=attempt, reason=str(error))
+    with described_jobs(spark, f"change rows of {target.location}"):
+        for attempt in range(1, _ATTEMPTS + 1):
+            options, snapshot = read or resolve_version(spark, {**target.settings, "path": target.location})
+            try:
+                counts = RowChangeAttempt(spark, target, statement, query, options, snapshot).run()
+                return local_frame(spark, pa.table({name: [count] for name, count in counts.items()}))
+            except ConflictError as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                read = None
+                log_event(logger, "Statement is run again", table=target.location, attempt=attempt, reason=str(error))
     raise AssertionError("the last attempt returns or raises")
 
 
