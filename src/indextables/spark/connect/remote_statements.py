@@ -5,6 +5,7 @@ Queries go to the server as they are; the stub plans them (`remote_queries`).
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -147,7 +148,8 @@ def _counts(
             rows = {Action.UPDATE: updated.rows}
         case Merge():
             source = session.sql(f"{statement.with_clause}SELECT * FROM {statement.source}").toArrow()  # noqa: S608 - the user's own SQL
-            after, merged = merge_into(log, snapshot, config, change, source, **how)
+            merge = replace(change, merge_schema=change.merge_schema or config.write.merge_schema)
+            after, merged = merge_into(log, snapshot, config, merge, source, **how)
             rows = {
                 Action.UPDATE: merged.rows_updated,
                 Action.DELETE: merged.rows_deleted,
