@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from indextables.arrow_features import skip_pandas_import
-from indextables.cli import import_verb, inspect_verbs, maintain_verbs, serve_verb, sql_verb, write_verbs
+from indextables.cli import import_verb, inspect_verbs, maintain_verbs, sql_verb, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
 from indextables.release import __version__
@@ -87,7 +87,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     "Look": [
         inspect_verbs.search,
         sql_verb.sql,
-        serve_verb.serve,
+        inspect_verbs.serve,
         inspect_verbs.count,
         inspect_verbs.tail,
         inspect_verbs.info,

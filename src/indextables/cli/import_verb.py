@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from indextables.cli.log_reader import UnmatchedLines
     from indextables.log.snapshot import Snapshot
 
+_SAMPLE = 1000  # rows that show which column is prose
+_WORDS = 3  # of prose, on average
+_DISTINCT = 0.05  # of the rows, at least
+
 
 def import_(
     path: Table,
@@ -321,9 +325,7 @@ def _has_only_exact_strings(job: WriteJob) -> bool:
 
 def _note_on_text(path: str, first: pa.RecordBatch | None, *, dry_run: bool) -> str:
     """Which column should be searched by its words, and how."""
-    from indextables.cli.prose import prose_column
-
-    column = None if first is None else prose_column(first)
+    column = None if first is None else _prose_column(first)
     note = "note: no column is indexed as text, so searches compare whole values"
     if dry_run:
         return f"{note}; --text {quote(column or 'COLUMN')} makes a column searchable by its words"
@@ -331,6 +333,27 @@ def _note_on_text(path: str, first: pa.RecordBatch | None, *, dry_run: bool) -> 
         return f"{note}; `indextables set-indexing {quote(path)} COLUMN=text` makes a column searchable by its words"
     command = f"indextables set-indexing {quote(path)} {quote(f'{column}=text')}"
     return f"{note}; {column!r} looks like text; to search it by its words, run: {command}"
+
+
+def _prose_column(rows: pa.RecordBatch) -> str | None:
+    """The column of strings that has most words; None where none has many different values of several words.
+
+    >>> _prose_column(pa.record_batch({"level": ["INFO", "WARN"], "text": ["the disk is full", "all is well"]}))
+    'text'
+    """
+    sample = rows.slice(0, _SAMPLE)
+    words = {field.name: _words(sample.column(field.name)) for field in rows.schema if pa.types.is_string(field.type)}
+    best = max(words, key=lambda name: words[name], default=None)
+    return best if best is not None and words[best] >= _WORDS else None
+
+
+def _words(texts: pa.Array) -> float:
+    """The average number of words; 0 where few values are repeated, as those of an enumeration are."""
+    texts = texts.drop_null()
+    if not len(texts) or len(texts.unique()) < max(2, _DISTINCT * len(texts)):
+        return 0.0
+    spaces = pc.count_substring_regex(pc.utf8_trim_whitespace(texts), r"\s+")
+    return float(pc.mean(spaces).as_py() or 0) + 1
 
 
 def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) -> tuple["Snapshot", dict[str, int]]:

@@ -1,5 +1,7 @@
 """Verbs that look at a table and leave it as it is. Each loads what it needs, so that the others need not wait."""
 
+from collections.abc import Iterator
+from time import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,14 +19,15 @@ from indextables.cli.arguments import (
     parse_names,
 )
 from indextables.cli.output import show_lines, show_metrics, show_report, show_rows
+from indextables.config import duration_argument
 from indextables.plural import pluralize
 from indextables.schema import type_name
+from indextables.table import IndexTable
 
 if TYPE_CHECKING:
-    from indextables.cli.terminal_tables import Style
     from indextables.read.scan import Scan
-    from indextables.read.scan_spec import ScanSpec
     from indextables.search import FieldRule
+    from indextables.serve.server import Bound
 
 
 def info(
@@ -111,7 +114,7 @@ def search(
       indextables search logs 'level:ERROR' --sort 'ts desc' --where "ts >= '2024-01-31'"
       indextables search logs -- -timeout
     """
-    from indextables.cli.search_notes import negation_note, no_hits_note
+    from indextables.cli.search_output import highlighter, negation_note, no_hits_note
 
     table = open_table(path, option, version=version, timestamp=timestamp)
     names = parse_names(columns)
@@ -125,7 +128,7 @@ def search(
     show_rows(
         rows.slice(0, limit),
         as_json=False,
-        style=_highlighter(scan.scan_spec),
+        style=highlighter(scan.scan_spec.match_spans),
         note=_of_all(scan, limit) if len(rows) > limit else note,
     )
     if (negation := negation_note(scan, query)) is not None:
@@ -160,11 +163,12 @@ def tail(
     Example:
       indextables tail logs --follow --query 'level:ERROR'
     """
-    from indextables.cli.follow import versions_as_they_come
+    from indextables.cli.inspect_verbs import _versions
+    from indextables.cli.search_output import highlighter
 
     table = open_table(path, option)
     seen = max(table.version - 1, -1) if after is None else after
-    for _ in versions_as_they_come(table, interval=interval, follow=follow):
+    for _ in _versions(table, interval=interval, follow=follow):
         scan = table.incremental_scan(
             seen, where=where, query=query, columns=parse_names(columns), skip_change_commits=skip_change_commits
         )
@@ -172,8 +176,25 @@ def tail(
         if as_json:
             show_lines(rows)
         elif len(rows) or not follow:
-            show_rows(rows, as_json=False, style=_highlighter(scan.scan_spec))
+            show_rows(rows, as_json=False, style=highlighter(scan.scan_spec.match_spans))
         seen = table.version
+
+
+def _versions(table: IndexTable, *, interval: str, follow: bool) -> Iterator[int]:
+    """The version of the table, and then each newer one that it is found at, until the user stops it.
+
+    The handle moves along.
+    """
+    pause = duration_argument(interval, name="--interval")
+    yield table.version
+    try:
+        while follow and pause is not None:
+            sleep(pause.total_seconds())
+            before = table.version
+            if table.refresh().version > before:
+                yield table.version
+    except KeyboardInterrupt:
+        return
 
 
 def count(
@@ -206,7 +227,7 @@ def count(
         rows = scan.count()
         typer.echo(rows)
         if not rows and query is not None:
-            from indextables.cli.search_notes import no_hits_note
+            from indextables.cli.search_output import no_hits_note
 
             typer.echo(no_hits_note(path, table, scan), err=True)
 
@@ -252,6 +273,52 @@ def history(path: Table, *, option: Settings = None, as_json: Json = False) -> N
     show_rows(found if as_json else found.select(wanted), as_json=as_json)
 
 
+def serve(
+    paths: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Paths of tables.")],
+    *,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port to listen on; 0 picks a free one.")
+    ] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="COLUMN", help="The time column. Default: a timestamp or date column."),
+    ] = None,
+    option: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Serve a local web page to search tables.
+
+    Prints the address of the page with its access token, opens it in a browser,
+    and runs until Ctrl-C. With --json, prints the address and the token as JSON.
+    /view.json and /view.csv in place of / in the address of a view are its rows.
+
+    Examples:
+      indextables serve logs
+      indextables serve logs s3://bucket/events --port 8080 --no-open
+    """
+    import sys
+    import webbrowser
+
+    import msgspec
+
+    from indextables.serve.server import bind_server, is_loopback
+    from indextables.serve.server import serve as run
+
+    def announce(bound: "Bound") -> None:
+        line = msgspec.json.encode({"address": bound.address, "token": bound.access.token}).decode()
+        typer.echo(line if as_json else bound.address)
+        sys.stdout.flush()
+
+    tables = [open_table(path, option) for path in paths]
+    if not is_loopback(host):
+        note = f"{host} is not a loopback address. Rows and the access token are sent unencrypted"
+        typer.echo(f"warning: {note}; prefer an SSH tunnel to a loopback address", err=True)
+    bound = bind_server(tables, host=host, port=port, time=time)
+    run(bound, announce=announce, open_browser=None if no_open else webbrowser.open)
+
+
 def _of_all(scan: "Scan", shown: int) -> str:
     """The total number of rows where not all are shown, if the indexes alone can count them."""
     from indextables.read.split_scan import is_search_only
@@ -268,10 +335,3 @@ def _index_text(rule: "FieldRule") -> str:
     if rule.type == "none":
         return "not indexed"
     return f"{rule} ({indexed_as(rule)})" if rule.type in ("text", "string") else indexed_as(rule)
-
-
-def _highlighter(scan_spec: "ScanSpec") -> "Style":
-    """Highlights the words of a search."""
-    from indextables.cli.highlight import Highlighter
-
-    return Highlighter(scan_spec.queries.values(), scan_spec.rules)

@@ -11,6 +11,7 @@ from indextables.cli.file_reader import (
     BLOCK,
     Reader,
     Types,
+    first_refused,
     fits,
     in_columns,
     lossy,
@@ -65,8 +66,7 @@ class LogReader(Reader):
         )
 
     def columns(self, file: InputFile) -> pa.Schema:
-        with read_errors(file, "a log"):
-            first = next(self._rows(file, UnmatchedLines()), None)
+        first = self._first(file)
         if first is None:
             self._refuse_no_match(file)
             return pa.schema([])
@@ -81,11 +81,14 @@ class LogReader(Reader):
 
     def iso_timestamps(self, file: InputFile) -> list[TimestampColumn]:
         """The columns whose texts are timestamps of ISO 8601, unless they have another type."""
-        with read_errors(file, "a log"):
-            first = next(self._rows(file, UnmatchedLines()), None)
+        first = self._first(file)
         typed = [name for name in self.pattern.columns if pa.types.is_timestamp(self.types.get(name.lower(), _NO_ZONE))]
         found = [] if first is None else [name for name in typed if are_iso(first.column(name))]
         return [TimestampColumn(name, (name,), None) for name in found]
+
+    def _first(self, file: InputFile) -> pa.RecordBatch | None:
+        with read_errors(file, "a log"):
+            return next(self._rows(file, UnmatchedLines()), None)
 
     def _inferred(self, name: str, texts: pa.Array) -> pa.DataType:
         """Numbers where all texts are numbers that lose no digits, or else strings."""
@@ -240,14 +243,9 @@ def _split(file: InputFile, block: bytes, number: int) -> pa.Array:
 
 def _first_unfit(rows: pa.RecordBatch, kinds: Types) -> int | None:
     """The first row that cannot be read in this type."""
-    if fits(lambda: [rows], kinds):
-        return None
-    fine, refused = 0, len(rows)
-    while refused - fine > 1:
-        middle = (fine + refused) // 2
-        part = rows.slice(fine, middle - fine)
-        fine, refused = (middle, refused) if fits(lambda part=part: [part], kinds) else (fine, middle)  # type: ignore[misc]
-    return fine
+    numbers = iter(range(len(rows)))
+    found = first_refused(numbers, lambda some: fits(lambda: [rows.slice(some[0], len(some))], kinds))
+    return found[-1] if found else None
 
 
 def _refuse_endless(file: InputFile, held: pa.RecordBatch) -> None:

@@ -17,8 +17,7 @@ from indextables.cli.arguments import (
     parse_names,
     parse_settings,
 )
-from indextables.cli.output import facts, show_json, show_metrics, show_report
-from indextables.cli.suggested_commands import commands_on
+from indextables.cli.output import commands_on, facts, show_json, show_metrics, show_report, show_with_commands
 from indextables.config import duration_argument
 from indextables.errors import IndexTablesError
 from indextables.log.missing_table import refuse_file
@@ -41,11 +40,8 @@ def health(
     Example:
       indextables health logs --exit-code
     """
-    found, format_step = open_table(path, option).health(), commands_on(path)
-    if as_json:
-        show_json(facts(found, format_step))
-    else:
-        typer.echo(found.render(format_step))
+    found = open_table(path, option).health()
+    show_with_commands(found, path, as_json=as_json)
     if exit_code and not found.healthy:
         raise typer.Exit(UNFINISHED)
 
@@ -58,11 +54,8 @@ def erasure(
     as_json: Json = False,
 ) -> None:
     """Show which files still hold deleted rows, and the steps that remove them."""
-    found, format_step = open_table(path, option).erasure(), commands_on(path)
-    if as_json:
-        show_json({"erased": found.erased, "empty": found.empty, **facts(found, format_step)})
-    else:
-        typer.echo(found.render(format_step))
+    found = open_table(path, option).erasure()
+    show_with_commands(found, path, as_json=as_json, erased=found.erased, empty=found.empty)
     if exit_code and not found.empty:
         raise typer.Exit(UNFINISHED)
 
@@ -105,10 +98,7 @@ def check(
             progress=progress,
             options=parse_settings(option),
         )
-    if as_json:
-        show_json({"ok": result.ok, **facts(result, commands_on(path))})
-    else:
-        typer.echo(result.render(commands_on(path)))
+    show_with_commands(result, path, as_json=as_json, ok=result.ok)
     if not result.ok:
         raise typer.Exit(UNFINISHED)
 

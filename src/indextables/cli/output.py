@@ -1,8 +1,9 @@
-"""The output of commands: aligned tables for people, JSON for scripts."""
+"""The output of commands: aligned tables for people, JSON for scripts; recommended steps as commands."""
 
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from indextables.cli.terminal_tables import Style
+
+
+_VERBS = {"merge_splits": "merge", "evolve_layout": "evolve"}
 
 
 def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, note: str = "") -> None:
@@ -33,10 +37,6 @@ def show_lines(rows: "pa.Table") -> None:
     lines = msgspec.json.Encoder(enc_hook=str).encode_lines(plain_rows(rows))
     typer.echo(lines, nl=False)
     sys.stdout.flush()
-
-
-def show_json_rows(rows: "pa.Table") -> None:
-    show_json(plain_rows(rows))
 
 
 def show_csv(rows: "pa.Table") -> None:
@@ -72,6 +72,15 @@ def show_report(result: Any, *, as_json: bool) -> None:
         typer.echo(str(result))
 
 
+def show_with_commands(result: Any, table: str, *, as_json: bool, **more: object) -> None:
+    """The same, with its steps as commands on a table; `more` are facts that only JSON has."""
+    format_step = commands_on(table)
+    if as_json:
+        show_json({**more, **facts(result, format_step)})
+    else:
+        typer.echo(result.render(format_step))
+
+
 def facts(result: Any, format_step: StepFormat = str) -> Any:
     """A result as plain values: its fields by name, layouts as their text, steps as `format_step` renders them.
 
@@ -94,3 +103,32 @@ def facts(result: Any, format_step: StepFormat = str) -> Any:
 
 def show_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
+
+
+def commands_on(table: str) -> StepFormat:
+    """Renders steps as shell commands on a table.
+
+    >>> format_step = commands_on("my logs")
+    >>> format_step(Step("evolve_layout", "month(ts)"))
+    "indextables evolve 'my logs' 'month(ts)'"
+    >>> format_step(Step("merge_splits", options={"rewrite_layout": True, "cluster_by": ("tenant", "n")}))
+    "indextables merge 'my logs' --rewrite-layout --cluster-by tenant,n"
+    """
+
+    def format_step(step: Step) -> str:
+        subject = [] if step.subject is None else [step.subject]
+        options = [word for name, value in step.options.items() for word in _words(name, value)]
+        return join(["indextables", _VERBS.get(step.method, step.method), table, *subject, *options])
+
+    return format_step
+
+
+def _words(name: str, value: bool | str | tuple[str, ...]) -> list[str]:  # noqa: FBT001 - a value of an option
+    flag = f"--{name.replace('_', '-')}"
+    match value:
+        case bool():
+            return [flag] if value else []
+        case str():
+            return [flag, value]
+        case _:
+            return [flag, ",".join(value)]

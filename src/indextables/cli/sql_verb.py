@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from indextables.cli.arguments import Json, Settings, TimeZone, parse_pairs, parse_settings
-from indextables.cli.output import show_csv, show_json_rows, show_rows
+from indextables.cli.output import show_csv, show_rows
 from indextables.errors import StatementError
 
 _SHOWN = 100
@@ -80,11 +80,9 @@ def sql(
     cut = rows if most is None else rows.slice(0, most)
     if csv:
         show_csv(cut)
-    elif as_json:
-        show_json_rows(cut)
     else:
         note = f"{len(cut):,} rows and more; use --limit" if len(rows) > len(cut) else ""
-        show_rows(cut, as_json=False, note=note)
+        show_rows(cut, as_json=as_json, note=note)
 
 
 def _with_verb(query: str, error: StatementError) -> StatementError:

@@ -1,11 +1,15 @@
-"""Notes below the results of a search: what was searched, and what would find more."""
+"""The results of a search: its words made visible, and notes below them: what was searched, and what would find more."""
 
 from collections.abc import Iterator
 from shlex import quote
 
+from rich.text import Text
+
+from indextables.cli.terminal_tables import Style
 from indextables.inspect.search_coverage import near_miss
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import columns_and_values
+from indextables.search.match_spans import MatchSpans
 from indextables.search.queries import Not
 from indextables.table import IndexTable
 
@@ -38,3 +42,27 @@ def negation_note(scan: Scan, text: str) -> str | None:
     if not negated or not text.startswith("-"):
         return None
     return f"{text} means NOT {text[1:]}: all rows without it; to search for {text} itself, quote it: '\"{text}\"'"
+
+
+_STYLE = "bold yellow"
+
+
+def highlighter(spans: MatchSpans) -> Style:
+    """Highlights the words of a search in a text of a column.
+
+    >>> from indextables.search import FieldRule
+    >>> from indextables.search.queries import Prefix, Term
+    >>> words = [Term("message", "disk"), Prefix("message", "ful")]
+    >>> marked = highlighter(MatchSpans.of(words, {"message": FieldRule("text", "default")}))
+    >>> text = marked("message", "Disk nearly full")
+    >>> [text.plain[span.start:span.end] for span in text.spans]
+    ['Disk', 'full']
+    """
+
+    def highlighted(column: str, value: str) -> Text:
+        shown = Text(value)
+        for start, end in spans.in_value(column, value):
+            shown.stylize(_STYLE, start, end)
+        return shown
+
+    return highlighted
