@@ -2,18 +2,17 @@
 
 from indextables.config.maintenance_config import MaintenanceConfig
 from indextables.config.read_config import ReadConfig
-from indextables.config.setting import PREFIX
-from indextables.config.setting_keys import (
+from indextables.config.setting import PREFIX, boolean, duration, duration_argument, positive_integer, size
+from indextables.config.settings import (
     READ_OPTIONS,
     STREAM_OPTIONS,
+    Config,
     canonical,
     credential_stores,
     is_secret,
     property_key,
     without_credentials,
 )
-from indextables.config.setting_parsers import boolean, duration, duration_argument, positive_integer, size
-from indextables.config.settings import Config
 from indextables.config.settings_page import markdown
 from indextables.config.store_config import StoreConfig
 from indextables.config.write_config import WriteConfig

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from indextables.config.setting import setting
-from indextables.config.setting_parsers import boolean, duration, positive_integer, share, size
+from indextables.config.setting import boolean, duration, positive_integer, setting, share, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from indextables.config.setting import setting
-from indextables.config.setting_parsers import natural_number, positive_integer, size, text
+from indextables.config.setting import natural_number, positive_integer, setting, size, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

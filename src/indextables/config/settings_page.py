@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from indextables.config.setting import PREFIX
-from indextables.config.setting_keys import SETTINGS
+from indextables.config.settings import SETTINGS
 
 
 def markdown() -> str:

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from indextables.config.setting import setting
-from indextables.config.setting_parsers import (
+from indextables.config.setting import (
     boolean,
     duration,
     https_address,
@@ -12,6 +11,7 @@ from indextables.config.setting_parsers import (
     one_of,
     part_size,
     positive_integer,
+    setting,
     size,
     text,
 )

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from indextables.config.setting import setting, setting_family
-from indextables.config.setting_parsers import (
+from indextables.config.setting import (
     boolean,
     names,
     natural_number,
-    overwrite_mode,
-    persistence,
+    one_of,
     positive_integer,
     row_count,
+    setting,
+    setting_family,
     size,
     size_or_zero,
     text,
@@ -52,7 +52,7 @@ class WriteConfig:
     persist_input: str = setting(
         "optimizeWrite.persistInput",
         "auto",
-        persistence,
+        one_of("auto", "always", "never", expected="auto, always or never"),
         "Whether the rows of a Spark write are kept on the executors' disks between the count and the write, so that they "
         "are computed once: `auto` (if Spark would have to do more than read columns of files to count them), `always` or "
         "`never`; see [writing](writing.md#rows-are-computed-once).",
@@ -84,7 +84,7 @@ class WriteConfig:
     partition_overwrite_mode: str | None = setting(
         "partitionOverwriteMode",
         None,
-        overwrite_mode,
+        one_of("static", "dynamic", expected="static or dynamic"),
         "With `dynamic`, an overwrite replaces only the partitions that it has rows for.",
     )
     temp_directory: str | None = setting(

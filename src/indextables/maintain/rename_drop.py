@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from indextables.config import property_key
-from indextables.config.setting_parsers import names as column_names
+from indextables.config.setting import names as column_names
 from indextables.errors import LayoutError, SchemaError
 from indextables.layout import Layout, PartitionField, Void
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
