@@ -114,8 +114,6 @@ def search(
       indextables search logs 'level:ERROR' --sort 'ts desc' --where "ts >= '2024-01-31'"
       indextables search logs -- -timeout
     """
-    from indextables.cli.search_output import highlighter, negation_note, no_hits_note
-
     table = open_table(path, option, version=version, timestamp=timestamp)
     names = parse_names(columns)
     most = limit if as_json else limit + 1  # one more shows that there are more
@@ -123,6 +121,8 @@ def search(
     if as_json:
         show_rows(rows, as_json=True)
         return
+    from indextables.cli.search_output import highlighter, negation_note, no_hits_note
+
     scan = table.scan(where=where, query=query, columns=names)
     note = "" if len(rows) else f"0 rows; {no_hits_note(path, table, scan)}"
     show_rows(
@@ -163,7 +163,6 @@ def tail(
     Example:
       indextables tail logs --follow --query 'level:ERROR'
     """
-    from indextables.cli.inspect_verbs import _versions
     from indextables.cli.search_output import highlighter
 
     table = open_table(path, option)
