@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from indextables.display.plain_rows import plain_rows
+from indextables.display.plain_values import plain_rows
 from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.layout import Layout
 

@@ -1,6 +1,5 @@
 """Aligned tables for a terminal."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,13 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from indextables.display.plain_rows import plain_rows
-from indextables.display.scalar_text import SCORE, rounded, scalar_text
+from indextables.display.plain_values import SCORE, is_number, plain_rows, printable, rounded, scalar_text
 from indextables.plural import pluralize
 
 _GAP = 2  # between columns
 _LEAST = 20  # a column of strings is folded to this width, and not further
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 Style = Callable[[str, str], Text]
 """The style of a text in a column."""
 
@@ -34,7 +31,7 @@ def _draw_table(console: Console, schema: pa.Schema, cells: list[list[Text]]) ->
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for field in schema:
         is_text = _is_text(field.type)
-        justify: Any = "right" if _is_number(field.type) else "left"
+        justify: Any = "right" if is_number(field.type) else "left"
         shown.add_column(field.name, justify=justify, overflow="fold", no_wrap=not is_text)
     for row in cells:
         shown.add_row(*row)
@@ -107,13 +104,9 @@ def shown(text: str) -> str:
     >>> shown("a\x1b[31mb"), shown("a\tb\n")
     ('a\\x1b[31mb', 'a   b\n')
     """
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.expandtabs(4))
+    return printable(text.expandtabs(4))
 
 
 def _is_text(kind: pa.DataType) -> bool:
     """Whether values can be folded without being misread."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_nested(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

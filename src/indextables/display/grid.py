@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from indextables.display.markup import Html, element, joined, markup
 from indextables.display.panels import NUMBER, TIGHT, WIDE, notebook, table
-from indextables.display.plain_rows import plain_rows
-from indextables.display.scalar_text import SCORE, rounded, scalar_text
+from indextables.display.plain_values import SCORE, is_number, plain_rows, rounded, scalar_text
 from indextables.plural import pluralize
 from indextables.search.match_spans import MatchSpans
 
@@ -81,7 +80,7 @@ def _cell(row: Mapping[str, Any], column: str, spans: MatchSpans | None) -> Html
 
 
 def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if is_number(kind):
         return NUMBER
     if pa.types.is_nested(kind):
         return WIDE

@@ -6,12 +6,11 @@
 '<p><b>rows</b>: 3</p>'
 """
 
-import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from indextables.display.plain_values import printable
 
 
 class Html(str):
@@ -28,7 +27,7 @@ def markup(value: object) -> Html:
     """
     if isinstance(value, Html):
         return value
-    return Html(_CONTROL.sub(lambda found: repr(found[0])[1:-1], escape(str(value))))
+    return Html(printable(escape(str(value))))
 
 
 def element(name: str, *children: object, **attributes: Any) -> Html:
