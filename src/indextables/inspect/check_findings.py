@@ -7,6 +7,7 @@ info     wrong-hint          _transaction_log/_last_checkpoint: it cannot be rea
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from indextables.inspect.recommended_steps import Step, StepFormat
 
@@ -19,44 +20,98 @@ class CheckSeverity(StrEnum):
     INFO = "info"
 
 
+_CHECKPOINT = Step("checkpoint")
+_DELETED = "after the file has been deleted; if older versions are no longer in the log, restore it from a copy instead"
+_LOST = (
+    "if a write is running, check again when it is done; if one has failed, a purge deletes its files later; otherwise "
+    "restore the missing files of the log from a copy, before anything is written"
+)
+_PURGE = Step("purge")
+_RESTORE = "restore it from a copy, or write its rows again (overwrite or replaceWhere)"
+_REWRITE = "its rows are there: read them and write them again (overwrite or replaceWhere)"
+_VECTOR = (
+    "bring it back from a copy; without one, restore a version before the rows were deleted (table.restore), and delete "
+    "them again"
+)
+
+
 class Problem(StrEnum):
-    """What a check can find."""
+    """What a check can find, how it is repaired (by a hint, a step, or both), and how bad it is."""
 
-    MISSING_VERSION = "missing-version"
-    DAMAGED_VERSION = "damaged-version"
-    DUPLICATE_VERSION = "duplicate-version"
-    BROKEN_CHAIN = "broken-chain"
-    STRAY_VERSION = "stray-version"
-    LOST_VERSION = "lost-version"
-    DAMAGED_CHECKPOINT = "damaged-checkpoint"
-    WRONG_CHECKPOINT = "wrong-checkpoint"
-    STRAY_CHECKPOINT = "stray-checkpoint"
-    WRONG_HINT = "wrong-hint"
-    UNSUPPORTED_PROTOCOL = "unsupported-protocol"
-    UNREADABLE_FILE = "unreadable-file"
-    TEMPORARY_FILE = "temporary-file"
-    FOREIGN_FILE = "foreign-file"
-    MISSING_SPLIT = "missing-split"
-    PURGED_SPLIT = "purged-split"
-    WRONG_SIZE = "wrong-size"
-    ORPHAN = "orphan"
-    MISSING_VECTOR = "missing-vector"
-    DAMAGED_VECTOR = "damaged-vector"
-    DAMAGED_SPLIT = "damaged-split"
-    UNSUPPORTED_SPLIT = "unsupported-split"
-    WRONG_SCHEMA = "wrong-schema"
-    WRONG_OFFSETS = "wrong-offsets"
-    WRONG_DOC_MAPPING = "wrong-doc-mapping"
-    WRONG_STATISTICS = "wrong-statistics"
-    WRONG_PARTITION = "wrong-partition"
-    WRONG_PAGE_INDEX = "wrong-page-index"
-    WRONG_EXACT_INDEX = "wrong-exact-index"
-    WRONG_WORD_INDEX = "wrong-word-index"
-    WRONG_TERM_FILTER = "wrong-term-filter"
+    def __new__(
+        cls, kind: str, hint: str, fix: Step | None = None, severity: CheckSeverity = CheckSeverity.ERROR
+    ) -> Self:
+        problem = str.__new__(cls, kind)
+        problem._value_ = kind
+        problem.hint, problem.fix, problem.severity = hint, fix, severity
+        return problem
 
-    @property
-    def severity(self) -> CheckSeverity:
-        return _SEVERITIES.get(self, CheckSeverity.ERROR)
+    hint: str
+    fix: Step | None
+    severity: CheckSeverity
+
+    MISSING_VERSION = (
+        "missing-version",
+        "restore it from a copy; if the later versions are not of this table, move their files out of the log",
+    )
+    DAMAGED_VERSION = (
+        "damaged-version",
+        "restore it from a copy; without one, moving it out of the log gives up its commit, if it is the newest version",
+    )
+    DUPLICATE_VERSION = "duplicate-version", "find out which one is real and move the other out of the log"
+    BROKEN_CHAIN = "broken-chain", "restore the version that was replaced from a copy"
+    STRAY_VERSION = (
+        "stray-version",
+        "none is necessary: readers pass over it; move it out of the log if no version of this table follows it",
+        None,
+        CheckSeverity.WARNING,
+    )
+    LOST_VERSION = "lost-version", _LOST, None, CheckSeverity.WARNING
+    DAMAGED_CHECKPOINT = "damaged-checkpoint", _DELETED, _CHECKPOINT
+    WRONG_CHECKPOINT = "wrong-checkpoint", _DELETED, _CHECKPOINT
+    STRAY_CHECKPOINT = "stray-checkpoint", "delete it: readers pass over it", None, CheckSeverity.WARNING
+    WRONG_HINT = "wrong-hint", "which writes it anew; nothing depends on it", _CHECKPOINT, CheckSeverity.INFO
+    UNSUPPORTED_PROTOCOL = "unsupported-protocol", "upgrade indextables, and check again"
+    UNREADABLE_FILE = "unreadable-file", "check the permissions and the store, and check again"
+    TEMPORARY_FILE = (
+        "temporary-file",
+        "which deletes it once it is old; it is of a writer that is running or was killed",
+        _PURGE,
+        CheckSeverity.INFO,
+    )
+    FOREIGN_FILE = (
+        "foreign-file",
+        "move it out of the log, where no writer of the table has put it",
+        None,
+        CheckSeverity.INFO,
+    )
+    MISSING_SPLIT = "missing-split", "restore it from a copy, or drop its partition and write its rows again"
+    PURGED_SPLIT = (
+        "purged-split",
+        "nothing: a purge has deleted them, and these versions cannot be read in full",
+        None,
+        CheckSeverity.INFO,
+    )
+    WRONG_SIZE = "wrong-size", _RESTORE
+    ORPHAN = "orphan", "which deletes them once they are old", _PURGE, CheckSeverity.INFO
+    MISSING_VECTOR = "missing-vector", _VECTOR
+    DAMAGED_VECTOR = "damaged-vector", _VECTOR
+    DAMAGED_SPLIT = "damaged-split", _RESTORE
+    UNSUPPORTED_SPLIT = "unsupported-split", "upgrade indextables, or write its rows again if it is of an older release"
+    WRONG_SCHEMA = "wrong-schema", _RESTORE
+    WRONG_OFFSETS = (
+        "wrong-offsets",
+        "none is necessary: readers find the footer from the end of the file",
+        None,
+        CheckSeverity.WARNING,
+    )
+    WRONG_DOC_MAPPING = "wrong-doc-mapping", _REWRITE
+    WRONG_STATISTICS = "wrong-statistics", _REWRITE
+    WRONG_PARTITION = "wrong-partition", _REWRITE
+    WRONG_PAGE_INDEX = "wrong-page-index", _REWRITE
+    WRONG_EXACT_INDEX = "wrong-exact-index", _REWRITE
+    WRONG_WORD_INDEX = "wrong-word-index", _REWRITE
+    WRONG_TERM_FILTER = "wrong-term-filter", _REWRITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,76 +142,4 @@ class CheckFinding:
 
 def finding(kind: Problem, file: str, message: str, *, place: str = "") -> CheckFinding:
     """A finding with the severity and the repair of its kind."""
-    fix, hint = _REPAIRS[kind]
-    return CheckFinding(kind.severity, kind, file, place, message, fix, hint)
-
-
-_SEVERITIES = {
-    Problem.STRAY_VERSION: CheckSeverity.WARNING,
-    Problem.LOST_VERSION: CheckSeverity.WARNING,
-    Problem.STRAY_CHECKPOINT: CheckSeverity.WARNING,
-    Problem.WRONG_OFFSETS: CheckSeverity.WARNING,
-    Problem.WRONG_HINT: CheckSeverity.INFO,
-    Problem.TEMPORARY_FILE: CheckSeverity.INFO,
-    Problem.FOREIGN_FILE: CheckSeverity.INFO,
-    Problem.PURGED_SPLIT: CheckSeverity.INFO,
-    Problem.ORPHAN: CheckSeverity.INFO,
-}
-_CHECKPOINT = Step("checkpoint")
-_DELETED = "after the file has been deleted; if older versions are no longer in the log, restore it from a copy instead"
-_LOST = (
-    "if a write is running, check again when it is done; if one has failed, a purge deletes its files later; otherwise "
-    "restore the missing files of the log from a copy, before anything is written"
-)
-_PURGE = Step("purge")
-_RESTORE = "restore it from a copy, or write its rows again (overwrite or replaceWhere)"
-_REWRITE = "its rows are there: read them and write them again (overwrite or replaceWhere)"
-_VECTOR = (
-    "bring it back from a copy; without one, restore a version before the rows were deleted (table.restore), and delete "
-    "them again"
-)
-_REPAIRS: dict[Problem, tuple[Step | None, str]] = {
-    Problem.MISSING_VERSION: (
-        None,
-        "restore it from a copy; if the later versions are not of this table, move their files out of the log",
-    ),
-    Problem.DAMAGED_VERSION: (
-        None,
-        "restore it from a copy; without one, moving it out of the log gives up its commit, if it is the newest version",
-    ),
-    Problem.DUPLICATE_VERSION: (None, "find out which one is real and move the other out of the log"),
-    Problem.BROKEN_CHAIN: (None, "restore the version that was replaced from a copy"),
-    Problem.STRAY_VERSION: (
-        None,
-        "none is necessary: readers pass over it; move it out of the log if no version of this table follows it",
-    ),
-    Problem.LOST_VERSION: (None, _LOST),
-    Problem.DAMAGED_CHECKPOINT: (_CHECKPOINT, _DELETED),
-    Problem.WRONG_CHECKPOINT: (_CHECKPOINT, _DELETED),
-    Problem.STRAY_CHECKPOINT: (None, "delete it: readers pass over it"),
-    Problem.WRONG_HINT: (_CHECKPOINT, "which writes it anew; nothing depends on it"),
-    Problem.UNSUPPORTED_PROTOCOL: (None, "upgrade indextables, and check again"),
-    Problem.UNREADABLE_FILE: (None, "check the permissions and the store, and check again"),
-    Problem.TEMPORARY_FILE: (
-        _PURGE,
-        "which deletes it once it is old; it is of a writer that is running or was killed",
-    ),
-    Problem.FOREIGN_FILE: (None, "move it out of the log, where no writer of the table has put it"),
-    Problem.MISSING_SPLIT: (None, "restore it from a copy, or drop its partition and write its rows again"),
-    Problem.PURGED_SPLIT: (None, "nothing: a purge has deleted them, and these versions cannot be read in full"),
-    Problem.WRONG_SIZE: (None, _RESTORE),
-    Problem.ORPHAN: (_PURGE, "which deletes them once they are old"),
-    Problem.MISSING_VECTOR: (None, _VECTOR),
-    Problem.DAMAGED_VECTOR: (None, _VECTOR),
-    Problem.DAMAGED_SPLIT: (None, _RESTORE),
-    Problem.UNSUPPORTED_SPLIT: (None, "upgrade indextables, or write its rows again if it is of an older release"),
-    Problem.WRONG_SCHEMA: (None, _RESTORE),
-    Problem.WRONG_OFFSETS: (None, "none is necessary: readers find the footer from the end of the file"),
-    Problem.WRONG_DOC_MAPPING: (None, _REWRITE),
-    Problem.WRONG_STATISTICS: (None, _REWRITE),
-    Problem.WRONG_PARTITION: (None, _REWRITE),
-    Problem.WRONG_PAGE_INDEX: (None, _REWRITE),
-    Problem.WRONG_EXACT_INDEX: (None, _REWRITE),
-    Problem.WRONG_WORD_INDEX: (None, _REWRITE),
-    Problem.WRONG_TERM_FILTER: (None, _REWRITE),
-}
+    return CheckFinding(kind.severity, kind, file, place, message, kind.fix, kind.hint)
