@@ -1,19 +1,44 @@
-"""The data of a report, from the log, limited to what fits a page. No split is opened."""
+"""The data of a report, from the log, limited to what fits a page, and the page. No split is opened.
+
+The page needs nothing but itself.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.display.markup import element, markup
+from indextables.display.panels import code, metrics, style
+from indextables.inspect.findings import findings_panel
 from indextables.inspect.health import Health, health
 from indextables.inspect.listing import list_partitions
+from indextables.inspect.recommended_steps import StepFormat
 from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
-from indextables.report.partition_labels import natural_order, readable_values
-from indextables.report.report_facts import ColumnFact, PartitionFact, SizeFact, VersionFact
+from indextables.release import __version__
+from indextables.report.report_facts import (
+    ColumnFact,
+    PartitionFact,
+    SizeFact,
+    VersionFact,
+    natural_order,
+    readable_values,
+)
+from indextables.report.report_sections import (
+    column_section,
+    folded_output,
+    history_section,
+    partition_section,
+    property_section,
+    split_section,
+    table_name,
+)
 from indextables.schema import type_name
 from indextables.search import FieldRule
 
@@ -36,15 +61,13 @@ class Report:
     health: Health
 
     def _repr_html_(self) -> str:
-        from indextables.report import report_sections as sections  # noqa: PLC0415 - only notebooks need it
-
         folded = {
-            "Columns": sections.column_section(self.columns),
-            "Rows by partition": sections.partition_section(self.partitions, self.health) if self.layout else "",
-            "Splits by size": sections.split_section(self.split_sizes, self.health),
-            "History": sections.history_section(self.history),
+            "Columns": column_section(self.columns),
+            "Rows by partition": partition_section(self.partitions, self.health) if self.layout else "",
+            "Splits by size": split_section(self.split_sizes, self.health),
+            "History": history_section(self.history),
         }
-        return sections.folded_output(self.health, self.layout, folded)
+        return folded_output(self.health, self.layout, folded)
 
 
 def report(log: TransactionLog, snapshot: Snapshot, config: Config, rules: Mapping[str, FieldRule]) -> Report:
@@ -99,4 +122,25 @@ def _newest(history: pa.Table, version: int) -> tuple[VersionFact, ...]:
             row["version"], row["timestamp"], row["operation"] or "", dict(row["parameters"]), dict(row["metrics"])
         )
         for row in known.to_pylist()
+    )
+
+
+def html(report: Report, format_step: StepFormat = str) -> str:
+    """The HTML page of a report; recommended steps are shown as Python calls, or as `format_step` renders them."""
+    template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    health = report.health
+    partitions = partition_section(report.partitions, health) if report.layout else ""
+    return Template(template).substitute(
+        style=style(),
+        title=markup(table_name(report.table)),
+        table=markup(report.table),
+        release=markup(__version__),
+        metrics=metrics(health.figures),
+        findings=findings_panel(health.findings, format_step),
+        columns=column_section(report.columns),
+        layout=code(report.layout) if report.layout else "The table is not partitioned.",
+        properties=property_section(report.properties),
+        partitions=element("h2", "Rows by partition") + partitions if partitions else "",
+        splits=split_section(report.split_sizes, health),
+        history=history_section(report.history),
     )

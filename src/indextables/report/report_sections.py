@@ -5,12 +5,17 @@ from collections.abc import Mapping, Sequence
 from indextables.display.charts import Bar, columns, share
 from indextables.display.markup import Html, element, joined
 from indextables.display.panels import NUMBER, TIGHT, code, heading, metrics, notebook, pairs, table
-from indextables.inspect.findings import SPLIT_SIZES, format_bytes
-from indextables.inspect.findings_panel import findings_panel
+from indextables.inspect.findings import SPLIT_SIZES, findings_panel, format_bytes
 from indextables.inspect.health import Health
 from indextables.plural import pluralize
-from indextables.report.partition_labels import chart_labels, natural_order
-from indextables.report.report_facts import ColumnFact, PartitionFact, SizeFact, VersionFact
+from indextables.report.report_facts import (
+    ColumnFact,
+    PartitionFact,
+    SizeFact,
+    VersionFact,
+    chart_labels,
+    natural_order,
+)
 
 _SHOWN = 10  # partitions; the others are folded
 
