@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from indextables.inspect.detail import TableDetail
     from indextables.inspect.erasure import ErasureReport
     from indextables.inspect.health import Health
     from indextables.inspect.layout_advice import Advice
+    from indextables.inspect.listing import TableDetail
     from indextables.inspect.table_check import CheckProgress, CheckResult
     from indextables.inspect.workload import QueryInput
     from indextables.layout import Layout
@@ -1160,13 +1160,13 @@ class IndexTable:
     def partition_names(self) -> pa.Table:
         """The partitions of this version as SHOW PARTITIONS prints them: `date=2024-01-01/app=web`."""
         from indextables.display.notebooks import shown_as_grid
-        from indextables.inspect.partition_names import partition_names
+        from indextables.inspect.listing import partition_names
 
         return shown_as_grid(partition_names(self._snapshot))
 
     def detail(self) -> TableDetail:
         """The table in one row, from the log: its id, location, layout, splits, rows, bytes and properties."""
-        from indextables.inspect.detail import table_detail
+        from indextables.inspect.listing import table_detail
 
         return table_detail(self._snapshot, self.path)
 

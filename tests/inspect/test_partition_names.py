@@ -5,7 +5,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from indextables import IndexTable
-from indextables.inspect.partition_names import with_values
+from indextables.inspect.listing import with_values
 
 SCHEMA = {"day": pa.string(), "app": pa.string(), "n": pa.int64()}
 

@@ -1,4 +1,4 @@
-"""Findings about a table, each with a fix, and the recommended ranges.
+"""Findings about a table, each with a fix, as text and as HTML; and the recommended ranges.
 
 The ranges are common practice: splits of 64 to 512 MB, partitions of 1 to 100 GB, tens of thousands
 of partitions at most, in 2 to 4 levels.
@@ -8,12 +8,15 @@ advice   splits      40 small splits
                      -> table.merge_splits()
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.display.markup import Html, element, joined
+from indextables.display.panels import code, note
 from indextables.inspect.recommended_steps import Step, StepFormat
 
 MB, GB = 1024**2, 1024**3
@@ -62,6 +65,20 @@ class Finding:
 
     def __str__(self) -> str:
         return self.render()
+
+
+def findings_panel(findings: Iterable[Finding], format_step: StepFormat = str) -> Html:
+    """Each finding with its fix, whose step is shown as `format_step` renders it."""
+    shown = [
+        note(finding.severity, f"{finding.severity}: {finding.area}", finding.message, _advice(finding, format_step))
+        for finding in findings
+    ]
+    return joined(shown) if shown else element("p", "No findings.", class_="healthy")
+
+
+def _advice(finding: Finding, format_step: StepFormat) -> Html:
+    step = [code(format_step(finding.fix))] if finding.fix else []
+    return joined([*step, *([finding.hint] if finding.hint else [])], ", ")
 
 
 def format_bytes(size: int) -> str:

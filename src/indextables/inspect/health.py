@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Config
+from indextables.display import panels
 from indextables.inspect.findings import (
     EVOLVE,
     PARTITION_SIZES,
@@ -18,6 +19,7 @@ from indextables.inspect.findings import (
     Area,
     Finding,
     Severity,
+    findings_panel,
     format_bytes,
     median,
 )
@@ -113,11 +115,8 @@ class Health:
         return "\n".join([*lines, "", *([finding.render(format_step) for finding in self.findings] or ["no findings"])])
 
     def _repr_html_(self) -> str:
-        from indextables.display.panels import heading, metrics, notebook  # noqa: PLC0415 - for notebooks
-        from indextables.inspect.findings_panel import findings_panel  # noqa: PLC0415
-
-        title = heading("Health", f"{self.table} at version {self.version}")
-        return notebook(title, metrics(self.figures), findings_panel(self.findings))
+        title = panels.heading("Health", f"{self.table} at version {self.version}")
+        return panels.notebook(title, panels.metrics(self.figures), findings_panel(self.findings))
 
     def _purgeable(self) -> str:
         return f", of which {format_bytes(self.purgeable_bytes)} can be purged" if self.tombstones else ""

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from indextables.inspect.findings import Finding, format_bytes
+from indextables.display.panels import NUMBER, TIGHT, code, heading, notebook, pairs, table
+from indextables.inspect.findings import Finding, findings_panel, format_bytes
 from indextables.inspect.recommended_steps import Step, StepFormat
 from indextables.layout import Layout
 
@@ -89,9 +90,6 @@ class Advice:
         return self.render()
 
     def _repr_html_(self) -> str:
-        from indextables.display.panels import NUMBER, TIGHT, code, heading, notebook, pairs, table  # noqa: PLC0415
-        from indextables.inspect.findings_panel import findings_panel  # noqa: PLC0415 - for notebooks
-
         partition_by, sort_by = str(self.layout) or "nothing", ", ".join(self.cluster_by) or "nothing"
         steps = {f"step {number}": code(str(step)) for number, step in enumerate(self.steps, 1)}
         return notebook(

@@ -1,8 +1,13 @@
-"""Listings of splits and partitions."""
+"""Listings of splits and partitions, the names of partitions as SHOW PARTITIONS prints them, and a table in one row."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.layout.partition_paths import NULL
 from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
@@ -18,6 +23,8 @@ _FACTS = (
     "max",
     "null_count",
 )
+ANY = "*"
+_SPECIAL = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{\[\]^]""")  # what Spark escapes in the names of partitions
 
 
 def list_splits(snapshot: Snapshot) -> pa.Table:
@@ -111,3 +118,74 @@ def _partition(splits: pa.Table, metadata: Metadata) -> tuple[pa.StructArray, pa
     if not texts:
         return pa.array([{}] * len(splits), pa.struct([])), complete
     return pa.StructArray.from_arrays(list(texts.values()), names=list(texts)), complete
+
+
+def partition_names(snapshot: Snapshot) -> pa.Table:
+    """One row per partition, logical ones too, with its values as text, by name.
+
+    A value that the log does not list, of partitions that share a split, is `*`. Partitions of older layouts have the
+    fields of those.
+    """
+    listed = list_partitions(snapshot)
+    specs = {spec: layout for spec, layout in snapshot.metadata.layouts.items() if layout.fields}
+    parts = [_names(listed.filter(pc.equal(listed["spec_id"], spec)), layout.names) for spec, layout in specs.items()]
+    names = pa.concat_tables(parts) if parts else pa.table({"partition": pa.array([], pa.string())})
+    return names.group_by("partition", use_threads=False).aggregate([]).sort_by("partition")
+
+
+def with_values(names: pa.Table, values: Mapping[str, str | None]) -> pa.Table:
+    """The partitions that have these values, by field in any letter case; None is null. `*` has every value."""
+    for name, value in values.items():
+        text = re.escape(_escape(value) if value else NULL)
+        wanted = rf"(^|/)(?i:{re.escape(_escape(name))})=({text}|\*)(/|$)"
+        names = names.filter(pc.match_substring_regex(names["partition"], wanted))
+    return names
+
+
+def _names(listed: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    if not len(listed):
+        return pa.table({"partition": pa.array([], pa.string())})
+    partition, complete = listed["partition"].combine_chunks(), listed["complete"].combine_chunks()
+    components = [_component(name, pc.struct_field(partition, [name]), complete) for name in names]
+    return pa.table({"partition": pc.binary_join_element_wise(*components, "/")})
+
+
+def _component(name: str, texts: pa.Array, complete: pa.BooleanArray) -> pa.Array:
+    """`name=text` of each partition, each distinct text escaped once."""
+    encoded = texts.dictionary_encode()
+    values = pa.array([_escape(text) if text else NULL for text in encoded.dictionary.to_pylist()], pa.string())
+    shown = pc.coalesce(values.take(encoded.indices), pc.if_else(complete, NULL, ANY))
+    return pc.binary_join_element_wise(_escape(name), shown, "=")
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(lambda special: f"%{ord(special[0]):02X}", text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDetail:
+    """What a table is at a version; `partition_by` are the terms of its layout, `size` the bytes of its splits."""
+
+    id: str
+    location: str
+    version: int
+    partition_by: tuple[str, ...]
+    num_splits: int
+    num_records: int
+    size: int
+    properties: Mapping[str, str]
+
+
+def table_detail(snapshot: Snapshot, location: str) -> TableDetail:
+    """From the log alone."""
+    splits, metadata = snapshot.splits, snapshot.metadata
+    return TableDetail(
+        id=metadata.id,
+        location=location,
+        version=snapshot.version,
+        partition_by=tuple(map(str, metadata.layouts[metadata.current_spec_id].fields)),
+        num_splits=len(splits),
+        num_records=pc.sum(live_rows(splits), min_count=0).as_py(),
+        size=pc.sum(splits["size"], min_count=0).as_py(),
+        properties=dict(metadata.properties),
+    )

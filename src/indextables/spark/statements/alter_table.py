@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from indextables.config import property_key
 from indextables.errors import LayoutError, SchemaError, UnsupportedStatementError
-from indextables.inspect.partition_names import with_values
+from indextables.inspect.listing import with_values
 from indextables.schema import column_named, normalize
 from indextables.spark.catalog import CatalogTable, column_comments, comment_on_columns
 from indextables.spark.catalyst.local_relation import local_frame
