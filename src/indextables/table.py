@@ -24,7 +24,7 @@ from indextables.display.progress_bar import shown_progress
 from indextables.engine import engine
 from indextables.errors import IndexTablesError, TableNotFoundError
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.missing_table import missing_table_errors
+from indextables.log.table_paths import missing_table_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -25,7 +25,7 @@ from indextables.cli.arguments import (
 from indextables.cli.output import show_metrics
 from indextables.config import Config
 from indextables.errors import ConfigError, LayoutError, TableNotFoundError
-from indextables.log.missing_table import refuse_file
+from indextables.log.table_paths import refuse_file
 from indextables.nearest import nearest
 from indextables.plural import agreeing, pluralize
 from indextables.schema import normalize, type_name

@@ -20,7 +20,7 @@ from indextables.cli.arguments import (
 from indextables.cli.output import commands_on, facts, show_json, show_metrics, show_report, show_with_commands
 from indextables.config import duration_argument
 from indextables.errors import IndexTablesError
-from indextables.log.missing_table import refuse_file
+from indextables.log.table_paths import refuse_file
 from indextables.storage import Location
 from indextables.table import IndexTable
 

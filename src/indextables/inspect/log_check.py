@@ -31,7 +31,7 @@ from indextables.log.log_files import HINT_KEY, LogFiles, LogListing, checkpoint
 from indextables.log.ownership import is_temporary
 from indextables.log.snapshot import Rows, Snapshot, initial
 from indextables.log.splits import conform, splits_table, vector_files, without_paths
-from indextables.log.stray_files import without_strays
+from indextables.log.table_identity import without_strays
 from indextables.log.version_checksum import ChecksumError, verify_chain
 from indextables.log.version_file import Version, parse_version
 from indextables.storage import Entry, Store

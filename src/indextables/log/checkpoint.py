@@ -17,11 +17,10 @@ import pyarrow.parquet as pq
 
 from indextables.errors import AlreadyExistsError, CorruptLogError, UnsupportedProtocolError
 from indextables.log.action_validation import check_metadata, check_rows
-from indextables.log.actions import Metadata, Millis, Protocol, Record, Txn, always
+from indextables.log.actions import Metadata, Millis, Protocol, Record, Txn, always, refuse_newer_reader
 from indextables.log.log_files import HINT_KEY, checkpoint_key
 from indextables.log.snapshot import TOMBSTONES, Rows, Snapshot
 from indextables.log.splits import splits_schema
-from indextables.log.supported_protocol import refuse_newer_reader
 from indextables.log.version_checksum import ZEROS, unsealed_checksum
 from indextables.storage import Store
 

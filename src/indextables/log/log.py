@@ -19,6 +19,7 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.events import log_event
+from indextables.log.actions import refuse_newer_reader, refuse_newer_writer
 from indextables.log.checkpoint import read_checkpoint, write_checkpoint
 from indextables.log.cleanup import CleanUpSchedule, expired_files, state_at, store_now, store_now_or_local
 from indextables.log.clock import now, utc_now
@@ -33,9 +34,13 @@ from indextables.log.snapshot_builder import (
     first_version_since,
     version_at,
 )
-from indextables.log.stray_files import is_of_other_table, without_strays
-from indextables.log.supported_protocol import refuse_newer_reader, refuse_newer_writer
-from indextables.log.table_identity import refuse_other_table, verify_log, verify_table
+from indextables.log.table_identity import (
+    is_of_other_table,
+    refuse_other_table,
+    verify_log,
+    verify_table,
+    without_strays,
+)
 from indextables.log.transaction import Transaction
 from indextables.log.version_file import Version, read_versions, refuse_gap
 from indextables.storage import Entry, Store, open_store

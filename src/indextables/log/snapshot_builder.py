@@ -13,7 +13,7 @@ from indextables.log.clock import epoch_millis
 from indextables.log.history import read_commit_records
 from indextables.log.log_files import LogFiles
 from indextables.log.snapshot import Snapshot, initial
-from indextables.log.stray_files import is_of_other_history
+from indextables.log.table_identity import is_of_other_history
 from indextables.log.version_file import Version, read_versions, verify_order, verify_references
 from indextables.storage import Store
 

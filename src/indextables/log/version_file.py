@@ -8,11 +8,20 @@ import pyarrow as pa
 
 from indextables.errors import CorruptLogError, NotFoundError
 from indextables.log.action_validation import InvalidActionError, check_actions, check_change, check_references
-from indextables.log.actions import Action, Add, CommitInfo, DeletionVector, Metadata, Protocol, Remove, Txn
+from indextables.log.actions import (
+    Action,
+    Add,
+    CommitInfo,
+    DeletionVector,
+    Metadata,
+    Protocol,
+    Remove,
+    Txn,
+    refuse_newer_reader,
+)
 from indextables.log.clock import epoch_millis
 from indextables.log.codec import BrokenLineError, decode, line_of
 from indextables.log.log_files import UNLISTED, LogFiles, commit_key
-from indextables.log.supported_protocol import refuse_newer_reader
 from indextables.log.version_checksum import ChecksumError, verify_chain, verify_content, verify_first_line
 from indextables.storage import Entry, Store
 

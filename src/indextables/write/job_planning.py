@@ -11,7 +11,7 @@ from indextables.layout import Layout
 from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.log.clock import now
-from indextables.log.nested_tables import refuse_nested
+from indextables.log.table_paths import refuse_nested
 from indextables.log.transaction import ROW_LEVEL
 from indextables.search import FieldRule
 from indextables.write.conform_schema import conformer

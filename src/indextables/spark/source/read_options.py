@@ -22,8 +22,8 @@ import pyarrow as pa
 from indextables.config import READ_OPTIONS, Config, boolean
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.missing_table import missing_table_errors
 from indextables.log.table_identity import refuse_other_table
+from indextables.log.table_paths import missing_table_errors
 from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP

@@ -1,18 +1,32 @@
-"""What is at a path that has no table: an error that says so, and what to do instead."""
+"""Paths of tables: a new table lies in no other one, and an error says what is at a path that has no table.
 
+A purge, and the clean-up after a failed write, look at all files below a table's root. They leave other tables alone, but a
+table inside another one is also deleted, moved and copied with it. So a new one is refused there.
+"""
+
+import logging
+import os
 import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from os.path import isfile
 
-from indextables.errors import IndexTablesError, NotFoundError, TableNotFoundError
-from indextables.log.nested_tables import enclosing_table
+from indextables.errors import (
+    AccessDeniedError,
+    CorruptLogError,
+    IndexTablesError,
+    NestedTableError,
+    NotFoundError,
+    TableNotFoundError,
+)
+from indextables.log.log_files import list_log
 from indextables.log.ownership import nested_tables
 from indextables.nearest import nearest
 from indextables.storage import Location, Store
 
+logger = logging.getLogger(__name__)
+_MOST_BELOW = 10_000  # files that are looked at below a new table
 _MOST_FILES, _MOST_NAMED = 1_000, 3
 _IMPORT = "`indextables import TABLE {}` or IndexTable.write(...) makes a table of its rows"
 _FOREIGN = {
@@ -39,7 +53,7 @@ def missing_table_errors(store: Store) -> Iterator[None]:
 
 def refuse_file(location: Location) -> None:
     """A file is refused where a table is expected; what else is there is not looked at."""
-    if location.scheme == "file" and isfile(location.path):  # noqa: PTH113 - Path.is_file raises where one may not look
+    if location.scheme == "file" and os.path.isfile(location.path):  # noqa: PTH113 - Path.is_file raises where one may not look
         raise TableNotFoundError(
             f"{location} is a file, and a table is a directory; {_IMPORT.format(location)}", table=str(location)
         ) from None
@@ -83,3 +97,53 @@ def _surroundings(store: Store) -> str:
     if meant is None:
         return "nothing is there; check the path, or write a table there first"
     return f"nothing is there; did you mean {posixpath.join(posixpath.dirname(str(store.location)), meant)}?"
+
+
+def refuse_nested(store: Store) -> None:
+    """Raises a NestedTableError where a new table would lie inside another one, or around one.
+
+    Each directory above the root is checked for a log, one request each. Of the files below it, only the
+    first ones are looked at.
+    """
+    above = enclosing_table(store)
+    if above is not None:
+        raise _error(store, "inside", above)
+    for key in sorted(nested_tables(entry.key for entry in islice(store.list(), _MOST_BELOW))):
+        location = replace(store.location, path=posixpath.join(store.location.path, key))
+        if _is_table(store.at(location)):
+            raise _error(store, "around", location)
+
+
+def enclosing_table(store: Store) -> Location | None:
+    """The nearest table that a root lies in; None where it lies in none."""
+    return next((location for location in _above(store.location) if _is_table(store.at(location))), None)
+
+
+def _is_table(store: Store) -> bool:
+    try:
+        return list_log(store).latest >= 0
+    except CorruptLogError:
+        return True
+    except AccessDeniedError as error:
+        logger.info("it is not known whether there is a table at %s: %s", store.location, error)
+        return False
+
+
+def _above(location: Location) -> Iterator[Location]:
+    """The directories that a root is in, the nearest first; on local disk, also those that links lead to."""
+    paths = [location.path]
+    if location.scheme == "file":
+        paths.append(os.path.realpath(location.path))
+    for path in dict.fromkeys(paths):
+        while path.strip("/"):
+            path = path.rpartition("/")[0]  # noqa: PLW2901 - one step up
+            yield replace(location, path=path or ("/" if location.scheme == "file" else ""))
+
+
+def _error(store: Store, where: str, other: Location) -> NestedTableError:
+    return NestedTableError(
+        f"a table at {store.location} would lie {where} the table at {other}; tables do not share directories: choose a "
+        "path that is neither below nor above it",
+        table=str(store.location),
+        other=str(other),
+    )
