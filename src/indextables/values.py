@@ -28,6 +28,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from math import isfinite
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -91,6 +93,24 @@ def canonical(array: pa.Array) -> pa.Array:
         return array
     nan = pa.scalar(float("nan"), array.type)
     return pc.if_else(pc.is_nan(array), nan, pc.add(array, pa.scalar(0.0, array.type)))
+
+
+def json_values(array: pa.Array) -> list[Any]:
+    """Values as the log has them in its statistics: numbers, truth values and texts; others as text.
+
+    >>> json_values(pa.array([1.5, float("nan"), None])), json_values(pa.array([0], pa.date32()))
+    ([1.5, 'NaN', None], ['1970-01-01'])
+    """
+    kind = array.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
+        return list(array.to_pylist())
+    if not pa.types.is_floating(kind):
+        return list(encode(array).to_pylist())
+    numbers = array.to_pylist()
+    if all(number is not None and isfinite(number) for number in numbers):
+        return list(numbers)
+    texts = zip(numbers, encode(array).to_pylist(), strict=True)
+    return [number if number is not None and isfinite(number) else text for number, text in texts]
 
 
 @lru_cache(maxsize=256)

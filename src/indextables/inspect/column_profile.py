@@ -12,7 +12,7 @@ from indextables.log import Snapshot
 from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.split_bounds import partition_value
-from indextables.log.splits import live_rows, partition_terms
+from indextables.log.splits import live_rows, partition_terms, statistic
 from indextables.maintain.copy_rows import refs_to
 from indextables.read.opener import SplitOpener
 
@@ -83,14 +83,10 @@ def _values_in_log(snapshot: Snapshot, column: str) -> pa.Array | None:
 
 
 def _ends(splits: pa.Table, column: str) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    if (
-        "min" not in splits.schema.names
-        or splits.schema.field("min").type.get_field_index(column) < 0
-        or not len(splits)
-    ):
+    lower, upper = statistic(splits, "min", column), statistic(splits, "max", column)
+    if lower is None or upper is None:
         return None, None
-    low = pc.min_max(pc.struct_field(splits["min"], [column]))["min"]
-    high = pc.min_max(pc.struct_field(splits["max"], [column]))["max"]
+    low, high = pc.min(lower), pc.max(upper)
     return (low if low.is_valid else None), (high if high.is_valid else None)
 
 

@@ -20,7 +20,7 @@ from indextables.layout import PartitionField, Void
 from indextables.log.actions import Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.split_bounds import partition_text
-from indextables.log.splits import partition_terms
+from indextables.log.splits import partition_terms, statistic
 from indextables.predicate import ColumnBounds
 from indextables.search.field_rules import STRING, TEXT, FieldRule
 from indextables.search.term_filter import TermFilters, hashes_of_columns
@@ -93,10 +93,8 @@ class _SplitCheck:
 
     def _statistic(self, name: str, column: str) -> pa.Scalar | None:
         """What the log says of a column; None where it says nothing."""
-        if name not in self.split.schema.names or self.split.schema.field(name).type.get_field_index(column) < 0:
-            return None
-        value = pc.struct_field(self.split[name], [column])[0]
-        return value if value.is_valid else None
+        known = statistic(self.split, name, column)
+        return known[0] if known is not None and known[0].is_valid else None
 
     def _offsets(self) -> None:
         section, size = self.reader.footer.index, self._fact("size")

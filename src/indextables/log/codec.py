@@ -8,11 +8,11 @@ b'{"txn":{"appId":"loader","version":7}}\n'
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pyarrow as pa
-from msgspec.structs import astuple
+from msgspec.structs import astuple, fields
 
 from indextables.log.actions import (
     Action,
@@ -40,16 +40,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     meta_data: Metadata | None = None
 
 
-_KEYS: dict[type[Any], str] = {
-    Add: "add",
-    Remove: "remove",
-    DeletionVector: "deletionVector",
-    Txn: "txn",
-    CommitInfo: "commitInfo",
-    ReplaceWhere: "replaceWhere",
-    Protocol: "protocol",
-    Metadata: "metaData",
-}
+_KEYS: dict[type[Any], str] = {get_args(field.type)[0]: field.encode_name for field in fields(_Line)}
 _NOTHING = astuple(_Line())
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decoder = msgspec.json.Decoder(_Line)

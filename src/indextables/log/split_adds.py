@@ -11,17 +11,16 @@ same as before.
 True
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables import values
 from indextables.log.actions import Add, LogicalPartitions, Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.splits import partition_texts
+from indextables.values import json_values
 
 _AS_THEY_ARE = (
     "path",
@@ -40,19 +39,21 @@ _AS_THEY_ARE = (
     "uncompressed_size_bytes",
     "term_filter",
 )
+_CONVERTED: dict[str, Callable[[Any], Any]] = {
+    "data_change": lambda given: given is not False,
+    "has_footer_offsets": bool,
+    "split_tags": lambda tags: tuple(tags or ()),
+    "num_merge_ops": lambda merges: merges or 0,
+    "logical_partitions": lambda logical: None if logical is None else LogicalPartitions(**logical),
+    "physical_partition": lambda physical: None if physical is None else dict(physical),
+}
 
 
 def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
     """The adds that give these rows of a splits table. Deletion vectors are actions of their own."""
-    plain = splits.select(list(_AS_THEY_ARE)).to_pylist()
-    rest = zip(
+    facts = zip(
+        splits.select([*_AS_THEY_ARE, *_CONVERTED]).to_pylist(),
         partition_texts(splits, metadata),
-        splits["data_change"].to_pylist(),
-        splits["has_footer_offsets"].to_pylist(),
-        splits["split_tags"].to_pylist(),
-        splits["num_merge_ops"].to_pylist(),
-        splits["logical_partitions"].to_pylist(),
-        splits["physical_partition"].to_pylist(),
         _statistics(splits, "min", metadata),
         _statistics(splits, "max", metadata),
         _statistics(splits, "null_count", metadata),
@@ -60,30 +61,13 @@ def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
     )
     return [
         Add(
-            **fields,
+            **{**fields, **{name: convert(fields[name]) for name, convert in _CONVERTED.items()}},
             partition_values=partition,
-            data_change=data_change is not False,
-            has_footer_offsets=bool(has_footer_offsets),
-            split_tags=tuple(tags or ()),
-            num_merge_ops=merges or 0,
-            logical_partitions=None if logical is None else LogicalPartitions(**logical),
-            physical_partition=None if physical is None else dict(physical),
             min_values=lower,
             max_values=upper,
             null_counts=nulls,
         )
-        for fields, (
-            partition,
-            data_change,
-            has_footer_offsets,
-            tags,
-            merges,
-            logical,
-            physical,
-            lower,
-            upper,
-            nulls,
-        ) in zip(plain, rest, strict=True)
+        for fields, partition, lower, upper, nulls in facts
     ]
 
 
@@ -92,24 +76,10 @@ def _statistics(splits: pa.Table, name: str, metadata: Metadata) -> list[Mapping
     if name not in splits.schema.names:
         return [{}] * len(splits)
     columns = [field.name for field in splits.schema.field(name).type]
-    known = [_json_values(pc.struct_field(splits[name], [column]).combine_chunks()) for column in columns]
+    known = [json_values(pc.struct_field(splits[name], [column]).combine_chunks()) for column in columns]
     stored = {number: {now: was for was, now in of.items()} for number, of in renamed_columns(metadata).items()}
     names_of = (stored.get(number, {}) for number in splits["doc_mapping_id"].to_pylist())
     return [
         {names.get(column, column): value for column, value in zip(columns, row, strict=True) if value is not None}
         for names, row in zip(names_of, zip(*known, strict=True), strict=True)
-    ]
-
-
-def _json_values(array: pa.Array) -> list[Any]:
-    """Values as they are in the log; see `values` for those that are text there."""
-    kind = array.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
-        return list(array.to_pylist())
-    texts = values.encode(array).to_pylist()
-    if not pa.types.is_floating(kind):
-        return list(texts)
-    return [
-        number if number is not None and math.isfinite(number) else text
-        for number, text in zip(array.to_pylist(), texts, strict=True)
     ]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from indextables.layout import Bucket, Identity, PartitionField, Transform
 from indextables.log.actions import Metadata
-from indextables.log.splits import partition_terms
+from indextables.log.splits import partition_terms, statistic
 from indextables.predicate import Bounds, ColumnBounds, ColumnImage
 from indextables.predicate.bounds import Fact
 from indextables.predicate.file_flags import Flag
@@ -44,9 +44,9 @@ def partition_value(splits: pa.Table, term: str) -> tuple[pa.Array, pa.BooleanAr
 
 def only_nulls(splits: pa.Table, column: str) -> pa.BooleanArray:
     """Whether a column is known to have no value at all; it may have been added to the table later."""
-    if "null_count" not in splits.schema.names or splits.schema.field("null_count").type.get_field_index(column) < 0:
+    nulls = statistic(splits, "null_count", column)
+    if nulls is None:
         return pa.repeat(pa.scalar(value=False), len(splits))
-    nulls = pc.struct_field(splits["null_count"], [column])
     return pc.fill_null(pc.equal(nulls, splits["num_records"]), fill_value=False).combine_chunks()
 
 
@@ -97,13 +97,13 @@ def _spread_flag(encoded: pa.DictionaryArray, distinct: pa.BooleanArray) -> Flag
 
 
 def _from_statistics(splits: pa.Table, column: str) -> Iterator[ColumnBounds]:
-    if "min" not in splits.schema.names or splits.schema.field("min").type.get_field_index(column) < 0:
+    nulls = statistic(splits, "null_count", column)
+    if nulls is None:
         return
-    nulls = pc.struct_field(splits["null_count"], [column])
     all_null = pc.equal(nulls, splits["num_records"])
     yield ColumnBounds(
-        lower=pc.struct_field(splits["min"], [column]),
-        upper=pc.struct_field(splits["max"], [column]),
+        lower=statistic(splits, "min", column),
+        upper=statistic(splits, "max", column),
         may_be_null=pc.fill_null(pc.not_equal(nulls, 0), fill_value=True).combine_chunks(),
         may_be_value=pc.fill_null(pc.invert(all_null), fill_value=True).combine_chunks(),
     )

@@ -165,6 +165,13 @@ def vector_files(splits: pa.Table) -> list[str]:
     return files
 
 
+def statistic(splits: pa.Table, name: str, column: str) -> pa.ChunkedArray | None:
+    """The `min`, `max` or `null_count` of a column in each split; None where the log has none for the column."""
+    if name not in splits.schema.names or splits.schema.field(name).type.get_field_index(column) < 0:
+        return None
+    return pc.struct_field(splits[name], [column])
+
+
 def num_deleted(splits: pa.Table) -> pa.ChunkedArray:
     """How many rows of each split are deleted."""
     return pc.fill_null(pc.struct_field(splits["deletion_vector"], ["cardinality"]), 0)

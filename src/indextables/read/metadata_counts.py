@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from indextables.layout import Identity
 from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls, partition_value
-from indextables.log.splits import live_rows, num_deleted, partition_terms
+from indextables.log.splits import live_rows, num_deleted, partition_terms, statistic
 from indextables.predicate import Verdict
 from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
 from indextables.values import canonical
@@ -60,11 +60,12 @@ def non_null_count_from_metadata(plan: ScanPlan, column: str) -> int | None:
     kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
     if len(kept) != split_verdicts.count(Verdict.ALWAYS):
         return None
-    if "null_count" not in kept.schema.names or kept.schema.field("null_count").type.get_field_index(column) < 0:
+    nulls = statistic(kept, "null_count", column)
+    if nulls is None:
         return None if len(kept) else 0
     if pc.any(pc.greater(num_deleted(kept), 0)).as_py():  # how many of the deleted rows are null is not known
         return None
-    values = pc.subtract(kept["num_records"], pc.struct_field(kept["null_count"], [column]).cast(pa.int64()))
+    values = pc.subtract(kept["num_records"], nulls)
     return None if values.null_count else int(pc.sum(values).as_py() or 0)
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from indextables.errors import IndexTablesError
 from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls
+from indextables.log.splits import statistic
 from indextables.predicate import Verdict
 from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
 from indextables.values import encode
@@ -60,9 +61,8 @@ def python_value(value: pa.Scalar) -> Any:
 
 
 def _bound(splits: pa.Table, end: str, column: str, kind: pa.DataType) -> pa.Array:
-    if end not in splits.schema.names or splits.schema.field(end).type.get_field_index(column) < 0:
-        return pa.nulls(len(splits), kind)
-    return pc.struct_field(splits[end], [column]).combine_chunks()
+    known = statistic(splits, end, column)
+    return pa.nulls(len(splits), kind) if known is None else known.combine_chunks()
 
 
 def _have_ends(splits: pa.Table, ends: pa.Table, column: str) -> pa.Array:

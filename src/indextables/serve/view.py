@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.log.splits import statistic
 from indextables.predicate import Verdict, to_sql
 from indextables.read.metadata_counts import count_from_metadata
 from indextables.read.missing_split import missing_split_errors
@@ -149,15 +150,14 @@ class View:
         """The least (`min`) or greatest (`max`) time of each split that may hold a row, as numbers; null if not known."""
         if self.time is None:
             raise AssertionError("a view without time has no bounds of it")
-        if not _has_field(self._splits, end, self.time.name):
-            return pa.nulls(len(self._splits), pa.int64())
-        return self.time.numbers(pc.struct_field(self._splits[end], [self.time.name]).combine_chunks())
+        known = statistic(self._splits, end, self.time.name)
+        return pa.nulls(len(self._splits), pa.int64()) if known is None else self.time.numbers(known.combine_chunks())
 
     def may_have_null_times(self) -> pa.BooleanArray:
         """Whether each split that may hold a row may hold one without a time."""
-        if self.time is None or not _has_field(self._splits, "null_count", self.time.name):
+        nulls = None if self.time is None else statistic(self._splits, "null_count", self.time.name)
+        if nulls is None:
             return pa.repeat(pa.scalar(value=True), len(self._splits))
-        nulls = pc.struct_field(self._splits["null_count"], [self.time.name])
         return pc.fill_null(pc.not_equal(nulls, 0), fill_value=True).combine_chunks()
 
     @cached_property
@@ -171,10 +171,6 @@ class View:
 
     def _key(self, task: SplitTask) -> tuple[object, ...]:
         return self.scan.table, self.version, self.condition, task.split.path
-
-
-def _has_field(splits: pa.Table, statistic: str, column: str) -> bool:
-    return statistic in splits.schema.names and splits.schema.field(statistic).type.get_field_index(column) >= 0
 
 
 def all_numbers(rows: Numbers | None, reader: SplitReader) -> Numbers:

@@ -10,7 +10,6 @@
 Bounds hold for every value that is not null and not NaN. Those of binary columns are not kept.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,18 +103,7 @@ def _extremes(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _bounds(extremes: pa.Array) -> tuple[Any, Any]:
     """The bounds as JSON values. A text that is cut may have no upper bound."""
-    lower, upper = _json_values(extremes)
+    lower, upper = values.json_values(extremes)
     if not pa.types.is_string(extremes.type):
         return lower, upper
     return lower[:MAX_CHARACTERS], upper if len(upper) <= MAX_CHARACTERS else after_prefix(upper[:MAX_CHARACTERS])
-
-
-def _json_values(bounds: pa.Array) -> list[Any]:
-    kind = bounds.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
-        return list(bounds.to_pylist())
-    numbers = bounds.to_pylist() if pa.types.is_floating(kind) else []
-    if numbers and all(map(math.isfinite, numbers)):
-        return list(numbers)
-    encoded = values.encode(bounds).to_pylist()
-    return [n if math.isfinite(n) else text for n, text in zip(numbers, encoded, strict=True)] if numbers else encoded
