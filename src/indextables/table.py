@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from indextables.maintain.vacuum import PurgeResult
     from indextables.predicate import Predicate
     from indextables.query import TableReference
+    from indextables.read.local_indexes import PrewarmResult
     from indextables.read.opener import SplitOpener
-    from indextables.read.prewarm import PrewarmResult
     from indextables.read.scan import Scan
     from indextables.read.scan_plan import Explanation
     from indextables.read.sort_order import OrderBy
@@ -720,7 +720,7 @@ class IndexTable:
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
         """Unpacks the indexes of the splits that may match a condition into the local cache."""
-        from indextables.read.prewarm import prewarm
+        from indextables.read.local_indexes import prewarm
 
         return prewarm(self.scan(where=where, columns=[]))
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from indextables.predicate import Column, Comparison, In, Op, Predicate, bind, conjunction, evaluate
 from indextables.predicate.literals import literal
-from indextables.read.index_lookup import look_up
-from indextables.read.point_conditions import point_conditions
+from indextables.read.index_lookup import look_up, point_conditions
 from indextables.split import SplitOptions, SplitReader
 from indextables.split.exact_index import Kind, is_hashable
 from tests.laws.conditions import LITERALS, SCHEMA, VALUES, columns, predicates

@@ -10,7 +10,7 @@ import pytest
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Add, LogicalPartitions, PartitionSpec, SpecField
 from indextables.predicate import Verdict, parse_condition
-from indextables.read.metadata_counts import count_from_metadata
+from indextables.read.log_aggregates import count_from_metadata
 from indextables.read.prune import SplitVerdicts, judge_splits
 from indextables.schema import to_json
 from indextables.table import IndexTable

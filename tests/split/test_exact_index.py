@@ -10,8 +10,7 @@ import pytest
 from indextables.errors import ConfigError, SchemaError
 from indextables.predicate import Column, In, bind, evaluate, parse
 from indextables.predicate.literals import literal
-from indextables.read.index_lookup import look_up
-from indextables.read.point_conditions import point_conditions
+from indextables.read.index_lookup import look_up, point_conditions
 from indextables.search import resolve
 from indextables.search.queries import Exists, Prefix, Range, Term, Wildcard
 from indextables.split import SplitOptions, SplitReader, exact_index

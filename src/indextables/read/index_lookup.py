@@ -5,17 +5,45 @@ is not used.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.read.point_conditions import PointCondition
+from indextables.predicate import Column, Comparison, In, Op, Predicate, terms_of
 from indextables.search.row_matching import Numbers
 from indextables.split import SplitReader
 
+_MAX_VALUES = 100_000
 _SELECTIVITY = 64  # a lookup is cheaper than a read if it finds at most one row in 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointCondition:
+    """A column has one of some values, none of which is null."""
+
+    column: str
+    values: pa.Array
+
+
+def point_conditions(predicate: Predicate) -> tuple[PointCondition, ...]:
+    """The terms of a predicate that ask for a few values of a column.
+
+    >>> from indextables.predicate import parse
+    >>> found = point_conditions(parse("id = 7 AND level IN ('WARN', 'ERROR') AND n > 3"))
+    >>> [(condition.column, condition.values.to_pylist()) for condition in found]
+    [('id', [7]), ('level', ['WARN', 'ERROR'])]
+    """
+    found = []
+    for term in terms_of(predicate):
+        match term:
+            case Comparison(Column(name), Op.EQ, value) if value.is_valid:
+                found.append(PointCondition(name, pa.array([value], value.type)))
+            case In(Column(name)):
+                found.append(PointCondition(name, term.array.drop_null()))
+    return tuple(condition for condition in found if 0 < len(condition.values) <= _MAX_VALUES)
 
 
 def look_up(

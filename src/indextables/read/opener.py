@@ -1,10 +1,13 @@
-"""Opens splits that the log lists."""
+"""Opens splits that the log lists. The store may not have those of old versions, after a vacuum (PURGE)."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from indextables.config import Config, ReadConfig
+from indextables.errors import NotFoundError, SplitNotFoundError
 from indextables.events import log_event
 from indextables.log.actions import DeletionVector
 from indextables.read.deletion_vectors import deleted_rows
@@ -80,3 +83,21 @@ class SplitOpener:
 def _cache(directory: str | None, max_size: int) -> SplitCache:
     """One cache per process and directory, so that indexes stay open from one scan to the next."""
     return SplitCache.configured(Config(read=ReadConfig(cache_directory=directory, cache_max_size=max_size)))
+
+
+@contextmanager
+def missing_split_errors(split: SplitRef, store: Store, version: int) -> Iterator[None]:
+    """Within it, a NotFoundError for the split's file becomes a SplitNotFoundError that names the version."""
+    try:
+        yield
+    except NotFoundError as error:
+        name = store.name_of(split.path)
+        if error.path != name:
+            raise
+        raise SplitNotFoundError(
+            f"version {version} of {store.location} lists {split.path}, but the file does not exist; if the version is old, "
+            "the file was purged: read a newer version. If the table was created anew, open it again. Otherwise, "
+            "restore the file",
+            path=name,
+            version=version,
+        ) from error

@@ -25,6 +25,11 @@ class SplitVerdicts:
     parts: PartitionSlices
     part_verdicts: pa.UInt8Array
 
+    @property
+    def possible(self) -> pa.BooleanArray:
+        """Whether each split may hold a matching row."""
+        return pc.not_equal(self.verdicts, int(Verdict.NEVER))
+
     def having(self, verdict: Verdict) -> pa.Table:
         return self.splits.filter(pc.equal(self.verdicts, int(verdict)))
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from indextables.config import Config
 from indextables.read.found_rows import FoundRows, MatchingRows, decode_found, find_matching
-from indextables.read.missing_split import missing_split_errors
-from indextables.read.opener import SplitOpener
+from indextables.read.opener import SplitOpener, missing_split_errors
 from indextables.read.scan_plan import SplitTask
 from indextables.read.scan_spec import ScanSpec
 from indextables.storage import open_store

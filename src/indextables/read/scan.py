@@ -19,10 +19,18 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.log.snapshot import Snapshot
 from indextables.predicate import Literal, to_sql
 from indextables.read.found_rows import FoundRows, MatchingRows, decode_found, find_matching
-from indextables.read.metadata_counts import ROWS, count_from_metadata, group_counts_from_metadata, key_names, summed
-from indextables.read.metadata_extremes import extremes_from_metadata, extremes_of, merged_extreme, python_value
-from indextables.read.missing_split import missing_split_errors
-from indextables.read.opener import SplitOpener
+from indextables.read.log_aggregates import (
+    ROWS,
+    count_from_metadata,
+    extremes_from_metadata,
+    extremes_of,
+    group_counts_from_metadata,
+    key_names,
+    merged_extreme,
+    python_value,
+    summed,
+)
+from indextables.read.opener import SplitOpener, missing_split_errors
 from indextables.read.pruning_summary import log_pruning
 from indextables.read.scan_output import ScanOutput
 from indextables.read.scan_plan import (

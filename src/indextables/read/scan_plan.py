@@ -48,7 +48,7 @@ class ScanPlan:
     @cached_property
     def tasks(self) -> list[SplitTask]:
         """The splits that may hold a matching row."""
-        kept = pc.not_equal(self.split_verdicts.verdicts, int(Verdict.NEVER))
+        kept = self.split_verdicts.possible
         splits = self.split_verdicts.splits.select(TASK_COLUMNS)
         verdicts = self.split_verdicts.verdicts.filter(kept)
         return list(tasks_for(splits.filter(kept), verdicts, self.snapshot.metadata))
@@ -61,7 +61,7 @@ def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
 
 def may_match(scan_spec: ScanSpec, snapshot: Snapshot) -> pa.BooleanArray:
     """Whether each split of a snapshot may hold a matching row."""
-    return pc.not_equal(plan_scan(snapshot, scan_spec).split_verdicts.verdicts, int(Verdict.NEVER))
+    return plan_scan(snapshot, scan_spec).split_verdicts.possible
 
 
 def tasks_for(splits: pa.Table, verdicts: pa.Array, metadata: Metadata) -> Iterator[SplitTask]:
@@ -162,7 +162,7 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         judge_splits(plan.scan_spec.predicate, plan.snapshot, statistics=given).count(Verdict.NEVER)
         for given in (False, True)
     )
-    kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
+    kept = split_verdicts.splits.filter(split_verdicts.possible)
     return Explanation(
         predicate=to_sql(plan.scan_spec.predicate),
         columns=plan.scan_spec.columns,

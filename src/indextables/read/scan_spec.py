@@ -18,7 +18,7 @@ from indextables.predicate import (
     parse_condition,
     terms_of,
 )
-from indextables.read.point_conditions import PointCondition, point_conditions
+from indextables.read.index_lookup import PointCondition, point_conditions
 from indextables.schema import column_named
 from indextables.search.field_rules import FieldRule, indexed_as
 from indextables.search.language import parse as parse_query

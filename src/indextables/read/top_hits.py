@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
 from indextables.predicate import IndexQuery, terms_of
+from indextables.read.ordered_scan import as_written, top_n
 from indextables.read.scan import Scan, refuse_limit
 from indextables.read.scan_plan import SplitTask, columns_and_values
 from indextables.read.scan_spec import SCORE, ScanSpec
 from indextables.read.sort_order import Order
 from indextables.read.split_scan import best_rows, conform, fetch_numbered, is_search_only, ranked
-from indextables.read.top_n import as_written, top_n
 from indextables.search.lexer import syntax_error
 from indextables.search.match_spans import MatchSpans, highlighted
 from indextables.split.fetched_rows import FetchedRows, decode_rows

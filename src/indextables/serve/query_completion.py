@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from indextables.nearest import nearest
-from indextables.read.top_n import as_written
+from indextables.read.ordered_scan import as_written
 from indextables.serve.json_values import cells, from_utf16, utf16_offset
 from indextables.serve.served_tables import TableVersion
 from indextables.serve.view_state import ViewState

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from indextables.log.splits import statistic
 from indextables.predicate import Verdict, to_sql
-from indextables.read.metadata_counts import count_from_metadata
-from indextables.read.missing_split import missing_split_errors
-from indextables.read.opener import SplitOpener, SplitRef
+from indextables.read.log_aggregates import count_from_metadata
+from indextables.read.opener import SplitOpener, SplitRef, missing_split_errors
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import SplitTask
 from indextables.read.split_scan import count_matching, is_search_only, matching_numbers
@@ -164,7 +163,7 @@ class View:
     def _splits(self) -> pa.Table:
         """The splits that may hold a row, in the order of the tasks."""
         verdicts = self.scan.plan.split_verdicts
-        return verdicts.splits.filter(pc.not_equal(verdicts.verdicts, int(Verdict.NEVER)))
+        return verdicts.splits.filter(verdicts.possible)
 
     def _find(self, task: SplitTask) -> Numbers:
         return matching_numbers(self.open(task), self.scan.scan_spec, all_rows_match=task.all_rows_match)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from indextables.read.ordered_scan import as_written, first_row_numbers
 from indextables.read.scan_plan import SplitTask
 from indextables.read.sort_order import Order, SortTerm
 from indextables.read.split_scan import SplitScan, is_search_only, ranked
-from indextables.read.top_n import as_written, first_row_numbers
 from indextables.search.row_matching import Numbers
 from indextables.serve.time_column import TimeColumn
 from indextables.serve.view import View, all_numbers

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.predicate import Predicate
-from indextables.read.driver_scan import is_countable
-from indextables.read.metadata_counts import (
+from indextables.read.local_indexes import is_countable
+from indextables.read.log_aggregates import (
     count_from_metadata,
+    extremes_from_metadata,
     group_counts_from_metadata,
+    merged_extreme,
     non_null_count_from_metadata,
     summed,
 )
-from indextables.read.metadata_extremes import extremes_from_metadata, merged_extreme
 from indextables.read.scan_plan import ScanPlan
 from indextables.schema import column_named
 from indextables.spark.planner.column_names import on_columns

@@ -13,8 +13,8 @@ from indextables.errors import IndexTablesError, PredicateError
 from indextables.log import Snapshot
 from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
 from indextables.read.cast_pushdown import provable_terms, prove_casts
-from indextables.read.driver_scan import finds_few_rows
 from indextables.read.index_lookup import look_up_few
+from indextables.read.local_indexes import finds_few_rows
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.scan_spec import ScanSpec, Score, with_predicate

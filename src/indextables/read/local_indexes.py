@@ -1,11 +1,13 @@
-"""Scans that the driver runs itself, without Spark tasks: few rows, found by indexes that are cached on this machine."""
+"""Indexes cached on this machine: scans of few rows that the driver runs itself, without Spark tasks; prewarming."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from indextables.read.missing_split import missing_split_errors
+from indextables.read.opener import missing_split_errors
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import SplitTask
 from indextables.read.split_scan import count_by_index, is_search_only
+from indextables.storage import Traffic
 
 _MAX_SPLITS = 256  # one index after the other is queried: 0.3 ms each, 2 ms the first time
 
@@ -32,3 +34,19 @@ def is_countable(scan: Scan, unknown: Sequence[SplitTask]) -> bool:
 def _count(scan: Scan, task: SplitTask) -> int | None:
     with missing_split_errors(task.split, scan.opener.store, scan.snapshot.version):
         return count_by_index(scan.open(task), scan.scan_spec)
+
+
+@dataclass(frozen=True, slots=True)
+class PrewarmResult:
+    """`splits` have a cached index now; `unpacked` of them had none before; `traffic` counts the requests."""
+
+    splits: int
+    unpacked: int
+    traffic: Traffic
+
+
+def prewarm(scan: Scan) -> PrewarmResult:
+    """Brings the indexes of all splits that the scan would open to the local cache."""
+    before = scan.opener.store.traffic
+    missing = list(scan.over(scan.plan.tasks, lambda task: scan.open(task).prewarm()))
+    return PrewarmResult(len(missing), sum(missing), scan.opener.store.traffic - before)

@@ -1,4 +1,4 @@
-"""Counts and grouped counts from metadata.
+"""Counts, grouped counts, minimum and maximum from metadata.
 
 Every row of an ALWAYS split counts and no row of a NEVER split does; only SOMETIMES splits are opened. A coalesced split has
 a verdict for each logical partition (`log/logical_partitions.py`): if all are ALWAYS or NEVER, it is not opened either.
@@ -7,17 +7,19 @@ a verdict for each logical partition (`log/logical_partitions.py`): if all are A
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.errors import IndexTablesError
 from indextables.layout import Identity
 from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls, partition_value
 from indextables.log.splits import live_rows, num_deleted, partition_terms, statistic
 from indextables.predicate import Verdict
 from indextables.read.scan_plan import TASK_COLUMNS, ScanPlan, SplitTask, tasks_for
-from indextables.values import canonical
+from indextables.values import canonical, encode
 
 ROWS = "rows"
 
@@ -57,7 +59,7 @@ def group_counts_from_metadata(
 def non_null_count_from_metadata(plan: ScanPlan, column: str) -> int | None:
     """How many rows are not null in a column; None if a split would have to be opened."""
     split_verdicts = plan.split_verdicts
-    kept = split_verdicts.splits.filter(pc.not_equal(split_verdicts.verdicts, int(Verdict.NEVER)))
+    kept = split_verdicts.splits.filter(split_verdicts.possible)
     if len(kept) != split_verdicts.count(Verdict.ALWAYS):
         return None
     nulls = statistic(kept, "null_count", column)
@@ -117,3 +119,55 @@ def _constant(parts: pa.Table, column: str, metadata: Metadata) -> _Constant:
             value, has_value = partition_value(parts, term)
             known = pc.or_(known, has_value)
     return _Constant(value, known)
+
+
+def extremes_from_metadata(plan: ScanPlan, column: str, metadata: Metadata) -> tuple[pa.Table, list[SplitTask]]:
+    """The minimum and maximum of a column in each split whose statistics are exact, and the splits to open.
+
+    Statistics truncate long strings and ignore NaN, so bounds of such columns are not values.
+    """
+    splits, verdicts = plan.split_verdicts.splits, plan.split_verdicts.verdicts
+    kind = metadata.arrow_schema().field(column).type
+    bounds = {end: statistic(splits, end, column) for end in ("min", "max")}
+    ends = pa.table({end: pa.nulls(len(splits), kind) if of is None else of for end, of in bounds.items()})
+    inexact = pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind)
+    known = only_nulls(splits, column) if inexact else _have_ends(splits, ends, column)
+    whole = splits["deletion_vector"].is_null().combine_chunks()  # a deleted row may have had the least value
+    exact = pc.and_(pc.and_(pc.equal(verdicts, int(Verdict.ALWAYS)), known), pc.or_(whole, only_nulls(splits, column)))
+    left = pc.and_(plan.split_verdicts.possible, pc.invert(exact))
+    return ends.filter(exact), list(
+        tasks_for(splits.select(TASK_COLUMNS).filter(left), verdicts.filter(left), metadata)
+    )
+
+
+def extremes_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The minimum and maximum of one column in some rows; NaN is the greatest value."""
+    values = pa.Table.from_batches(batches, schema).column(0)
+    nan = pc.any(pc.is_nan(values)).as_py() if pa.types.is_floating(values.type) else False
+    numbers = values.filter(pc.invert(pc.is_nan(values))) if nan else values
+    ends = pc.min_max(numbers)
+    greatest = pa.scalar(float("nan"), values.type) if nan else ends["max"]
+    least = ends["min"] if ends["min"].is_valid or not nan else greatest
+    return pa.table({"min": pa.array([least], values.type), "max": pa.array([greatest], values.type)})
+
+
+def merged_extreme(ends: pa.Table, end: str) -> pa.Scalar:
+    """The overall minimum or maximum, from the `min` or `max` of each split."""
+    return extremes_of(ends.select([end]).to_batches(), ends.select([end]).schema)[end][0]
+
+
+def python_value(value: pa.Scalar) -> Any:
+    """The value as a Python object, or an error that shows it."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        raise IndexTablesError(
+            f"the value is {encode(pa.array([value]))[0]}, outside the years 1 to 9999 of Python's datetime; "
+            "cast the column that scan(...).to_arrow() gives, as in column.cast(pyarrow.int64())"
+        ) from None
+
+
+def _have_ends(splits: pa.Table, ends: pa.Table, column: str) -> pa.Array:
+    """Whether both ends are known, or that there is no value at all."""
+    both = pc.and_(ends["min"].is_valid(), ends["max"].is_valid()).combine_chunks()
+    return pc.or_(both, only_nulls(splits, column))
