@@ -124,11 +124,11 @@ def test_some_rows_are_matched_and_scored_as_all_rows_are(
     index = index_of(table, RULES, kind)
     chosen = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=len(table), max_size=len(table))))
     for query in some:
-        matches = match_rows(query, index, chosen)
+        matches = match_rows(query, index.rows, chosen)
         assert chosen[matches].tolist() == [row for row in rows_of(query, table, RULES) if row in chosen]
         scores = dict(scored(query, index))
         expected = [scores[row] for row in chosen[matches].tolist()]
-        assert score_rows(query, index, chosen[matches]).tolist() == pytest.approx(expected)
+        assert score_rows(query, index.rows, chosen[matches]).tolist() == pytest.approx(expected)
 
 
 def read(text: str) -> n.Query:

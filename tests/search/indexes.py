@@ -8,9 +8,9 @@ import pyarrow as pa
 import tantivy
 
 from indextables.search import FieldRule, Query, documents, tantivy_schema
-from indextables.search.exact_values import Mask, matches
+from indextables.search.exact_values import matches
 from indextables.search.queries import Leaf
-from indextables.search.row_matching import Numbers, Scores, find_rows, rank_rows
+from indextables.search.row_matching import Numbers, SearchedRows, find_rows, rank_rows
 from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.exact_index import (
     DictionaryIndex,
@@ -40,27 +40,9 @@ class MemorySplit:
     def has_column(self, column: str) -> bool:
         return column in self.table.schema.names
 
-    def has_words(self, column: str) -> bool:
-        return self.has_column(column) and shape(self.rules[column]) is Shape.WORDS
-
-    def word_rows(self, query: Query) -> Numbers:
-        return self.word_search.rows(query)
-
-    def word_count(self, query: Query) -> int:
-        return self.word_search.count(query)
-
-    def word_mask(self, query: Query, rows: Numbers) -> Mask:
-        return self.word_search.mask(query, rows)
-
-    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
-        return self.word_search.scores(query, rows)
-
-    def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
-        return self.word_search.ranking(query, limit)
-
     @cached_property
-    def word_search(self) -> WordSearch:
-        return WordSearch(
+    def rows(self) -> SearchedRows:
+        words = WordSearch(
             name="in memory",
             num_rows=self.num_rows,
             columns=text_columns(self.table.schema.names, self.rules),
@@ -69,6 +51,7 @@ class MemorySplit:
             forget=lambda: None,
             is_local=lambda: True,
         )
+        return SearchedRows(self, words)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.ChunkedArray:
         return self.table[column] if rows is None else self.table[column].take(pa.array(rows))
@@ -111,10 +94,10 @@ def _built(column: pa.ChunkedArray, kind: Kind) -> ExactIndex | None:
 
 
 def found(query: Query, index: MemorySplit) -> list[int]:
-    rows: list[int] = find_rows(query, index).tolist()
+    rows: list[int] = find_rows(query, index.rows).tolist()
     return rows
 
 
 def scored(query: Query, index: MemorySplit) -> list[tuple[int, float]]:
-    rows, scores = rank_rows(query, index, max(1, index.num_rows))
+    rows, scores = rank_rows(query, index.rows, max(1, index.num_rows))
     return sorted(zip(rows.tolist(), scores.tolist(), strict=True))

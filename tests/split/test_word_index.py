@@ -18,7 +18,7 @@ def test_an_index_that_numbers_rows_otherwise_is_not_written(tmp_path: Path, mon
         return reversed(list(documents(*given)))
 
     (memory := tmp_path / "memory").mkdir()
-    monkeypatch.setattr("indextables.split.word_index_builders._MEMORY_DISK", memory)
+    monkeypatch.setattr("indextables.split.word_index._MEMORY_DISK", memory)
     monkeypatch.setattr("indextables.split.word_index.documents", reversed_documents)
     with pytest.raises(DamagedSplitError, match="does not number the rows in the order"):
         write(numbered(100), tmp_path / "a.split", rows_per_group=10)

@@ -138,7 +138,7 @@ def scratch(tmp_path: Path) -> Path:
 @pytest.fixture
 def memory_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """In the place of the disk in memory, which other processes use too."""
-    monkeypatch.setattr("indextables.split.word_index_builders._MEMORY_DISK", tmp_path / "memory")
+    monkeypatch.setattr("indextables.split.word_index._MEMORY_DISK", tmp_path / "memory")
     (tmp_path / "memory").mkdir()
     return tmp_path / "memory"
 

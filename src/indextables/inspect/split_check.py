@@ -215,7 +215,7 @@ class _SplitCheck:
 
     def _words(self, name: str, values: pa.ChunkedArray) -> None:
         terms = _values_as_terms(values, self.reader.rules[name])
-        if self.reader.has_words(name):
+        if self.reader.words.covers(name):
             words = WordCheck(
                 self.reader, name, values, rows=_sample(len(values), _SAMPLED_ROWS), all_rows=self.all_words
             )

@@ -71,7 +71,7 @@ class WordCheck:
         )
 
     def _nulls(self) -> Iterator[str]:
-        found = self.reader.word_rows(Not(Exists(self.column)))
+        found = self.reader.words.rows(Not(Exists(self.column)))
         if not np.array_equal(found, np.flatnonzero(self.values.is_null().to_numpy())):
             yield "the index has other rows as null"
 
@@ -81,7 +81,7 @@ class WordCheck:
         wrong = [
             row
             for row, text in zip(self.rows.tolist(), texts, strict=True)
-            if not all(self.reader.word_mask(query, np.array([row]))[0] for query in self._queries(text))
+            if not all(self.reader.words.mask(query, np.array([row]))[0] for query in self._queries(text))
         ]
         if wrong:
             yield f"{len(wrong)} of {len(texts)} rows that were looked up are not found by their words: {_some(wrong)}"
@@ -97,7 +97,7 @@ class WordCheck:
         """Rows that sampled words find must have these words."""
         known = list(self._frequencies(searcher))
         for word in random.sample(known, min(_SAMPLED_WORDS, len(known))):
-            hits = self.reader.word_rows(Term(self.column, word))[:_VERIFIED_HITS]
+            hits = self.reader.words.rows(Term(self.column, word))[:_VERIFIED_HITS]
             texts = self.values.take(pa.array(hits)).to_pylist()
             wrong = [row for row, text in zip(hits.tolist(), texts, strict=True) if word not in self._words(text)]
             if wrong:

@@ -29,7 +29,7 @@ from indextables.search import over_rows
 from indextables.search.aggregations import Bound
 from indextables.search.exact_values import Mask
 from indextables.search.queries import Query
-from indextables.search.row_matching import Numbers, Scores
+from indextables.search.row_matching import Numbers, Scores, mask_of
 from indextables.split import SplitReader
 from indextables.split.fetched_rows import FetchedRows
 
@@ -325,9 +325,7 @@ class SplitScan:
         return {node: self._found(spec.queries[node]) for node in nodes if node not in spec.required_searches}
 
     def _found(self, query: Query) -> Mask:
-        found = np.zeros(self.reader.num_rows, np.bool_)
-        found[self.reader.search(query, self.scan_spec.rules)] = True
-        return found
+        return mask_of(self.reader.search(query, self.scan_spec.rules), self.reader.num_rows)
 
     @cached_property
     def stored(self) -> list[str]:

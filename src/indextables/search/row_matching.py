@@ -9,7 +9,7 @@ Scores are as if tantivy had all columns: an exact string counts by how rare it 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,35 +31,40 @@ from indextables.search.queries import (
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Scores = np.ndarray[Any, np.dtype[np.float32]]
+Rows = TypeVar("Rows", Numbers, Numbers | None)  # None are all rows
 _MORE = 8  # times as many candidates are ranked if too few of them satisfy the other conditions
 _K1, _B = np.float32(1.2), np.float32(0.75)  # of BM25, as in tantivy and Lucene
 
 
-class SearchedRows(Protocol):
-    """The rows of a split, for a search."""
+class WordIndex(Protocol):
+    """The words of some columns of a split."""
+
+    def covers(self, column: str) -> bool:
+        """Whether a column is in the index."""
+
+    def rows(self, query: Query) -> Numbers:
+        """The rows that satisfy a query on words, ascending."""
+
+    def count(self, query: Query) -> int: ...
+
+    def mask(self, query: Query, rows: Numbers) -> Mask:
+        """Whether each of some rows (ascending) satisfies a query on words."""
+
+    def ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
+        """The best rows of a query on words, and their scores; equal scores in the order of the rows."""
+
+    def scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
+        """Whether each of some rows (ascending) satisfies a query on words, and its score if it does."""
+
+
+class Columns(Protocol):
+    """The values of a split."""
 
     @property
     def num_rows(self) -> int: ...
 
     def has_column(self, column: str) -> bool:
         """Whether the split has a column; otherwise it is null in all rows."""
-
-    def has_words(self, column: str) -> bool:
-        """Whether a column is in the word index."""
-
-    def word_rows(self, query: Query) -> Numbers:
-        """The rows that satisfy a query on words, ascending."""
-
-    def word_count(self, query: Query) -> int: ...
-
-    def word_mask(self, query: Query, rows: Numbers) -> Mask:
-        """Whether each of some rows (ascending) satisfies a query on words."""
-
-    def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
-        """The best rows of a query on words, and their scores; equal scores in the order of the rows."""
-
-    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
-        """Whether each of some rows (ascending) satisfies a query on words, and its score if it does."""
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows (ascending) or in all."""
@@ -70,23 +75,35 @@ class SearchedRows(Protocol):
     def null_count(self, column: str) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class SearchedRows:
+    """The rows of a split, for a search: by a word index, and by the values of the columns that it does not cover."""
+
+    columns: Columns
+    words: WordIndex
+
+    @property
+    def num_rows(self) -> int:
+        return self.columns.num_rows
+
+
 def find_rows(query: Query, split: SearchedRows) -> Numbers:
     """The numbers of the rows that satisfy a query, ascending."""
     if has_only_words(query, split):
-        return split.word_rows(query)
+        return split.words.rows(query)
     if is_leaf(query) and (found := _looked_up(query, split)) is not None:
         return found
     return np.flatnonzero(_mask(query, split, None))
 
 
 def count_rows(query: Query, split: SearchedRows) -> int:
-    return split.word_count(query) if has_only_words(query, split) else len(find_rows(query, split))
+    return split.words.count(query) if has_only_words(query, split) else len(find_rows(query, split))
 
 
 def rank_rows(query: Query, split: SearchedRows, limit: int) -> tuple[Numbers, Scores]:
     """The rows that match best, with their scores, best first; equal scores in the order of the rows."""
     if has_only_words(query, split):
-        return split.word_ranking(query, limit)
+        return split.words.ranking(query, limit)
     if is_leaf(query):
         rows = find_rows(query, split)
         return rows[:limit], np.full(min(limit, len(rows)), _leaf_score(query, split, hits=len(rows)), np.float32)
@@ -112,7 +129,7 @@ def score_rows(query: Query, split: SearchedRows, rows: Numbers) -> Scores:
 def listed_rows(query: Query, split: SearchedRows) -> int:
     """How many rows tantivy lists for a query: each takes its time, and exact values take little."""
     if has_only_words(query, split):
-        return split.word_count(query)
+        return split.words.count(query)
     match query:
         case And(terms) | Or(terms):
             return sum(listed_rows(term, split) for term in _grouped(terms, split, type(query)))
@@ -124,14 +141,14 @@ def listed_rows(query: Query, split: SearchedRows) -> int:
 
 def score_all(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
     """Whether each row satisfies a query, and its score if it does: the one that `rank_rows` gives it."""
-    most = split.word_count(query) if has_only_words(query, split) else split.num_rows
+    most = split.words.count(query) if has_only_words(query, split) else split.num_rows
     rows, found = rank_rows(query, split, max(1, most))
     return _spread(rows, found, split)
 
 
 def has_only_words(query: Query, split: SearchedRows) -> bool:
     """Whether tantivy evaluates the whole query."""
-    return all(isinstance(leaf, MatchAll | MatchNone) or split.has_words(leaf.field) for leaf in leaves(query))
+    return all(isinstance(leaf, MatchAll | MatchNone) or split.words.covers(leaf.field) for leaf in leaves(query))
 
 
 def is_leaf(query: Query) -> TypeGuard[Leaf]:
@@ -140,9 +157,9 @@ def is_leaf(query: Query) -> TypeGuard[Leaf]:
 
 
 def _looked_up(leaf: Any, split: SearchedRows) -> Numbers | None:
-    if not split.has_column(leaf.field):
+    if not split.columns.has_column(leaf.field):
         return np.array([], np.int64)
-    return split.exact_rows(leaf)
+    return split.columns.exact_rows(leaf)
 
 
 def _mask(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
@@ -150,15 +167,13 @@ def _mask(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
 
     def evaluate(part: Query, rows: Numbers | None) -> Mask | None:
         if has_only_words(part, split):
-            return _among(split.word_rows(part), split, None) if rows is None else split.word_mask(part, rows)
+            return mask_of(split.words.rows(part), split.num_rows) if rows is None else split.words.mask(part, rows)
         return _leaf_mask(part, split, rows) if is_leaf(part) else None
 
     return evaluate_parts(_group_words(query, split), rows, split.num_rows, evaluate)
 
 
-def evaluate_parts(
-    query: Query, rows: Numbers | None, num_rows: int, evaluate: Callable[[Query, Numbers | None], Mask | None]
-) -> Mask:
+def evaluate_parts(query: Query, rows: Rows, num_rows: int, evaluate: Callable[[Query, Rows], Mask | None]) -> Mask:
     """Whether each of some rows (ascending), or of all, satisfies a query.
 
     `evaluate` decides about a query as a whole, or gives None; then its parts are evaluated and combined. It must decide
@@ -213,14 +228,16 @@ def _grouped(terms: Sequence[Query], split: SearchedRows, combine: type[And] | t
 def _leaf_mask(leaf: Leaf, split: SearchedRows, rows: Numbers | None) -> Mask:
     found = _looked_up(leaf, split)
     if found is not None:
-        return _among(found, split, rows)
-    return matches(leaf, split.values(leaf.field, rows))  # type: ignore[union-attr]  # a leaf on a column
+        mask = mask_of(found, split.num_rows)
+        return mask if rows is None else mask[rows]
+    return matches(leaf, split.columns.values(leaf.field, rows))  # type: ignore[union-attr]  # a leaf on a column
 
 
-def _among(found: Numbers, split: SearchedRows, rows: Numbers | None) -> Mask:
-    mask = np.zeros(split.num_rows, np.bool_)
-    mask[found] = True
-    return mask if rows is None else mask[rows]
+def mask_of(numbers: Numbers, count: int) -> Mask:
+    """Whether each of so many rows has one of these numbers."""
+    mask = np.zeros(count, np.bool_)
+    mask[numbers] = True
+    return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +261,7 @@ class _Conjunction:
         for term in self.others:
             constant += np.float32(0) if isinstance(term, Not) else _leaf_score(term, split)
         while True:
-            rows, scores = split.word_ranking(self.words, candidates)
+            rows, scores = split.words.ranking(self.words, candidates)
             order = np.argsort(rows)
             kept = np.zeros(len(rows), np.bool_)
             kept[order] = _mask(And(self.others), split, rows[order])
@@ -266,7 +283,7 @@ def _scores(  # noqa: PLR0911 - one for each kind
 ) -> tuple[Mask, Scores]:
     """Whether each of some rows (ascending), or of all, satisfies the query, and its score if it does."""
     if has_only_words(query, split):
-        return _word_scores(query, split) if rows is None else split.word_scores(query, rows)
+        return _word_scores(query, split) if rows is None else split.words.scores(query, rows)
     match query:
         case And():
             terms = _ranked_terms(query.terms, split)
@@ -304,7 +321,7 @@ def _constant(split: SearchedRows, rows: Numbers | None, score: float | np.float
 
 
 def _word_scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
-    return _spread(*split.word_ranking(query, max(1, split.num_rows)), split)
+    return _spread(*split.words.ranking(query, max(1, split.num_rows)), split)
 
 
 def _spread(rows: Numbers, found: Scores, split: SearchedRows) -> tuple[Mask, Scores]:
@@ -316,11 +333,11 @@ def _spread(rows: Numbers, found: Scores, split: SearchedRows) -> tuple[Mask, Sc
 
 def _leaf_score(leaf: Query, split: SearchedRows, *, hits: int | None = None) -> np.float32:
     """BM25 of a string that is one word of a field of one word; 1 for any other exact condition."""
-    if not isinstance(leaf, Term) or not split.has_column(leaf.field):
+    if not isinstance(leaf, Term) or not split.columns.has_column(leaf.field):
         return np.float32(1)
     rows = np.float32(split.num_rows)
     found = np.float32(count_rows(leaf, split) if hits is None else hits)
-    valid = np.float32(split.num_rows - split.null_count(leaf.field))
+    valid = np.float32(split.num_rows - split.columns.null_count(leaf.field))
     rarity = np.log(np.float32(1) + (rows - found + np.float32(0.5)) / (found + np.float32(0.5)))
     length = rows / max(valid, np.float32(1))  # of one word, relative to the average
     return np.float32(rarity * (1 + _K1) / (1 + _K1 * (1 - _B + _B * length)))

@@ -27,14 +27,13 @@ from indextables.search.exact_values import Mask, matches
 from indextables.search.field_rules import FieldRule
 from indextables.search.index_documents import documents
 from indextables.search.queries import Exists, Leaf, MatchAll, MatchNone, Phrase, Prefix, Query, Term, Wildcard
-from indextables.search.row_matching import Numbers, evaluate_parts, is_leaf
+from indextables.search.row_matching import Numbers, evaluate_parts, is_leaf, mask_of
 from indextables.search.text_fields import Shape, shape, tantivy_schema
-from indextables.search.wildcards import literal
+from indextables.search.wildcards import PIECE, literal
 
 _MEMORY = 128 * 1024**2  # bytes of tantivy's writer, which takes them as it needs them
 _PART = 4 * 1024**2  # bytes of values that are indexed at once
 _LONGEST_TERM = 65_530  # bytes; tantivy leaves longer words out
-_WILD = re.compile(r"\\(?P<escaped>.)|(?P<wild>[*?])|(?P<plain>[^\\*?]+)", re.DOTALL)
 
 Sure: TypeAlias = Callable[[pa.Array], pa.BooleanArray]
 """For which values an expression decides exactly as the tokenizer does; it never misses a value that has the words."""
@@ -65,17 +64,11 @@ def _match_leaf(leaf: Leaf, values: pa.Array, rule: FieldRule) -> Mask:
     candidates = np.flatnonzero(_mask(values.is_valid()))
     expressions = _WORDS[tokenizer].expressions(leaf) if tokenizer in _WORDS else None
     if expressions is None:
-        return _spread(_indexed(leaf, values, rule, candidates), len(values))
+        return mask_of(_indexed(leaf, values, rule, candidates), len(values))
     for expression in expressions:
         candidates = candidates[_mask(pc.match_substring_regex(_take(values, candidates), expression))]
     sure = _mask(_SURE[tokenizer](_take(values, candidates)))
-    return _spread(np.concatenate([candidates[sure], _indexed(leaf, values, rule, candidates[~sure])]), len(values))
-
-
-def _spread(found: Numbers, count: int) -> Mask:
-    mask = np.zeros(count, np.bool_)
-    mask[found] = True
-    return mask
+    return mask_of(np.concatenate([candidates[sure], _indexed(leaf, values, rule, candidates[~sure])]), len(values))
 
 
 def _take(values: pa.Array, numbers: Numbers) -> pa.Array:
@@ -134,7 +127,7 @@ class Word:
             case Prefix(_, text) if text:
                 return [self.text(text), self.bounded(f"{self.text(text)}(?:{self.character})*")]
             case Wildcard(_, pattern) if pattern.strip("*"):  # else the empty text would be a word
-                return [self.bounded("".join(self.piece(found) for found in _WILD.finditer(pattern)))]
+                return [self.bounded("".join(self.piece(found) for found in PIECE.finditer(pattern)))]
             case _:
                 return None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
-_PIECE = re.compile(r"\\(?P<escaped>.)|(?P<wild>[*?])|(?P<plain>[^\\*?]+)", re.DOTALL)
+PIECE = re.compile(r"\\(?P<escaped>.)|(?P<wild>[*?])|(?P<plain>[^\\*?]+)", re.DOTALL)
 _WILD = {"*": _ANY, "?": _ONE}
 _FIRST, _LAST = "\0", chr(sys.maxunicode)
 _LAST_ASCII, _AFTER_ASCII = "\x7f", "\x80"
@@ -28,7 +28,7 @@ def prefix(text: str) -> str:
 
 
 def wildcard(pattern: str) -> str:
-    pieces = _PIECE.finditer(pattern)
+    pieces = PIECE.finditer(pattern)
     return "".join(_WILD[p["wild"]] if p["wild"] else literal(p["escaped"] or p["plain"]) for p in pieces)
 
 

@@ -3,7 +3,7 @@
 from indextables.split.index_cache import CacheUse, SplitCache
 from indextables.split.reader import SplitReader
 from indextables.split.statistics import Statistics
-from indextables.split.word_index_builders import WordIndexBuilders
+from indextables.split.word_index import WordIndexBuilders
 from indextables.split.writer import SplitOptions, SplitSummary, write_split
 
 __all__ = [

@@ -29,7 +29,7 @@ from indextables.search.row_matching import (
     score_all,
     score_rows,
 )
-from indextables.search.text_fields import Shape, TextColumns, has_same_words, shape, text_columns
+from indextables.search.text_fields import TextColumns, has_same_words, text_columns
 from indextables.split.block_bounds import Blocks, block_bounds
 from indextables.split.deletion_bitmap import RowNumbers
 from indextables.split.exact_index import (
@@ -43,10 +43,9 @@ from indextables.split.exact_index import (
 from indextables.split.fetched_rows import FetchedRows, decode_rows
 from indextables.split.format import TRAILER, Footer, PackedFile, Renamed, damaged, footer_start, parse_tail, tail_start
 from indextables.split.index_cache import SplitCache
-from indextables.split.reindexed_rows import ReindexedRows, build_words
 from indextables.split.split_file import SplitFile
 from indextables.split.thrift import MALFORMED
-from indextables.split.word_index import unpack, unpack_to
+from indextables.split.word_index import build_words, unpack, unpack_to
 from indextables.split.word_search import WordSearch
 from indextables.storage import Store
 
@@ -176,7 +175,7 @@ class SplitReader:
     def answers_locally(self, query: Query, rules: Mapping[str, FieldRule] | None = None) -> bool:
         """Whether this machine can evaluate a query at once: by indexes that it has, or by scans of small local columns."""
         words = self._words_for(query, rules)
-        rows = ReindexedRows(self, words)
+        rows = SearchedRows(self, words)
         if isinstance(query, And) and any(has_only_words(term, rows) for term in query.terms):
             return words.is_local()
         on_columns = [leaf for leaf in leaves(query) if not isinstance(leaf, MatchAll | MatchNone)]
@@ -313,22 +312,22 @@ class SplitReader:
 
     def frequent_words(self, column: str, prefix: str, limit: int) -> list[tuple[str, int]]:
         """The most frequent indexed words of a text column that begin with a prefix; none if the index is not local."""
-        return self._own_words.frequent_words(column, prefix, limit) if self.has_word_index() else []
+        return self.words.frequent_words(column, prefix, limit) if self.has_word_index() else []
 
     def _indexed_by(self, rules: Mapping[str, FieldRule] | None, query: Query) -> SearchedRows:
-        words = self._words_for(query, rules)
-        return self if words is self._own_words else ReindexedRows(self, words)
+        return SearchedRows(self, self._words_for(query, rules))
 
     def _words_for(self, query: Query, rules: Mapping[str, FieldRule] | None) -> WordSearch:
         """The word index for a query: that of the split, unless a column of the query has other words by the rules."""
         searched = fields(query)
         columns = [name for name in self.schema.names if name in searched and name in self.rules]
         if rules is None or all(has_same_words(rules[name], self.rules[name]) for name in columns):
-            return self._own_words
+            return self.words
         return self._other_words(text_columns(columns, rules))
 
     @cached_property
-    def _own_words(self) -> WordSearch:
+    def words(self) -> WordSearch:
+        """Searches in the word index of the split."""
         return WordSearch(
             name=self.name,
             num_rows=self.num_rows,
@@ -345,7 +344,11 @@ class SplitReader:
         self.__dict__.pop("word_index", None)
 
     def _other_words(self, columns: TextColumns) -> WordSearch:
-        """An index of the words of some columns, from the cache, or built from their values."""
+        """An index of the words of some columns, from the cache, or built from their values.
+
+        How a column is indexed may change after the split was written. Until it is indexed anew (`maintain/reindex.py`), a
+        search finds here what it would find in a split with the current rules.
+        """
         names = [name for name, _ in columns]
         stored = tuple((self.footer.stored(name), tokenizer) for name, tokenizer in columns)
         identity = (*self._file.identity, "words", *stored)
@@ -376,28 +379,10 @@ class SplitReader:
         except MALFORMED as error:
             raise damaged(self.name, f"its page index cannot be read: {error}") from error
 
-    # The rows of the split, for `search.row_matching`.
+    # The columns of the split, for `search.row_matching`.
 
     def has_column(self, column: str) -> bool:
         return column in self.rules
-
-    def has_words(self, column: str) -> bool:
-        return column in self.rules and shape(self.rules[column]) is Shape.WORDS
-
-    def word_rows(self, query: Query) -> Numbers:
-        return self._own_words.rows(query)
-
-    def word_count(self, query: Query) -> int:
-        return self._own_words.count(query)
-
-    def word_mask(self, query: Query, rows: Numbers) -> Mask:
-        return self._own_words.mask(query, rows)
-
-    def word_ranking(self, query: Query, limit: int) -> tuple[Numbers, Scores]:
-        return self._own_words.ranking(query, limit)
-
-    def word_scores(self, query: Query, rows: Numbers) -> tuple[Mask, Scores]:
-        return self._own_words.scores(query, rows)
 
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""

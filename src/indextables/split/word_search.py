@@ -13,7 +13,7 @@ from indextables.search import Query, compile_query
 from indextables.search.exact_values import Mask
 from indextables.search.phrases import is_supported
 from indextables.search.queries import And, Exists, Leaf, MatchAll, MatchNone, Not, Or, Phrase, Prefer, Term, leaves
-from indextables.search.row_matching import Numbers, Scores, evaluate_parts, is_leaf
+from indextables.search.row_matching import Numbers, Scores, evaluate_parts, is_leaf, mask_of
 from indextables.search.text_fields import TextColumns, field_name, null_field_name, tantivy_schema
 from indextables.split.word_index import explain_row, read_safely
 
@@ -79,9 +79,9 @@ class WordSearch:
     def mask(self, query: Query, rows: Numbers) -> Mask:
         """Whether each of some rows (ascending) satisfies a query, in the way that takes the least time."""
 
-        def evaluate(part: Query, rows: Numbers | None) -> Mask | None:
-            if rows is None or not self._is_looked_up(part, rows):
-                return self._among_hits(part, rows)
+        def evaluate(part: Query, rows: Numbers) -> Mask | None:
+            if not self._is_looked_up(part, rows):
+                return mask_of(self._rows_around(part, rows), self.num_rows)[rows]
             return self._look_up(part, rows) if is_leaf(part) else None
 
         return evaluate_parts(query, rows, self.num_rows, evaluate)
@@ -133,11 +133,6 @@ class WordSearch:
         """The scores of rows that are known to satisfy a query."""
         scores = (0 if found is None else _score(found) for found in self._explain(query, rows))
         return np.fromiter(scores, np.float32, len(rows))
-
-    def _among_hits(self, query: Query, rows: Numbers | None) -> Mask:
-        mask = np.zeros(self.num_rows, np.bool_)
-        mask[self.rows(query) if rows is None else self._rows_around(query, rows)] = True
-        return mask if rows is None else mask[rows]
 
     def _rows_around(self, query: Query, rows: Numbers) -> Numbers:
         """Rows that a query finds; all of them in the range of some rows (ascending)."""

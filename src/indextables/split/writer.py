@@ -18,8 +18,7 @@ from indextables.split.exact_index import ExactIndex, Kind, build
 from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
 from indextables.split.split_terms import SplitTerms
 from indextables.split.statistics import Statistics
-from indextables.split.word_index import WordIndexBuilder, pack
-from indextables.split.word_index_builders import WordIndexBuilders
+from indextables.split.word_index import WordIndexBuilder, WordIndexBuilders, pack
 
 _SAMPLE = 8192
 _MAX_BATCH = 128
