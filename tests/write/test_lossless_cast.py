@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from indextables import IndexTable
 from indextables.errors import SchemaError
-from indextables.write.lossless_cast import cast_numbers, first_misfit
+from indextables.write.conform_schema import cast_numbers, first_misfit
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 DECIMALS = [pa.decimal128(5, 2), pa.decimal128(38, 0), pa.decimal128(38, 38), pa.decimal128(20, 1)]

@@ -90,8 +90,9 @@ def commit(
         return Committed(caught_up.snapshot_after(store), written=False, attempts=0)
     transaction = caught_up.transaction
     for attempt, pause in enumerate(_pauses(max_retries), 1):
-        if transaction.snapshot is not None and _nothing_to_do(transaction, transaction.snapshot):
-            return Committed(transaction.snapshot, written=False, attempts=attempt)
+        latest = transaction.snapshot
+        if latest is not None and (latest.has_batch(transaction.txn) or not transaction.changes_anything):
+            return Committed(latest, written=False, attempts=attempt)
         if check is not None:
             with doubt.prevails():
                 check(transaction)
@@ -230,13 +231,6 @@ def _pauses(retries: int) -> Iterator[float]:
     for attempt in range(retries):
         yield random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * _GROWTH**attempt))  # noqa: S311 - no secret is made of it
     yield 0
-
-
-def _nothing_to_do(transaction: Transaction, snapshot: Snapshot) -> bool:
-    done = snapshot.txns.get(transaction.txn.app_id) if transaction.txn else None
-    if done is not None and transaction.txn is not None and done.version >= transaction.txn.version:
-        return True
-    return not transaction.changes_anything
 
 
 def _as_version(transaction: Transaction) -> tuple[Version, bytes]:

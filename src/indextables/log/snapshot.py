@@ -70,6 +70,11 @@ class Snapshot:
     def tombstones(self) -> pa.Table:
         return self.rows.tombstones
 
+    def has_batch(self, txn: Txn | None) -> bool:
+        """Whether the table has a batch of an application, or a later one."""
+        last = None if txn is None else self.txns.get(txn.app_id)
+        return txn is not None and last is not None and last.version >= txn.version
+
     def advanced(self, versions: Sequence[Version]) -> "Snapshot":
         """This snapshot with later versions applied to it; those that were committed to another table change nothing."""
         if not versions:

@@ -15,7 +15,6 @@ from indextables.log.table_paths import refuse_nested
 from indextables.log.transaction import ROW_LEVEL
 from indextables.search import FieldRule
 from indextables.write.conform_schema import conformer
-from indextables.write.idempotent_writes import is_committed
 from indextables.write.overwrite import (
     OverwriteResolver,
     full_overwrite_only,
@@ -28,7 +27,7 @@ from indextables.write.table_settings import (
     refuse_unknown_cluster_columns,
     refuse_unusable_properties,
 )
-from indextables.write.write_job import Mode, WriteJob, commit_job, refuse_existing
+from indextables.write.write_job import Mode, WriteJob, commit_job, refuse_existing, txn_of
 from indextables.write.write_plan import new_metadata, plan_write, with_columns_of, with_replaced_schema
 
 
@@ -152,7 +151,7 @@ def _planned(
         read_version=snapshot.version if snapshot else None,
         changes_metadata=snapshot is None or metadata is not snapshot.metadata,
         started=now(),
-        already_committed=snapshot is not None and is_committed(snapshot, config),
+        already_committed=snapshot is not None and snapshot.has_batch(txn_of(config)),
     )
 
 

@@ -19,15 +19,15 @@ from functools import partial
 import msgspec
 import pyarrow as pa
 
+from indextables.config import Config
 from indextables.errors import ConflictError, TableExistsError
 from indextables.log import Operation, Snapshot, Transaction, TransactionLog
-from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol
+from indextables.log.actions import READER_VERSION, WRITER_VERSION, Add, Protocol, Txn
 from indextables.log.clock import now
 from indextables.log.commit import Committed
 from indextables.log.transaction import ROW_LEVEL
 from indextables.storage import Store
 from indextables.write.commit_metrics import partition_count, split_metrics
-from indextables.write.idempotent_writes import txn_of
 from indextables.write.overwrite import Overwrite, RemovedSplits, RunCopies, copy_here
 from indextables.write.pipeline import write_rows
 from indextables.write.uncommitted_files import commit_or_discard, discard, sweep, sweep_after_commit
@@ -261,3 +261,10 @@ def _metrics(job: WriteJob, results: Sequence[TaskResult]) -> dict[str, int]:
         "taskTimeMs": sum(result.epoch_millis for result in results),
         "writeTimeMs": now() - job.started,
     }
+
+
+def txn_of(config: Config) -> Txn | None:
+    """The batch that an application has numbered, so that it is committed once; None where the write is not numbered."""
+    if config.write.txn_app_id is None or config.write.txn_version is None:
+        return None
+    return Txn(app_id=config.write.txn_app_id, version=config.write.txn_version, last_updated=now())
