@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from indextables.serve.time_buckets import choose_buckets
 from indextables.serve.time_column import TimeColumn
+from indextables.serve.view_summaries import choose_buckets
 
 LEAST, GREATEST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least number stands for a null
 MICROSECONDS = (
