@@ -24,8 +24,8 @@ from indextables.search import queries as n
 from indextables.search.analysis import too_long
 from indextables.search.analysis import words as words_of
 from indextables.search.field_rules import TOKENIZERS
+from indextables.search.term_filter import SplitTerms
 from indextables.search.text_fields import field_name
-from indextables.split.split_terms import SplitTerms
 from indextables.write.write_plan import current_rules, new_metadata, with_schema
 from tests.laws import naive
 from tests.laws.conditions import SCHEMA as VALUES

@@ -1,8 +1,8 @@
 import pyarrow as pa
 import pytest
 
+from indextables.read.term_pruning import may_match
 from indextables.search import queries as n
-from indextables.search.may_match import may_match
 
 ABSENT, PRESENT = n.Term("message", "absent"), n.Term("message", "present")
 SEVEN, HALF = pa.scalar(7), pa.scalar(0.5)

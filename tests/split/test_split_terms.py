@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from indextables.search import resolve
-from indextables.search.term_filter import TermFilters, capacity, term_hashes
+from indextables.search.term_filter import SplitTerms, TermFilters, capacity, term_hashes
 from indextables.split import SplitOptions, write_split
-from indextables.split.split_terms import SplitTerms
 
 SCHEMA = pa.schema(
     {

@@ -232,7 +232,7 @@ class _SplitCheck:
         filters, columns = TermFilters.of(self.split["term_filter"]), sorted(map(stored, self.reader.rules))
         if not filters.covers(np.array([columns.index(stored(name))]), columns=np.array([len(columns)]))[0]:
             return
-        found = filters.may_contain_each(hashes_of_columns({stored(name): terms}), split=0)
+        found = filters.may_contain_each(hashes_of_columns({stored(name): terms}))
         if not found.all():
             lost = terms.filter(pa.array(~found))
             message = f"the filter in the log lacks {len(lost):,} of its {len(terms):,} terms: {_shown(lost)}"

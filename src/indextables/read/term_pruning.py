@@ -4,9 +4,10 @@ A filter covers columns by their number in the split's doc mapping. What it does
 complete mapping does not have is null in all rows of the split, so nothing matches there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +33,8 @@ from indextables.predicate import (
 from indextables.predicate.file_flags import Flag, all_of, any_of
 from indextables.read.prune import SplitVerdicts, verdicts_of_splits
 from indextables.read.scan_spec import ScanSpec
+from indextables.search import queries
 from indextables.search.field_rules import STRING, TEXT, FieldRule
-from indextables.search.may_match import may_match
 from indextables.search.term_filter import Flags, Numbers, TermFilters, term_hashes
 
 _MAX_VALUES = 100
@@ -41,6 +42,10 @@ _MAX_VALUES = 100
 _INTEGERS = ("byte", "short", "integer", "long")  # which can become wider, and have the same terms
 _INTEGER = "integer"
 _UNKNOWN, _NULL = -1, -2
+
+
+MayContain: TypeAlias = Callable[[str, str], Flag]
+"""False where a split does not have a term of a column: a word, the value of a string, or the digits of an integer."""
 
 
 def prune_by_terms(split_verdicts: SplitVerdicts, scan_spec: ScanSpec, snapshot: Snapshot) -> SplitVerdicts:
@@ -131,6 +136,33 @@ class _TermFold:
         known = pa.array([mapping.doc_mapping_id for mapping in self.metadata.doc_mappings], pa.int32())
         places = pc.fill_null(pc.index_in(self.splits["doc_mapping_id"], value_set=known), -1)
         return np.asarray(places, np.int64)
+
+
+def may_match(query: queries.Query, may_contain: MayContain) -> Flag:  # noqa: PLR0911 - one for each kind
+    """False where no row of a split matches. Whatever needs more than terms may match.
+
+    >>> may_contain = lambda column, text: text != "absent"
+    >>> absent, present = queries.Term("message", "absent"), queries.Term("message", "present")
+    >>> may_match(queries.And((absent, present)), may_contain), may_match(queries.Or((absent, present)), may_contain)
+    (False, True)
+    """
+    match query:
+        case queries.MatchNone():
+            return False
+        case queries.Term(column, text):
+            return may_contain(column, text)
+        case queries.Phrase(column, words):
+            return all_of(may_contain(column, word) for word in words)
+        case queries.Range(column, lower, upper, True, True) if lower == upper and lower is not None:
+            return may_contain(column, str(lower.as_py())) if pa.types.is_integer(lower.type) else True
+        case queries.And(terms):
+            return all_of(may_match(term, may_contain) for term in terms)
+        case queries.Or(terms):
+            return any_of(may_match(term, may_contain) for term in terms)
+        case queries.Prefer(term) | queries.Boost(term):
+            return may_match(term, may_contain)
+        case _:
+            return True
 
 
 def _per_split(values: Sequence[int], mapping: Numbers, otherwise: int) -> Numbers:

@@ -3,6 +3,9 @@ r"""Term filters: a Bloom filter of the terms of one split, which the log keeps 
 A filter says of a term that the split does not have it, or that it may have it. About one absent term in 250 is taken for
 present. docs/format.md has the bytes: a header with the columns that are covered, and the bits.
 
+The terms are collected while the rows of a split are written. Words come first, then strings, then integers, and columns
+with few values before others. A column of which not all terms fit is left out.
+
 >>> terms = {"message": pa.array(["disk", "full"]), "trace_id": pa.array(["a1"])}
 >>> some = build(terms, columns=["id", "message", "trace_id"], max_bytes=64)
 >>> filters = TermFilters.of(pa.chunked_array([pa.array([some, None], pa.large_binary())]))
@@ -16,7 +19,7 @@ present. docs/format.md has the bytes: a header with the columns that are covere
 [False, True]
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,8 +28,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import cast_to
 from indextables.layout import iceberg
+from indextables.search.field_rules import NONE, STRING, TEXT, FieldRule
 from indextables.search.murmur3 import murmur3
+from indextables.values import table_type
 
 BITS_PER_TERM = 11.5
 PROBES = 7
@@ -35,6 +41,9 @@ _HEADER = 7  # bytes: the version, the number of columns in two, and the salt in
 _MOST_COLUMNS = 2**16 - 1
 _HASHES = 2**31 - 1
 _STEP = 0x9E3779B9
+_ROWS_PER_TERM = 4
+"""A split of more rows for each term that fits has too many words: they are not even listed."""
+_MAX_TEXT = 2**20  # bytes of the distinct values of a column: a hash reads them all
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Hashes: TypeAlias = npt.NDArray[np.uint32]
@@ -139,14 +148,71 @@ class TermFilters:
             found[left] = True
         return found
 
-    def may_contain_each(self, terms: Hashes, *, split: int) -> Flags:
-        """Of many terms, whether the filter of one split may have each of them."""
-        bits, salt = np.repeat(self.bits[split], len(terms)), self.salt[split]
-        length = 8 * int(self.end[split] - self.bits[split])
+    def may_contain_each(self, terms: Hashes) -> Flags:
+        """Of many terms, whether the filter of the only split may have each of them."""
+        bits, salt = np.repeat(self.bits[0], len(terms)), self.salt[0]
+        length = 8 * int(self.end[0] - self.bits[0])
         found = np.ones(len(terms), np.bool_)
         for number in range(PROBES):
             found &= _is_set(self.data, bits, (_probe(terms ^ salt, number) * length) >> 32)
         return found
+
+
+class SplitTerms:
+    """The distinct values of the columns of one split that have strings and integers, as long as they are few."""
+
+    def __init__(self, schema: pa.Schema, rules: Mapping[str, FieldRule], *, max_bytes: int) -> None:
+        self._columns = list(rules)
+        self._max_bytes = max_bytes
+        self._capacity = capacity(max_bytes, columns=len(rules))
+        self._texts = [name for name in schema.names if rules[name].type == TEXT]
+        exact = [field for field in schema if _is_exact(field, rules[field.name])] if self._capacity else []
+        self._values = {field.name: pa.array([], table_type(field.type)) for field in exact}
+        self._rows = 0
+
+    def observe(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Collects the values of some batches."""
+        for batch in batches:
+            self._rows += batch.num_rows
+            for name, known in list(self._values.items()):
+                values = _distinct(known, batch[name])
+                if self._fits(values):
+                    self._values[name] = values
+                else:
+                    del self._values[name]
+
+    def term_filter(self, words: Callable[[str], pa.Array]) -> bytes | None:
+        """The filter of the split; `words` gives the distinct words of a text column."""
+        chosen: dict[str, pa.Array] = {}
+        left = self._capacity
+        for name, terms in self._candidates(words):
+            if len(terms) <= left and self._fits(terms):
+                chosen[name] = terms
+                left -= len(terms)
+        return build(chosen, columns=self._columns, max_bytes=self._max_bytes)
+
+    def _candidates(self, words: Callable[[str], pa.Array]) -> Iterator[tuple[str, pa.Array]]:
+        if self._rows <= _ROWS_PER_TERM * self._capacity:
+            yield from ((name, words(name)) for name in self._texts)
+        for name, values in sorted(self._values.items(), key=_strings_and_small_columns_first):
+            yield name, values.cast(pa.string())
+
+    def _fits(self, values: pa.Array) -> bool:
+        return len(values) <= self._capacity and values.nbytes <= _MAX_TEXT
+
+
+def _is_exact(field: pa.Field, rule: FieldRule) -> bool:
+    return rule.type == STRING or (pa.types.is_integer(field.type) and rule.type != NONE)
+
+
+def _strings_and_small_columns_first(column: tuple[str, pa.Array]) -> tuple[bool, int]:
+    _, values = column
+    return pa.types.is_integer(values.type), len(values)
+
+
+def _distinct(known: pa.Array, more: pa.Array) -> pa.Array:
+    values = pc.unique(cast_to(more, known.type)).drop_null()
+    return pc.unique(pa.concat_arrays([known, values])) if len(known) else values
 
 
 def _probe(hashes: Hashes, number: int) -> Numbers:

@@ -16,7 +16,7 @@ from indextables.search.field_rules import FieldRule
 from indextables.search.text_fields import Shape, shape, text_columns
 from indextables.split.exact_index import ExactIndex, Kind, build
 from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
-from indextables.split.split_terms import SplitTerms
+from indextables.search.term_filter import SplitTerms
 from indextables.split.statistics import Statistics
 from indextables.split.word_index import WordIndexBuilder, WordIndexBuilders, pack
 
