@@ -11,6 +11,11 @@ def flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
+def ascends(array: pa.Array) -> bool:
+    """Whether no value is less than the one before it."""
+    return bool(pc.all(pc.less_equal(array.slice(0, len(array) - 1), array.slice(1))).as_py())
+
+
 def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of batches, at least one, as one batch; `pyarrow.concat_batches` is there since version 19."""
     columns = zip(*(batch.columns for batch in batches), strict=True)

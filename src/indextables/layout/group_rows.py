@@ -17,6 +17,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import ascends
 from indextables.layout.layout import Layout, PartitionField
 from indextables.layout.partition_paths import directory
 from indextables.layout.transforms import Void
@@ -56,7 +57,7 @@ def group(rows: Rows, layout: Layout) -> Iterator[Group]:
     starts = pc.subtract(pc.cumulative_sum(sizes), sizes)
     order = pc.array_sort_indices(ids)  # stable, and by counting rather than comparing
     tuples = [result.take(order.take(starts)) for result in results]
-    gathered = rows if _is_sorted(ids) else _gather(rows, order)
+    gathered = rows if ascends(ids) else _gather(rows, order)
     slices = map(gathered.slice, starts.to_pylist(), sizes.to_pylist())
     yield from map(Group, _values(layout, tuples, len(sizes)), _texts(layout, tuples, len(sizes)), slices)
 
@@ -77,10 +78,6 @@ def _tuple_ids(results: Sequence[pa.Array], length: int) -> pa.Array:
 def _combine_ids(left: pa.DictionaryArray, right: pa.DictionaryArray) -> pa.DictionaryArray:
     pairs = pc.multiply(left.indices.cast(pa.int64()), len(right.dictionary))
     return pc.add(pairs, right.indices.cast(pa.int64())).dictionary_encode()
-
-
-def _is_sorted(ids: pa.Array) -> bool:
-    return bool(pc.all(pc.less_equal(ids.slice(0, len(ids) - 1), ids.slice(1))).as_py())
 
 
 def _gather(rows: Rows, order: pa.Array) -> Rows:

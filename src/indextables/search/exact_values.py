@@ -9,6 +9,7 @@ as in columns of words.
 
 from typing import Any, assert_never
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,8 @@ import tantivy
 from indextables.errors import SearchQueryError
 from indextables.kernels import cast_to, flat
 from indextables.search import wildcards
-from indextables.search.ordinals import is_ordinal, ordinals, term_texts
+from indextables.search.index_documents import index_in_memory
+from indextables.search.ordinals import keys_of
 from indextables.search.queries import (
     Exists,
     Fuzzy,
@@ -85,7 +87,7 @@ def _compare(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:  # noqa: PLR0911 
 
 def _between(range_: Range, values: pa.Array) -> pa.BooleanArray:
     kind = next(end.type for end in (range_.lower, range_.upper) if end is not None)
-    keys = _keys(cast_to(values, kind))
+    keys = keys_of(cast_to(values, kind))
     result = values.is_valid()
     if range_.lower is not None:
         above = pc.greater_equal if range_.includes_lower else pc.greater
@@ -96,12 +98,8 @@ def _between(range_: Range, values: pa.Array) -> pa.BooleanArray:
     return result
 
 
-def _keys(values: pa.Array) -> pa.Array:
-    return ordinals(values) if is_ordinal(values.type) else term_texts(values)
-
-
 def _key(end: pa.Scalar) -> pa.Scalar:
-    return _keys(in_table_type(pa.array([end], end.type)))[0]
+    return keys_of(in_table_type(pa.array([end], end.type)))[0]
 
 
 def _by_automaton(leaf: Regex | Fuzzy, values: pa.Array) -> pa.BooleanArray:
@@ -118,18 +116,9 @@ def _by_automaton(leaf: Regex | Fuzzy, values: pa.Array) -> pa.BooleanArray:
 
 
 def _index_of(texts: pa.Array) -> tantivy.Index:
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field(_FIELD, tokenizer_name="raw", index_option="basic")
-    index = tantivy.Index(builder.build())
-    writer = index.writer(_MEMORY, num_threads=1)
-    for text in texts.to_pylist():
-        document = tantivy.Document()
-        document.add_text(_FIELD, text)
-        writer.add_document(document)
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    return index
+    schema = tantivy.SchemaBuilder().add_text_field(_FIELD, tokenizer_name="raw", index_option="basic").build()
+    rows = (msgspec.json.encode({_FIELD: text}).decode() for text in texts.to_pylist())
+    return index_in_memory(schema, rows, memory=_MEMORY)
 
 
 def _automaton(leaf: Regex | Fuzzy, schema: tantivy.Schema) -> tantivy.Query:

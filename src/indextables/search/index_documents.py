@@ -8,11 +8,12 @@ r"""Rows as the documents that tantivy's writer takes: one line of JSON each wit
 {":":[],"?message":0}
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import tantivy
 
 from indextables.search.field_rules import FieldRule
 from indextables.search.text_fields import NULL, PLACEHOLDER, Shape, field_name, null_field_name, shape
@@ -27,6 +28,18 @@ def documents(batch: pa.RecordBatch, rules: Mapping[str, FieldRule]) -> Iterator
     """A document for every row, in order, for `tantivy.IndexWriter.add_json`. Nulls are left out of it."""
     for start in range(0, batch.num_rows, _SLICE):
         yield from _lines(batch.slice(start, _SLICE), rules).to_pylist()
+
+
+def index_in_memory(schema: tantivy.Schema, rows: Iterable[str], *, memory: int) -> tantivy.Index:
+    """An index of such documents, which has one segment if they are few for the `memory` of the writer."""
+    index = tantivy.Index(schema)
+    writer = index.writer(memory, num_threads=1)
+    for row in rows:
+        writer.add_json(row)
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    return index
 
 
 def _lines(batch: pa.RecordBatch, rules: Mapping[str, FieldRule]) -> pa.Array:

@@ -55,14 +55,18 @@ def from_ordinals(numbers: pa.Array, arrow: pa.DataType) -> pa.Array:
     return _FROM_ORDINALS[type_name(arrow).partition("(")[0]](numbers, arrow)
 
 
-def from_term_texts(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """The values of a type that the texts stand for: strings, or decimals of many digits."""
-    return _from_digits(texts, arrow) if pa.types.is_decimal(arrow) else texts
+def keys_of(array: pa.Array) -> pa.Array:
+    """What stands for the values of a column, in their order: integers, or texts."""
+    if is_ordinal(array.type):
+        return ordinals(array)
+    return term_texts(array) if pa.types.is_decimal(array.type) else array
 
 
-def term_texts(array: pa.Array) -> pa.Array:
-    """The texts that stand for strings, which stay as they are, and for decimals of many digits."""
-    return _digits(array) if pa.types.is_decimal(array.type) else array
+def values_of(keys: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """The values of a type that such keys stand for."""
+    if is_ordinal(arrow):
+        return from_ordinals(keys, arrow)
+    return _from_digits(keys, arrow) if pa.types.is_decimal(arrow) else keys
 
 
 def _is_wide(arrow: pa.DataType) -> bool:
@@ -74,11 +78,8 @@ def _float_ordinals(array: pa.Array) -> pa.Array:
     return pc.if_else(pc.less(bits, 0), pc.bit_wise_xor(bits, _TURN), bits)
 
 
-def _decimal_ordinals(array: pa.Array) -> pa.Array:
-    return array.view(_WIDEST).cast(pa.int64())
-
-
-def _digits(array: pa.Array) -> pa.Array:
+def term_texts(array: pa.Array) -> pa.Array:
+    """The texts that stand for decimals of many digits."""
     unscaled = array.view(_WIDEST).cast(_WIDE_DECIMAL)
     raised = pc.add(unscaled, pa.scalar(10**MAX_DECIMAL_PRECISION, _WIDE_DECIMAL))
     return pc.utf8_lpad(raised.cast(pa.string()), MAX_DECIMAL_PRECISION + 1, "0")
@@ -94,33 +95,18 @@ def _floats(numbers: pa.Array, floating: pa.DataType) -> pa.Array:
     return bits.view(pa.float64()).cast(floating)
 
 
-def _plain_ordinals(array: pa.Array) -> pa.Array:
-    return array.cast(pa.int64())
-
-
+_INTEGERS = ("boolean", "byte", "short", "integer", "long")
 _ORDINALS: dict[str, Callable[[pa.Array], pa.Array]] = {
-    "boolean": _plain_ordinals,
-    "byte": _plain_ordinals,
-    "short": _plain_ordinals,
-    "integer": _plain_ordinals,
-    "long": _plain_ordinals,
-    "float": _float_ordinals,
-    "double": _float_ordinals,
-    "decimal": _decimal_ordinals,
+    **dict.fromkeys(_INTEGERS, lambda array: array.cast(pa.int64())),
+    **dict.fromkeys(("float", "double"), _float_ordinals),
+    "decimal": lambda array: array.view(_WIDEST).cast(pa.int64()),
     "date": lambda array: array.view(pa.int32()).cast(pa.int64()),
-    "timestamp": lambda array: array.view(pa.int64()),
-    "timestamp_ntz": lambda array: array.view(pa.int64()),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), lambda array: array.view(pa.int64())),
 }
 _FROM_ORDINALS: dict[str, Callable[[pa.Array, pa.DataType], pa.Array]] = {
-    "boolean": lambda numbers, arrow: numbers.cast(arrow),
-    "byte": lambda numbers, arrow: numbers.cast(arrow),
-    "short": lambda numbers, arrow: numbers.cast(arrow),
-    "integer": lambda numbers, arrow: numbers.cast(arrow),
-    "long": lambda numbers, _: numbers,
-    "float": _floats,
-    "double": _floats,
+    **dict.fromkeys(_INTEGERS, lambda numbers, arrow: numbers.cast(arrow)),
+    **dict.fromkeys(("float", "double"), _floats),
     "decimal": lambda numbers, arrow: numbers.cast(_WIDEST).view(arrow),
     "date": lambda numbers, arrow: numbers.cast(pa.int32()).view(arrow),
-    "timestamp": lambda numbers, arrow: numbers.view(arrow),
-    "timestamp_ntz": lambda numbers, arrow: numbers.view(arrow),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), lambda numbers, arrow: numbers.view(arrow)),
 }

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from indextables.kernels import flat, floor_divide
 from indextables.schema import MAX_DECIMAL_PRECISION
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
-from indextables.search.ordinals import from_ordinals, from_term_texts, is_ordinal, ordinals, term_texts
+from indextables.search.ordinals import is_ordinal, keys_of, ordinals, values_of
 from indextables.values import in_table_type
 
 _DIGITS_OF_A_COUNT = 19
@@ -32,11 +32,11 @@ def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
     values = in_table_type(flat(column)).drop_null()
     match bound.aggregation:
         case Terms():
-            return _count_values(_keys(values), _key_schema(bound))
+            return _count_values(keys_of(values), _key_schema(bound))
         case Histogram() | DateHistogram():
             return _count_values(floor_divide(ordinals(values), bound.step), COUNTS)
         case Ranges():
-            keys = _keys(values)
+            keys = keys_of(values)
             return _ranges_partial([_within(keys, bound.type, ends) for ends in bound.ends()])
         case Stats():
             return _row_stats(bound, values)
@@ -63,14 +63,6 @@ def merge(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
             assert_never(bound.aggregation)
 
 
-def _keys(values: pa.Array) -> pa.Array:
-    return ordinals(values) if is_ordinal(values.type) else term_texts(values)
-
-
-def _values(keys: pa.Array, arrow: pa.DataType) -> pa.Array:
-    return from_ordinals(keys, arrow) if is_ordinal(arrow) else from_term_texts(keys, arrow)
-
-
 def _key_schema(bound: Bound) -> pa.Schema:
     return COUNTS if is_ordinal(bound.type) else TEXT_COUNTS
 
@@ -81,7 +73,7 @@ def _count_values(keys: pa.Array, schema: pa.Schema) -> pa.Table:
 
 
 def _within(keys: pa.Array, arrow: pa.DataType, ends: tuple[pa.Scalar | None, pa.Scalar | None]) -> int:
-    lower, upper = (None if end is None else _keys(in_table_type(pa.array([end], arrow)))[0] for end in ends)
+    lower, upper = (None if end is None else keys_of(in_table_type(pa.array([end], arrow)))[0] for end in ends)
     after = pa.scalar(value=True) if lower is None else pc.greater_equal(keys, lower)
     before = pa.scalar(value=True) if upper is None else pc.less(keys, upper)
     if lower is None and upper is None:
@@ -96,7 +88,7 @@ def _ranges_partial(counts: Sequence[int]) -> pa.Table:
 def _row_stats(bound: Bound, values: pa.Array) -> pa.Table:
     summed = _sum_type(bound.type)
     total = pa.array([None], pa.int64()) if summed is None else pa.array([pc.sum(values.cast(summed))])
-    ends = pc.min_max(_keys(values))
+    ends = pc.min_max(keys_of(values))
     return _stats_partial(bound, len(values), total, ends["min"].as_py(), ends["max"].as_py())
 
 
@@ -134,14 +126,14 @@ def _together(partials: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 def _merge_terms(bound: Bound, partials: Sequence[pa.Table], size: int | None) -> pa.Table:
     counts = _together(partials, _key_schema(bound)).sort_by([("count", "descending"), ("key", "ascending")])
     best = counts.slice(0, size)
-    return pa.table({"key": _values(flat(best["key"]), bound.type), "count": best["count"]})
+    return pa.table({"key": values_of(flat(best["key"]), bound.type), "count": best["count"]})
 
 
 def _merge_histogram(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     counts = _together(partials, COUNTS).sort_by("key")
     lowest = -(2 ** (bound.type.bit_width - 1)) if not pa.types.is_decimal(bound.type) else -(2**63)
     starts = [max(number * bound.step, lowest) for number in counts["key"].to_pylist()]
-    return pa.table({"key": _values(pa.array(starts, pa.int64()), bound.type), "count": counts["count"]})
+    return pa.table({"key": values_of(pa.array(starts, pa.int64()), bound.type), "count": counts["count"]})
 
 
 def _merge_ranges(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
@@ -163,7 +155,7 @@ def _merge_stats(bound: Bound, partials: Sequence[pa.Table]) -> pa.Table:
     least, greatest = (
         pa.array([of(every[name]).as_py()], every[name].type) for of, name in ((pc.min, "min"), (pc.max, "max"))
     )
-    ends = {"min": _values(least, bound.type), "max": _values(greatest, bound.type)}
+    ends = {"min": values_of(least, bound.type), "max": values_of(greatest, bound.type)}
     if _sum_type(bound.type) is None:
         return pa.table({"count": [count.as_py()], **ends})
     total = pc.sum(every["sum"])

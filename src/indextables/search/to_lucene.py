@@ -64,7 +64,7 @@ def _leaf(leaf: Leaf) -> str:  # noqa: C901, PLR0911 - one for each kind
         case Term(field, text):
             return f"{as_word(field)}:{as_word(text)}"
         case Phrase(field, words, slop):
-            return f"{as_word(field)}:{_quote(' '.join(words))}{f'~{slop}' if slop else ''}"
+            return f"{as_word(field)}:{quoted(' '.join(words))}{f'~{slop}' if slop else ''}"
         case Prefix(field, text):
             return f"{as_word(field)}:{as_word(text)}*"
         case Wildcard(field, pattern):
@@ -89,7 +89,7 @@ def _range(range_: Range) -> str:
 
 
 def _value(end: pa.Scalar | None) -> str:
-    return "*" if end is None else _quote(encode(pa.array([end], end.type))[0].as_py())
+    return "*" if end is None else quoted(encode(pa.array([end], end.type))[0].as_py())
 
 
 def _operand(term: Query) -> str:
@@ -117,5 +117,6 @@ def _pattern(pattern: str) -> str:
     return "".join(piece[2] or _SPECIAL.sub(r"\\\1", piece[1] or piece[3]) for piece in pieces)
 
 
-def _quote(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text in quotes, as a search writes it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

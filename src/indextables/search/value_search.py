@@ -18,14 +18,13 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import tantivy
 
 from indextables.kernels import flat
 from indextables.search.analysis import LONGEST_WORD
 from indextables.search.compile import compile_query
 from indextables.search.exact_values import Mask, matches
 from indextables.search.field_rules import FieldRule
-from indextables.search.index_documents import documents
+from indextables.search.index_documents import documents, index_in_memory
 from indextables.search.queries import Exists, Leaf, MatchAll, MatchNone, Phrase, Prefix, Query, Term, Wildcard
 from indextables.search.row_matching import Numbers, evaluate_parts, is_leaf, mask_of
 from indextables.search.text_fields import Shape, shape, tantivy_schema
@@ -91,14 +90,8 @@ def _hits(leaf: Leaf, values: pa.Array, rule: FieldRule) -> Numbers | None:
         return None
     name = leaf.field  # type: ignore[union-attr]  # a leaf on a column
     columns = ((name, rule.tokenizer or "default"),)
-    index = tantivy.Index(tantivy_schema(columns))
-    writer = index.writer(_MEMORY, num_threads=1)
-    for document in documents(pa.record_batch({name: values}), {name: rule}):
-        writer.add_json(document)
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    searcher = index.searcher()
+    rows = documents(pa.record_batch({name: values}), {name: rule})
+    searcher = index_in_memory(tantivy_schema(columns), rows, memory=_MEMORY).searcher()
     if searcher.num_segments > 1:
         return None
     hits = searcher.search(compile_query(leaf, columns), limit=max(1, len(values))).hits

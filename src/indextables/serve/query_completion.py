@@ -7,6 +7,8 @@ from typing import Any
 
 from indextables.nearest import nearest
 from indextables.read.ordered_scan import as_written
+from indextables.search.syntax import unescaped
+from indextables.search.to_lucene import as_word, quoted
 from indextables.serve.json_values import cells, from_utf16, utf16_offset
 from indextables.serve.served_tables import TableVersion
 from indextables.serve.view_state import ViewState
@@ -16,7 +18,6 @@ _MOST = 12
 _LONGEST = 500  # characters of a field and its value: the time to find them grows with the square
 _SPLITS = 4  # whose words are offered
 _OPERATORS = ("AND", "OR", "NOT")
-_SPECIAL = re.compile(r"""([\s\\+\-!():^\[\]"{}~/*?&|<>=])""")
 _PLAIN = re.compile(r"[\w.@][\w.@\-]*")
 _VALUE = re.compile(
     r"""(?P<field>(?:\\.|[^\s\\+\-!():^\[\]"{}~/])(?:\\.|[^\s\\():^\[\]"{}~])*):(?P<text>"(?:[^"\\]|\\.)*|[^\s():"]*)\Z"""
@@ -29,11 +30,11 @@ def complete(shown: TableVersion, text: str, cursor: int, *, check: Callable[[],
     place = min(from_utf16(text, cursor), len(text))
     before = text[:place]
     if value := _VALUE.search(before, max(0, place - _LONGEST)):
-        items = _values(shown, _unescaped(value["field"]), value["text"], check=check)
+        items = _values(shown, unescaped(value["field"]), value["text"], check=check)
         start = value.start("text")
     elif not _in_quotes(before) and (word := _WORD.search(before)):
         start = place if word["text"] is None else word.start("text")
-        items = [*_fields(shown, _unescaped(word["text"] or "")), *_operators(before[:start], word["text"] or "")]
+        items = [*_fields(shown, unescaped(word["text"] or "")), *_operators(before[:start], word["text"] or "")]
     else:
         return {"from": cursor, "to": cursor, "items": []}
     return {"from": utf16_offset(text, start), "to": utf16_offset(text, place), "items": items[:_MOST]}
@@ -43,19 +44,6 @@ def _in_quotes(text: str) -> bool:
     return len(re.findall(r'(?<!\\)(?:\\\\)*"', text)) % 2 == 1
 
 
-def escaped(text: str) -> str:
-    r"""A name or a word as a search has it.
-
-    >>> print(escaped("trace id"))
-    trace\ id
-    """
-    return _SPECIAL.sub(r"\\\1", text)
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text)
-
-
 def _fields(shown: TableVersion, prefix: str) -> list[dict[str, Any]]:
     names = [name for name, kind in shown.indexed.items() if kind != "none"]
     lower = prefix.lower()
@@ -63,7 +51,7 @@ def _fields(shown: TableVersion, prefix: str) -> list[dict[str, Any]]:
     inside = [name for name in names if lower in name.lower() and name not in first]
     meant = nearest(prefix, names) if prefix and not first and not inside else None
     found = [*first, *inside, *([meant] if meant else [])]
-    return [{"text": escaped(name) + ":", "label": name, "kind": "field"} for name in found]
+    return [{"text": as_word(name) + ":", "label": name, "kind": "field"} for name in found]
 
 
 def _operators(before: str, prefix: str) -> Iterable[dict[str, Any]]:
@@ -77,7 +65,7 @@ def _operators(before: str, prefix: str) -> Iterable[dict[str, Any]]:
 def _values(shown: TableVersion, field: str, written: str, *, check: Callable[[], None]) -> list[dict[str, Any]]:
     """The most frequent values of a column that begin with what was written."""
     column = next((name for name in shown.schema.names if name.lower() == field.lower()), None)
-    prefix = _unescaped(written.removeprefix('"')).lower()
+    prefix = unescaped(written.removeprefix('"')).lower()
     if column in shown.text_columns and not written.startswith('"'):
         return _words(shown, column, prefix, check=check) if prefix else []
     if column not in shown.facet_columns:
@@ -110,4 +98,4 @@ def _written(value: str) -> str:
     """
     if _PLAIN.fullmatch(value) and value not in _OPERATORS:
         return value
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return quoted(value)

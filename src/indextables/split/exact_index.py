@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import ConfigError, SchemaError
-from indextables.kernels import flat
+from indextables.kernels import ascends, flat
 from indextables.layout.iceberg import bucket
 from indextables.schema import available_columns_hint, type_name
 from indextables.search.exact_values import matches
@@ -191,7 +191,7 @@ def choose(column: pa.ChunkedArray) -> Kind:
     kind, rows = column.type, len(column)
     if rows < _FEW_ROWS or not (pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         return Kind.NONE
-    if _is_unique(column.slice(0, _SAMPLE)):
+    if is_mostly_unique(column.slice(0, _SAMPLE)):
         return Kind.NONE if _is_sorted(column) else Kind.HASH
     if not pa.types.is_string(kind):
         return Kind.NONE
@@ -251,20 +251,14 @@ def _widened(values: pa.Array) -> pa.Array:
     return values.cast(pa.int32()) if values.type in (pa.int8(), pa.int16()) else values
 
 
-def _is_unique(sample: pa.ChunkedArray) -> bool:
-    valid = len(sample) - sample.null_count
-    return bool(2 * pc.count_distinct(sample, mode="only_valid").as_py() > valid > 0)
+def is_mostly_unique(column: pa.ChunkedArray) -> bool:
+    """Whether more than half of the values are different ones."""
+    return bool(2 * pc.count_distinct(column, mode="only_valid").as_py() > len(column) - column.null_count > 0)
 
 
 def _is_sorted(column: pa.ChunkedArray) -> bool:
     values = flat(column)
-    if values.null_count or not _ascends(values.slice(0, _SAMPLE)):
-        return False
-    return _ascends(values)
-
-
-def _ascends(values: pa.Array) -> bool:
-    return bool(pc.all(pc.less_equal(values.slice(0, len(values) - 1), values.slice(1))).as_py())
+    return not values.null_count and ascends(values.slice(0, _SAMPLE)) and ascends(values)
 
 
 def _smallest(numbers: np.ndarray[Any, Any]) -> pa.Array:

@@ -11,6 +11,7 @@ import tantivy
 from indextables.errors import DamagedSplitError
 from indextables.search import Query, compile_query
 from indextables.search.exact_values import Mask
+from indextables.search.index_documents import index_in_memory
 from indextables.search.phrases import is_supported
 from indextables.search.queries import And, Exists, Leaf, MatchAll, MatchNone, Not, Or, Phrase, Prefer, Term, leaves
 from indextables.search.row_matching import Numbers, Scores, evaluate_parts, is_leaf, mask_of
@@ -214,13 +215,7 @@ def _score_of_all(query: Query) -> float | None:
 @cache
 def _single_document() -> tantivy.Index:
     """An index without columns, with one row. tantivy evaluates on it what is the same for all rows."""
-    index = tantivy.Index(tantivy_schema(()))
-    writer = index.writer(_LITTLE_MEMORY, num_threads=1)
-    writer.add_document(tantivy.Document())
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    return index
+    return index_in_memory(tantivy_schema(()), ["{}"], memory=_LITTLE_MEMORY)
 
 
 def _row_numbers(found: tantivy.SearchResult) -> Numbers:

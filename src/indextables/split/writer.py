@@ -8,15 +8,14 @@ from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from indextables.arrow_features import HAS_ROW_LIMIT_OF_PAGES
 from indextables.search.field_rules import FieldRule
-from indextables.search.text_fields import Shape, shape, text_columns
-from indextables.split.exact_index import ExactIndex, Kind, build
-from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
 from indextables.search.term_filter import SplitTerms
+from indextables.search.text_fields import Shape, shape, text_columns
+from indextables.split.exact_index import ExactIndex, Kind, build, is_mostly_unique
+from indextables.split.format import INDEX_KEY, ExactColumn, IndexSection, PackedFile, seal
 from indextables.split.statistics import Statistics
 from indextables.split.word_index import WordIndexBuilder, WordIndexBuilders, pack
 
@@ -196,7 +195,7 @@ def _parquet_options(rows: pa.Table, rules: Mapping[str, FieldRule], options: Sp
     """
     first = rows.slice(0, _SAMPLE)
     instants = {field.name for field in rows.schema if pa.types.is_timestamp(field.type)}
-    unique = {name for name in rows.schema.names if _is_mostly_unique(first[name])} - instants
+    unique = {name for name in rows.schema.names if is_mostly_unique(first[name])} - instants
     numbers = {name for name in unique if pa.types.is_integer(rows.schema.field(name).type)}
     strings = {name for name in unique if pa.types.is_string(rows.schema.field(name).type)}
     texts = {name for name in rows.schema.names if shape(rules[name]) is Shape.WORDS}
@@ -233,10 +232,6 @@ def _rows_per_batch(first: pa.Table, page_bytes: int) -> int:
     """The number of rows after which a page may end: a quarter of a page, or less, in the widest column."""
     widest = max(column.nbytes for column in first.columns) / len(first)
     return int(min(_MAX_BATCH, max(1, page_bytes / 4 // widest)))
-
-
-def _is_mostly_unique(column: pa.ChunkedArray) -> bool:
-    return bool(2 * pc.count_distinct(column, mode="only_valid").as_py() > len(column) - column.null_count > 0)
 
 
 def _write_checksum(path: Path, tail: int) -> None:
