@@ -11,6 +11,11 @@ def flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
+def sum_of(numbers: pa.Array | pa.ChunkedArray) -> int:
+    """The sum of whole numbers, or how many of some flags are true; 0 where there are none."""
+    return int(pc.sum(numbers).as_py() or 0)
+
+
 def ascends(array: pa.Array) -> bool:
     """Whether no value is less than the one before it."""
     return bool(pc.all(pc.less_equal(array.slice(0, len(array) - 1), array.slice(1))).as_py())

@@ -25,6 +25,7 @@ from indextables.cli.arguments import (
 from indextables.cli.output import show_metrics
 from indextables.config import Config
 from indextables.errors import ConfigError, LayoutError, TableNotFoundError
+from indextables.kernels import sum_of
 from indextables.log.table_paths import refuse_file
 from indextables.nearest import nearest
 from indextables.plural import agreeing, pluralize
@@ -207,7 +208,7 @@ def _now_has(after: "Snapshot") -> str:
     from indextables.log.splits import live_rows
 
     counts, splits = live_rows(after.splits), pluralize(after.splits.num_rows, "split")
-    rows = "" if counts.null_count else f", which now has {pluralize(pc.sum(counts).as_py() or 0, 'row')}"
+    rows = "" if counts.null_count else f", which now has {pluralize(sum_of(counts), 'row')}"
     return f"{rows} ({splits}"
 
 

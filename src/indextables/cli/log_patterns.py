@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from indextables.cli.timestamp_columns import TimestampColumn
 from indextables.errors import ConfigError
+from indextables.kernels import sum_of
 from indextables.nearest import nearest
 
 _QUOTED = r'(?:\\.|[^"\\])*'
@@ -66,7 +67,7 @@ class LogPattern:
         groups = self.match(lines)
         if self.recognized_by is None:
             return int(len(lines) - groups.null_count)
-        return int(pc.sum(pc.not_equal(pc.struct_field(groups, self.recognized_by), "")).as_py() or 0)
+        return sum_of(pc.not_equal(pc.struct_field(groups, self.recognized_by), ""))
 
     def nulls(self, column: str) -> Sequence[str]:
         """The texts of a column that mean that there is no value."""

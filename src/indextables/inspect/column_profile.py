@@ -7,6 +7,7 @@ from math import sqrt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import sum_of
 from indextables.layout import Identity
 from indextables.log import Snapshot
 from indextables.log.actions import Metadata
@@ -50,7 +51,7 @@ def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> 
         low, high = _ends(splits, column)
         distinct = len(values) if values is not None else _distinct(sampled.get(column), rows)
         profiles[column] = ColumnProfile(column, schema.field(column).type, max(1, distinct), low, high)
-    return TableProfile(rows, int(pc.sum(splits["size"]).as_py() or 0), profiles)
+    return TableProfile(rows, sum_of(splits["size"]), profiles)
 
 
 def _rows(splits: pa.Table, metadata: Metadata, opener: SplitOpener) -> int:
@@ -58,7 +59,7 @@ def _rows(splits: pa.Table, metadata: Metadata, opener: SplitOpener) -> int:
     counted, uncounted = (
         splits.filter(known) for known in (splits["num_records"].is_valid(), splits["num_records"].is_null())
     )
-    rows = int(pc.sum(live_rows(counted)).as_py() or 0)
+    rows = sum_of(live_rows(counted))
     if not len(uncounted):
         return rows
     some = list(refs_to(_spread(uncounted), metadata))
@@ -113,6 +114,6 @@ def _distinct(sample: pa.ChunkedArray | None, rows: int) -> int:
     if sample is None or not len(sample):
         return 1
     counts = sample.combine_chunks().value_counts().field("counts")
-    once = int(pc.sum(pc.equal(counts, 1)).as_py() or 0)
+    once = sum_of(pc.equal(counts, 1))
     unseen = sqrt(max(1.0, rows / len(sample))) * once
     return min(max(1, rows), round(unseen) + len(counts) - once)

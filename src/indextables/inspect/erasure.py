@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from indextables.display.text_output import text_output
 from indextables.inspect.findings import format_bytes
 from indextables.inspect.recommended_steps import Step, StepFormat
+from indextables.kernels import sum_of
 from indextables.log import Operation, Snapshot, TransactionLog
 from indextables.log.actions import ReplaceWhere
 from indextables.log.checkpoint import read_checkpoint
@@ -187,7 +188,7 @@ def _traces(
             yield LogTrace(path=entry.key, size=entry.size, splits=splits, conditions=conditions)
     for number, entry in sorted(listing.checkpoints.items()):
         paths = read_checkpoint(log.store, entry.key, number).splits["path"]
-        splits = pc.sum(pc.invert(pc.is_in(paths, clean))).as_py() or 0
+        splits = sum_of(pc.invert(pc.is_in(paths, clean)))
         if splits:
             yield LogTrace(path=entry.key, size=entry.size, splits=splits)
 

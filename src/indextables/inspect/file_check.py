@@ -1,22 +1,17 @@
 """The check of the files of a table against its log: one listing, compared by Arrow."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import NotFoundError
 from indextables.inspect.check_findings import CheckFinding, Problem, finding
 from indextables.inspect.findings import format_bytes
 from indextables.inspect.log_check import CheckedLog
 from indextables.log.ownership import Ownership, is_temporary
 from indextables.plural import pluralize
 from indextables.storage import Entry, Store
-
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +72,9 @@ def _listed_sizes(paths: pa.ChunkedArray, entries: Sequence[Entry], store: Store
     unlisted = pa.array(pc.filter(paths, known.is_null()).to_pylist(), pa.string())
     if not len(unlisted):
         return known
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pa.array(list(pool.map(partial(_size_of, store), unlisted.to_pylist())), pa.int64())
+    looked_up = store.in_parallel(store.find, unlisted.to_pylist())
+    found = pa.array([entry and entry.size for entry in looked_up], pa.int64())
     return pc.coalesce(known, found.take(pc.index_in(paths, value_set=unlisted).combine_chunks()))
-
-
-def _size_of(store: Store, key: str) -> int | None:
-    try:
-        return store.head(key).size
-    except NotFoundError:
-        return None
 
 
 def _missing(paths: Sequence[str], kind: Problem) -> Iterator[CheckFinding]:

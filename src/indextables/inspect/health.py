@@ -26,6 +26,7 @@ from indextables.inspect.findings import (
 from indextables.inspect.layout_findings import layout_findings
 from indextables.inspect.listing import list_partitions
 from indextables.inspect.recommended_steps import Step, StepFormat
+from indextables.kernels import sum_of
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.clock import epoch_millis
 from indextables.log.log_files import LogFiles, list_log
@@ -132,20 +133,20 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         table=log.table,
         version=snapshot.version,
         splits=len(splits),
-        rows=_sum(live_rows(splits)),
-        bytes=_sum(sizes),
+        rows=sum_of(live_rows(splits)),
+        bytes=sum_of(sizes),
         partitions=len(partitions),
-        small_splits=_sum(pc.less(sizes, SPLIT_SIZES[0])),
+        small_splits=sum_of(pc.less(sizes, SPLIT_SIZES[0])),
         median_split=median(sizes),
         median_partition=median(partitions),
         largest_partition=pc.max(partitions).as_py() or 0,
         log_files=len(files.commits) + len(files.checkpoints),
         log_bytes=sum(entry.size for known in (files.commits, files.checkpoints) for entry in known.values()),
         tombstones=len(past),
-        tombstone_bytes=_sum(past["size"]),
+        tombstone_bytes=sum_of(past["size"]),
         purgeable=len(expired),
-        purgeable_bytes=_sum(expired["size"]),
-        deleted_rows=_sum(num_deleted(splits)),
+        purgeable_bytes=sum_of(expired["size"]),
+        deleted_rows=sum_of(num_deleted(splits)),
         splits_with_deleted_rows=len(splits) - splits["deletion_vector"].null_count,
         findings=(),
     )
@@ -188,7 +189,7 @@ def _small_splits(inputs: _HealthInput) -> Iterator[Finding]:
 
 
 def _large_splits(inputs: _HealthInput) -> Iterator[Finding]:
-    large = _sum(pc.greater(inputs.snapshot.splits["size"], SPLIT_SIZES[1]))
+    large = sum_of(pc.greater(inputs.snapshot.splits["size"], SPLIT_SIZES[1]))
     if large:
         message = (
             f"{pluralize(large, 'split')} {agreeing(large, 'is', 'are')} larger than {format_bytes(SPLIT_SIZES[1])}: "
@@ -218,7 +219,7 @@ def _skew(inputs: _HealthInput) -> Iterator[Finding]:
 
 
 def _old_layouts(inputs: _HealthInput) -> Iterator[Finding]:
-    old = _sum(pc.not_equal(inputs.snapshot.splits["spec_id"], inputs.snapshot.metadata.current_spec_id))
+    old = sum_of(pc.not_equal(inputs.snapshot.splits["spec_id"], inputs.snapshot.metadata.current_spec_id))
     if old:
         message = f"{old:,} of {inputs.metrics.splits:,} splits {agreeing(old, 'has', 'have')} an older layout"
         yield Finding(Area.LAYOUT, Severity.ADVICE, message, Step("merge_splits", options={"rewrite_layout": True}))
@@ -226,7 +227,7 @@ def _old_layouts(inputs: _HealthInput) -> Iterator[Finding]:
 
 def _old_indexes(inputs: _HealthInput) -> Iterator[Finding]:
     mappings = pa.array(outdated_mappings(inputs.snapshot.metadata), pa.int32())
-    old = _sum(pc.is_in(inputs.snapshot.splits["doc_mapping_id"], mappings))
+    old = sum_of(pc.is_in(inputs.snapshot.splits["doc_mapping_id"], mappings))
     if old:
         message = (
             f"{old:,} of {inputs.metrics.splits:,} splits {agreeing(old, 'has', 'have')} an index of before set_indexing: "
@@ -292,7 +293,3 @@ _CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _long_log,
     _past,
 )
-
-
-def _sum(values: pa.ChunkedArray) -> int:
-    return int(pc.sum(values).as_py() or 0)

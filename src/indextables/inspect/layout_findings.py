@@ -27,6 +27,7 @@ from indextables.inspect.findings import (
 )
 from indextables.inspect.listing import list_partitions
 from indextables.inspect.recommended_steps import Step
+from indextables.kernels import sum_of
 from indextables.layout import Bucket, Calendar, Identity, Layout, PartitionField, Transform, Truncate, Void
 from indextables.log import Snapshot
 from indextables.log.logical_partitions import explode_logical_partitions
@@ -89,7 +90,7 @@ def _values(snapshot: Snapshot, field: PartitionField) -> tuple[int, int]:
     rows = live_rows(parts).filter(known)
     if rows.null_count:
         return 0, 0
-    return len(value.filter(known).unique()), int(pc.sum(rows).as_py() or 0)
+    return len(value.filter(known).unique()), sum_of(rows)
 
 
 def _small_partitions(snapshot: Snapshot, config: Config) -> Iterator[Finding]:

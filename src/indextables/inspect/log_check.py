@@ -24,6 +24,7 @@ from indextables.errors import (
     UnsupportedProtocolError,
 )
 from indextables.inspect.check_findings import CheckFinding, Problem, finding
+from indextables.kernels import sum_of
 from indextables.log.actions import Add, CommitInfo, Remove
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.codec import BrokenLineError
@@ -336,15 +337,8 @@ def _content(store: Store, entry: Entry | None) -> pa.Buffer | StorageError | No
 def _with_unlisted(store: Store, files: LogFiles) -> dict[int, Entry]:
     """The version files, also those that a listing during writes has missed: they are looked up by their names."""
     unlisted = [number for gap in _missing(files) for number in gap[:_MOST_UNLISTED]]
-    found = {number: entry for number in unlisted[:_MOST_UNLISTED] if (entry := _looked_up(store, commit_key(number)))}
+    found = {number: entry for number in unlisted[:_MOST_UNLISTED] if (entry := store.find(commit_key(number)))}
     return {**files.commits, **found}
-
-
-def _looked_up(store: Store, key: str) -> Entry | None:
-    try:
-        return store.head(key)
-    except NotFoundError:
-        return None
 
 
 def _preferred(found: dict[int, list[Entry]]) -> dict[int, Entry]:
@@ -441,7 +435,7 @@ def _differences(stored: Snapshot, folded: Snapshot) -> Iterator[str]:
 
 
 def _difference_of_paths(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> str:
-    more, fewer = (pc.sum(pc.invert(pc.is_in(a, b))).as_py() or 0 for a, b in ((ours, theirs), (theirs, ours)))
+    more, fewer = (sum_of(pc.invert(pc.is_in(a, b))) for a, b in ((ours, theirs), (theirs, ours)))
     return f"splits ({more} too many and {fewer} too few)"
 
 

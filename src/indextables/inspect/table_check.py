@@ -10,7 +10,6 @@ from functools import partial
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from indextables.config import Config, ReadConfig
 from indextables.display.progress_bar import BarState
@@ -22,6 +21,7 @@ from indextables.inspect.findings import format_bytes
 from indextables.inspect.log_check import CheckedLog, check_log
 from indextables.inspect.recommended_steps import StepFormat
 from indextables.inspect.split_check import CheckedSplit, check_split
+from indextables.kernels import sum_of
 from indextables.log.actions import DeletionVector, Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.ownership import files_of_table
@@ -152,7 +152,7 @@ def check_table(
         checkpoints=log.checkpoints,
         log_bytes=log.bytes,
         splits=len(splits),
-        bytes=pc.sum(splits["size"]).as_py() or 0,
+        bytes=sum_of(splits["size"]),
         opened=len(opened),
         rows=sum(split.rows for split in opened),
         findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),

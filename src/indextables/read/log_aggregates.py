@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import IndexTablesError
+from indextables.kernels import sum_of
 from indextables.layout import Identity
 from indextables.log.actions import Metadata
 from indextables.log.split_bounds import only_nulls, partition_value
@@ -33,7 +34,7 @@ class MetadataCount:
 
     @property
     def rows(self) -> int:
-        return int(pc.sum(self.parts[ROWS]).as_py() or 0)
+        return sum_of(self.parts[ROWS])
 
 
 def key_names(keys: Sequence[str]) -> list[str]:
@@ -68,7 +69,7 @@ def non_null_count_from_metadata(plan: ScanPlan, column: str) -> int | None:
     if pc.any(pc.greater(num_deleted(kept), 0)).as_py():  # how many of the deleted rows are null is not known
         return None
     values = pc.subtract(kept["num_records"], nulls)
-    return None if values.null_count else int(pc.sum(values).as_py() or 0)
+    return None if values.null_count else sum_of(values)
 
 
 def summed(groups: pa.Table, keys: Sequence[str], schema: pa.Schema) -> pa.Table:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.kernels import sum_of
 from indextables.log.actions import Metadata
 from indextables.log.logical_partitions import PartitionSlices, explode_logical_partitions
 from indextables.log.snapshot import Snapshot
@@ -34,7 +35,7 @@ class SplitVerdicts:
         return self.splits.filter(pc.equal(self.verdicts, int(verdict)))
 
     def count(self, verdict: Verdict) -> int:
-        return int(pc.sum(pc.equal(self.verdicts, int(verdict))).as_py() or 0)
+        return sum_of(pc.equal(self.verdicts, int(verdict)))
 
 
 def judge_splits(predicate: Predicate, snapshot: Snapshot, *, statistics: bool = True) -> SplitVerdicts:

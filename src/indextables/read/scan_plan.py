@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import repeat
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from indextables.kernels import sum_of
 from indextables.log.actions import Metadata
 from indextables.log.column_ids import renamed_columns
 from indextables.log.snapshot import Snapshot
@@ -174,9 +174,9 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         pruned_by_statistics=by_bounds - by_layout,
         pruned_by_terms=never - by_bounds,
         opened=len(kept),
-        bytes_total=_sum(split_verdicts.splits["size"]),
-        bytes=_sum(kept["size"]),
-        metadata_rows=_sum(live_rows(split_verdicts.having(Verdict.ALWAYS))),
+        bytes_total=sum_of(split_verdicts.splits["size"]),
+        bytes=sum_of(kept["size"]),
+        metadata_rows=sum_of(live_rows(split_verdicts.having(Verdict.ALWAYS))),
         traffic=traffic,
         search_columns=plan.scan_spec.search_columns,
     )
@@ -198,7 +198,3 @@ def columns_and_values(search_columns: Mapping[str, str]) -> str:
     'message (words), level (exact values)'
     """
     return ", ".join(f"{column} ({values})" for column, values in search_columns.items())
-
-
-def _sum(values: pa.ChunkedArray) -> int:
-    return int(pc.sum(values).as_py() or 0)

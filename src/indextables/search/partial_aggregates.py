@@ -16,7 +16,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.kernels import flat, floor_divide
+from indextables.kernels import flat, floor_divide, sum_of
 from indextables.schema import MAX_DECIMAL_PRECISION
 from indextables.search.aggregations import Bound, DateHistogram, Histogram, Ranges, Stats, Terms
 from indextables.search.ordinals import is_ordinal, keys_of, ordinals, values_of
@@ -78,7 +78,7 @@ def _within(keys: pa.Array, arrow: pa.DataType, ends: tuple[pa.Scalar | None, pa
     before = pa.scalar(value=True) if upper is None else pc.less(keys, upper)
     if lower is None and upper is None:
         return len(keys)
-    return pc.sum(pc.and_(after, before)).as_py() or 0
+    return sum_of(pc.and_(after, before))
 
 
 def _ranges_partial(counts: Sequence[int]) -> pa.Table:

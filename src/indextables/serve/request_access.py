@@ -32,7 +32,7 @@ _REFUSAL_PAGE = (
     'it ends with the token. If you have opened it in this browser already, <a href="">load this page again</a>.'
 )
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-_ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
+ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Access:
         name, _, port = host.rpartition(":")
         if port != str(self.port):
             return self.port == 80 and name == "" and port in self._names()  # noqa: PLR2004 - http's own port
-        return name.lower() in self._names() or (self.host in _ANY_ADDRESS and _is_address(name))
+        return name.lower() in self._names() or (self.host in ANY_ADDRESS and _is_address(name))
 
     def _names(self) -> set[str]:
         own = f"[{self.host}]" if ":" in self.host else self.host

@@ -25,7 +25,6 @@ from indextables.table import IndexTable
 _FRESH = 2.0  # seconds for which the newest version that was found counts as the newest
 _VERSIONS = 8  # versions of a table that are kept open
 _LEVEL_NAMES = ("level", "severity", "loglevel", "log_level", "lvl", "severity_text", "priority")
-_MOST_LEVELS = 50
 _FEW_VALUES = 50  # a column with so few values is a facet, however few rows there are
 _MOST_VALUES = 10_000
 _MOST_NUMBERS = 200  # distinct numbers of a facet

@@ -11,14 +11,13 @@ import uvicorn
 
 from indextables.errors import IndexTablesError
 from indextables.serve.query_threads import QueryThreads
-from indextables.serve.request_access import Access
+from indextables.serve.request_access import ANY_ADDRESS, Access
 from indextables.serve.served_tables import ServedTables
 from indextables.serve.web_app import web_app
 from indextables.table import IndexTable
 
 _MAX_REQUEST = 64 * 1024  # bytes of an address and its headers
 _MAX_CONNECTIONS = 200
-_ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Bound:
     @property
     def address(self) -> str:
         """The address of the page, with its token."""
-        host = socket.gethostname() if self.access.host in _ANY_ADDRESS else self.access.host
+        host = socket.gethostname() if self.access.host in ANY_ADDRESS else self.access.host
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.access.port}/?token={self.access.token}"
 

@@ -25,10 +25,6 @@ class TimeColumn:
     def counts_days(self) -> bool:
         return bool(pa.types.is_date(self.type))
 
-    @property
-    def units_a_second(self) -> float:
-        return 1 / 86_400 if self.counts_days else 1_000_000
-
     def numbers(self, values: pa.Array) -> pa.Array:
         return values.view(pa.int32()).cast(pa.int64()) if self.counts_days else values.view(pa.int64())
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import ConfigError
+from indextables.kernels import sum_of
 from indextables.read.scan_plan import SplitTask
 from indextables.schema import type_name
 from indextables.serve.computed_cache import ComputedCache
@@ -113,11 +114,7 @@ def facet(view: View, column: str) -> Facet:
     values, missing = counts.filter(counts["value"].is_valid()), counts.filter(counts["value"].is_null())
     top = values.slice(0, TOP_VALUES)
     pairs = [(value, int(count.as_py())) for value, count in zip(top["value"], top["count"], strict=True)]
-    return Facet(column, pairs, _total(values.slice(TOP_VALUES)), _total(missing))
-
-
-def _total(counts: pa.Table) -> int:
-    return int(pc.sum(counts["count"]).as_py() or 0)
+    return Facet(column, pairs, sum_of(values["count"].slice(TOP_VALUES)), sum_of(missing["count"]))
 
 
 def value_counts(view: View, column: str) -> pa.Table:

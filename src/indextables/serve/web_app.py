@@ -86,21 +86,13 @@ def web_app(tables: ServedTables, access: Access, threads: QueryThreads) -> Star
 
         return _guarded(endpoint)
 
+    methods = [api.table, api.hits, api.count, api.histogram, api.facets, api.complete]
+    methods += [api.check, api.advice, api.row, api.context, api.snippets]
     routes = [
         Route("/", index),
         Route("/page/{name}", page_file),
         Route("/api/tables", answers(api.list_tables)),
-        Route("/api/table", answers(api.table)),
-        Route("/api/hits", answers(api.hits)),
-        Route("/api/count", answers(api.count)),
-        Route("/api/histogram", answers(api.histogram)),
-        Route("/api/facets", answers(api.facets)),
-        Route("/api/complete", answers(api.complete)),
-        Route("/api/check", answers(api.check)),
-        Route("/api/advice", answers(api.advice)),
-        Route("/api/row", answers(api.row)),
-        Route("/api/context", answers(api.context)),
-        Route("/api/snippets", answers(api.snippets)),
+        *(Route(f"/api/{method.__name__}", answers(method)) for method in methods),
         Route("/view.json", download("json")),
         Route("/view.csv", download("csv")),
     ]
@@ -134,25 +126,17 @@ def _json(value: Any, status: int = 200) -> Response:
 
 async def _error(_request: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-    text, hint = str(error), None
-    if isinstance(error, SearchQueryError | PredicateError):
-        text = error.reason
-    return _json(
-        {
-            "error": {
-                "message": redacted(text),
-                "position": _span(error),
-                "parameter": _parameter(error),
-                "hint": hint,
-            }
-        },
-        status,
-    )
+    text = error.reason if isinstance(error, SearchQueryError | PredicateError) else str(error)
+    return _failure(redacted(text), status, position=_span(error), parameter=_parameter(error))
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return _json({"error": {"message": "there is nothing at this address", "position": None, "hint": None}}, status)
+    return _failure("there is nothing at this address", status)
+
+
+def _failure(message: str, status: int, **facts: object) -> Response:
+    return _json({"error": {"message": message, "position": None, "hint": None, **facts}}, status)
 
 
 def _guarded(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -166,7 +150,7 @@ def _guarded(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Re
         except Exception as error:  # whatever it is, the answer says no more
             logger.exception("a request to %s failed", request.url.path)
             message = f"the server could not answer: {type(error).__name__}; its log has the details"
-            return _json({"error": {"message": message, "position": None, "hint": None}}, 500)
+            return _failure(message, 500)
 
     return guarded
 

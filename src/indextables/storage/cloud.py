@@ -81,7 +81,7 @@ class CloudStore(Store):
         if not self._single_writer:
             super().put_if_absent(key, data)
             return
-        if self._is_there(key):
+        if self.find(key) is not None:
             raise AlreadyExistsError(f"{self.name_of(key)} already exists", path=self.name_of(key))
         self.put(key, data)
 

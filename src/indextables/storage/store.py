@@ -180,16 +180,16 @@ class Store:
             meta = obstore.head(self._backend, self._path(key))
             return Entry(key, meta["size"], meta["last_modified"], meta["e_tag"])
 
+    def find(self, key: str) -> Entry | None:
+        """A file; None where there is none."""
+        try:
+            return self.head(key)
+        except NotFoundError:
+            return None
+
     def missing(self, keys: Sequence[str]) -> Sequence[str]:
         """The keys for which there is no file."""
-        return [key for key, there in zip(keys, self.in_parallel(self._is_there, keys), strict=True) if not there]
-
-    def _is_there(self, key: str) -> bool:
-        try:
-            self.head(key)
-        except NotFoundError:
-            return False
-        return True
+        return [key for key, found in zip(keys, self.in_parallel(self.find, keys), strict=True) if found is None]
 
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -204,11 +204,8 @@ class Store:
                 self.delete([entry.key])
 
     def _is_unchanged(self, entry: Entry) -> bool:
-        try:
-            now = self.head(entry.key)
-        except NotFoundError:
-            return False
-        return _version_of(now) == _version_of(entry)
+        now = self.find(entry.key)
+        return now is not None and _version_of(now) == _version_of(entry)
 
     def discard(self, keys: Iterable[str]) -> None:
         """Deletes files after a failure; a file that cannot be deleted is logged, so that the first error is raised."""
