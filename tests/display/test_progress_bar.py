@@ -4,7 +4,7 @@ import os
 import pty
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 import nbformat
@@ -48,10 +48,11 @@ def terminal(*, prompt: bool) -> Iterator[Callable[[], str]]:
 
         def written() -> str:
             stream.flush()
-            try:
-                return os.read(ours, 100_000).decode()
-            except BlockingIOError:
-                return ""
+            found = b""
+            with suppress(BlockingIOError):  # a read gives a part of what was written
+                while part := os.read(ours, 100_000):
+                    found += part
+            return found.decode()
 
         yield written
     os.close(ours)
