@@ -41,6 +41,19 @@ LAYERS = [  # from the bottom up; names on one line do not know each other
     ("cli",),
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
+SPARK_LAYERS = [  # the folders and files of `spark/`, in the same order
+    ("versions", "options", "job_description"),
+    ("planner",),
+    ("source",),
+    ("catalyst",),
+    ("environment",),
+    ("write",),
+    ("frames",),
+    ("statements",),
+    ("connect",),
+    ("api",),
+]
+SPARK_LEVEL = {name: level for level, layer in enumerate(SPARK_LAYERS) for name in layer}
 MODULES = {
     ".".join(["indextables", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
@@ -82,6 +95,18 @@ def test_no_part_knows_of_a_higher_one() -> None:
         if module != "indextables"
         if part_of(other) != part_of(module)
         if other == "indextables" or LEVEL[part_of(other)] >= LEVEL[part_of(module)]
+    ]
+    assert upwards == []
+
+
+def test_so_it_is_inside_the_spark_layer() -> None:
+    inside = {module: module.split(".")[2] for module in MODULES if module.startswith("indextables.spark.")}
+    assert set(inside.values()) == SPARK_LEVEL.keys()
+    upwards = [
+        f"{module} imports {other}"
+        for module, part in inside.items()
+        for other in imported_by(MODULES[module])
+        if other in inside and inside[other] != part and SPARK_LEVEL[inside[other]] >= SPARK_LEVEL[part]
     ]
     assert upwards == []
 
@@ -180,7 +205,7 @@ def imported_internals(module: str, names: list[str]) -> Iterator[str]:
     if package == "py4j" or module == "indextables.spark.catalyst.java":
         yield module
     if package == "pyspark":
-        yield from (f"{module}.{name}" for name in names if name.startswith("_"))
+        yield from (f"{module}.{name}" for name in names if name.startswith("_") and name != "__version__")
 
 
 def test_the_architecture_page_names_every_module_of_the_spark_layer() -> None:

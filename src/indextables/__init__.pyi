@@ -7,7 +7,7 @@ from indextables.release import __version__ as __version__
 from indextables.spark.api.explain import explain as explain
 from indextables.spark.api.session import disable as disable
 from indextables.spark.api.session import enable as enable
+from indextables.spark.api.session import sql as sql
+from indextables.spark.environment.worker_check import check_workers as check_workers
 from indextables.spark.source.data_source import IndexTablesDataSource as IndexTablesDataSource
-from indextables.spark.source.worker_check import check_workers as check_workers
-from indextables.spark.statements.spark_sql import sql as sql
 from indextables.table import IndexTable as IndexTable

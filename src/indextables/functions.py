@@ -1,12 +1,12 @@
 """Functions for Spark's columns: `from indextables.functions import indexquery, score`."""
 
-import indextables.spark.catalyst.versions  # noqa: F401 - says what to install before PySpark is imported
+import indextables.spark.versions  # noqa: F401 - says what to install before PySpark is imported
 
 # isort: split
 from pyspark.sql import Column, is_remote
 from pyspark.sql.functions import call_function, col, lit
 
-from indextables.spark.api.search_function import INDEXQUERY, SCORE, score_udf, search_udf
+from indextables.spark.source.search_function import INDEXQUERY, SCORE, score_udf, search_udf
 
 
 def indexquery(column: Column | str | None, query: str) -> Column:

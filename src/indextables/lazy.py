@@ -11,12 +11,12 @@ _HOMES = {
     "IndexTablesDataSource": "indextables.spark.source.data_source",
     "Layout": "indextables.layout",
     "Transform": "indextables.layout",
-    "check_workers": "indextables.spark.source.worker_check",
+    "check_workers": "indextables.spark.environment.worker_check",
     "col": "indextables.predicate",
     "disable": "indextables.spark.api.session",
     "enable": "indextables.spark.api.session",
     "explain": "indextables.spark.api.explain",
-    "sql": "indextables.spark.statements.spark_sql",
+    "sql": "indextables.spark.api.session",
 }
 
 

@@ -18,7 +18,7 @@ from indextables.errors import (
     UnsupportedStatementError,
 )
 from indextables.log import TransactionLog
-from indextables.spark.source.options import REQUEST
+from indextables.spark.options import REQUEST
 
 
 def frame_of(spark: Any, count: int = 12) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from indextables import spark as package
 from indextables.errors import UnsupportedSparkError
-from indextables.spark.catalyst.versions import differences, refuse_unsupported
+from indextables.spark.versions import differences, refuse_unsupported
 
 ROOT = Path(package.__path__[0])
 

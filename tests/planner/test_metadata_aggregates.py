@@ -23,8 +23,8 @@ from indextables.spark.planner.plan import (
     SetOperation,
     SetOperator,
 )
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.read_options import ReadOptions
 
 DAY, ID, NAME = 1, 2, 3
 TABLE = Relation(0, (DAY, ID, NAME), 0)

@@ -18,7 +18,7 @@ import pytest
 
 from indextables import IndexTable
 from indextables.errors import AccessDeniedError, ConfigError, TableNotFoundError
-from indextables.spark.source.options import settings_of
+from indextables.spark.environment.session_settings import settings_of
 from tests.stores.proxy import Proxy, proxied
 from tests.stores.servers import ACCOUNT, ACCOUNT_KEY, SECRET, Server, sas_token
 from tests.stores.token_server import ASSERTION, CLIENT, TENANT, TokenServer, token_server

@@ -13,9 +13,9 @@ from indextables import IndexTable
 from indextables.errors import ConfigError, ConflictError
 from indextables.layout import Coalescing
 from indextables.maintain.replace_where import resolve_overwrite
+from indextables.spark.options import JOB
 from indextables.spark.source.data_source import IndexTablesDataSource
 from indextables.spark.source.job_option import decode_job, encode_job
-from indextables.spark.source.options import JOB
 from indextables.spark.source.spark_types import spark_schema
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode, WriteJob

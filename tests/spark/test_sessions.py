@@ -11,7 +11,7 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 import indextables
 from indextables import IndexTable, enable
-from indextables.spark.source.options import PROVIDER
+from indextables.spark.options import PROVIDER
 
 
 @pytest.fixture

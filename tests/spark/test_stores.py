@@ -16,7 +16,7 @@ from indextables import IndexTable, explain
 from indextables.config import Config
 from indextables.errors import IndexTablesError
 from indextables.spark.catalyst.java import sequence
-from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.storage import open_store
 from tests.stores.proxy import proxied
 from tests.stores.servers import SECRET, Server, s3_server

@@ -16,8 +16,8 @@ import indextables
 from indextables import IndexTable
 from indextables.errors import ConfigError, SchemaError
 from indextables.functions import indexquery
+from indextables.spark.options import RUN
 from indextables.spark.source import batch_writer
-from indextables.spark.source.options import RUN
 from indextables.spark.source.stream_writer import StreamSink, plan_batch
 from indextables.write.write_job import write_task
 from tests.spark.streams import Feed, finish, ids, operations, split_files

@@ -1,1 +1,1 @@
-"""What a Spark user calls: `enable`, `spark.read`, `df.write`, `spark.sql`, `explain`, `indexquery`."""
+"""What a Spark user calls: `enable`, `disable`, `explain`, `sql`; and the hooks that `enable` puts in place."""

@@ -16,21 +16,21 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.query import StreamingQuery
 
-from indextables.spark.api.class_hooks import ClassHooks
-from indextables.spark.api.data_stream_reader import TableStreamFrameReader
-from indextables.spark.api.data_stream_writer import TableStreamWriter
-from indextables.spark.api.dataframe_reader import TableFrameReader
-from indextables.spark.api.dataframe_writer import TableWriter
-from indextables.spark.api.dataframe_writer_v2 import TableWriterV2
-from indextables.spark.api.registration import ensure_registered, is_enabled
-from indextables.spark.api.search_texts import hook_texts
-from indextables.spark.api.stream_progress import with_figures
-from indextables.spark.catalog import refresh_columns, resolve_relations
 from indextables.spark.catalyst.parquet_scan import missing_split_errors
-from indextables.spark.catalyst.python_workers import worker_errors
 from indextables.spark.catalyst.query_planning import count, planned_frame, push_to_data_source, reads_our_tables
 from indextables.spark.catalyst.session_state import parse_name, session_of
-from indextables.spark.source.options import FORMAT
+from indextables.spark.environment.worker_failures import worker_errors
+from indextables.spark.frames.catalog import refresh_columns, resolve_relations
+from indextables.spark.frames.class_hooks import ClassHooks
+from indextables.spark.frames.data_stream_reader import TableStreamFrameReader
+from indextables.spark.frames.data_stream_writer import TableStreamWriter
+from indextables.spark.frames.dataframe_reader import TableFrameReader
+from indextables.spark.frames.dataframe_writer import TableWriter
+from indextables.spark.frames.dataframe_writer_v2 import TableWriterV2
+from indextables.spark.frames.registration import ensure_registered, is_enabled
+from indextables.spark.frames.search_texts import hook_texts
+from indextables.spark.frames.stream_progress import with_figures
+from indextables.spark.options import FORMAT
 from indextables.spark.statements.spark_sql import run_sql
 
 _MAX_ROWS = 2**31 - 1  # that a limit of Spark's can have

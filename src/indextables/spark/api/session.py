@@ -1,14 +1,17 @@
-"""Switching indextables on in a Spark session."""
+"""Switching indextables on in a Spark session, and SQL in sessions where it is not."""
 
+from inspect import unwrap
+from typing import Any
 from weakref import WeakSet
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from indextables.spark.api.hooks import install, uninstall
-from indextables.spark.api.registration import LOCK, configure_session, ensure_registered, set_enabled
 from indextables.spark.api.session_kind import connect, is_remote
 from indextables.spark.catalyst.probe import capabilities
-from indextables.spark.catalyst.versions import refuse_unsupported
+from indextables.spark.frames.registration import LOCK, configure_session, ensure_registered, set_enabled
+from indextables.spark.statements.spark_sql import run_sql
+from indextables.spark.versions import refuse_unsupported
 
 _enabled: WeakSet[SparkSession] = WeakSet()
 
@@ -50,3 +53,14 @@ def disable(spark: SparkSession) -> SparkSession:
         if not _enabled:
             uninstall()
     return spark
+
+
+def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> DataFrame:
+    """The result of a SQL text, as `spark.sql` gives it after `indextables.enable(spark)`, in a session without that.
+
+    `indextables.sql(spark, "SELECT count(*) FROM indextables.`/data/logs` WHERE message INDEXQUERY :q", {"q": "disk"})`
+    """
+    if is_remote(spark):
+        frame: DataFrame = connect().sql_remote(spark, text, args, **frames)
+        return frame
+    return run_sql(unwrap(SparkSession.sql), spark, text, args, **frames)

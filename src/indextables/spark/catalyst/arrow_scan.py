@@ -16,11 +16,11 @@ from indextables.spark.catalyst.executor_jobs import executor_hosts
 from indextables.spark.catalyst.java import Java, jvm_of, kind, nothing, seq
 from indextables.spark.catalyst.local_relation import local_frame, with_unread
 from indextables.spark.catalyst.probe import REQUIREMENTS, Capability, capabilities
+from indextables.spark.options import FORMAT
 from indextables.spark.planner.scan_builder import PlannedScan
 from indextables.spark.planner.split_placement import PlacedGroup, busiest, placed
-from indextables.spark.source.options import FORMAT
+from indextables.spark.planner.task_packing import packed
 from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
-from indextables.spark.source.task_packing import packed
 from indextables.worker_versions import OnWorkers
 
 logger = logging.getLogger(__name__)

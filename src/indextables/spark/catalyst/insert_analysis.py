@@ -14,7 +14,7 @@ from indextables.spark.catalyst.parsed_statement import InsertInto
 from indextables.spark.catalyst.query_planning import filter_predicate
 from indextables.spark.catalyst.relation import options_of
 from indextables.spark.catalyst.session_state import parse_plan, session_state
-from indextables.spark.catalyst.versions import CURRENT
+from indextables.spark.versions import CURRENT
 
 _OVERWRITE = "OverwriteByExpression"  # REPLACE WHERE, before Spark 4.3
 

@@ -13,7 +13,7 @@ from py4j.java_gateway import JavaClass, JavaPackage
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
-from indextables.spark.catalyst.versions import CURRENT
+from indextables.spark.versions import CURRENT
 
 Java: TypeAlias = Any
 _ID = re.compile(r"#(\d+)[A-Za-z]?(?:-T\d+ms)?$")

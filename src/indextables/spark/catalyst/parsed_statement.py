@@ -16,7 +16,7 @@ from indextables.spark.catalyst.handles import LogicalPlan
 from indextables.spark.catalyst.java import Java, kind, name_parts, pairs, seq, sequence
 from indextables.spark.catalyst.session_state import parse_plan
 from indextables.spark.catalyst.table_references import TableReference, table_references
-from indextables.spark.catalyst.versions import CURRENT
+from indextables.spark.versions import CURRENT
 
 Name: TypeAlias = tuple[str, ...]
 

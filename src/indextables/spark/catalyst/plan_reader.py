@@ -28,8 +28,8 @@ from indextables.spark.planner.plan import (
     SetOperation,
     SetOperator,
 )
+from indextables.spark.planner.snapshots import snapshot_of
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.snapshots import snapshot_of
 
 _JOINS = {
     "Inner": JoinType.INNER,

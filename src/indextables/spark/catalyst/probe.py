@@ -16,7 +16,7 @@ from cachetools import LRUCache, cached
 from py4j.protocol import Py4JError
 
 from indextables.spark.catalyst.java import Java, jvm_of
-from indextables.spark.catalyst.versions import CURRENT
+from indextables.spark.versions import CURRENT
 
 _FOUND: LRUCache[Any, Any] = LRUCache(2)
 _LOCK = Lock()

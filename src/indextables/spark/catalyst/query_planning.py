@@ -40,9 +40,9 @@ from indextables.spark.planner.plan import Opaque, Plan, walk
 from indextables.spark.planner.planner import QueryPlan, plan_query
 from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.query_log import log_metadata_rows, log_query
+from indextables.spark.planner.read_options import condition_text
 from indextables.spark.planner.scan_builder import PlannedScan, build_scan
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.read_options import condition_text
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

@@ -24,9 +24,9 @@ from indextables.spark.catalyst.java import (
     strings,
 )
 from indextables.spark.catalyst.probe import Capability, capabilities
+from indextables.spark.options import FORMAT, SEARCHES, is_our_format
+from indextables.spark.planner.read_options import ReadOptions, as_option, search_name
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.options import FORMAT, SEARCHES, is_our_format
-from indextables.spark.source.read_options import ReadOptions, as_option, search_name
 
 
 @dataclass(frozen=True)

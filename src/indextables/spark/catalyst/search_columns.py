@@ -25,14 +25,14 @@ from indextables.predicate import IndexQuery
 from indextables.predicate.translation import UntranslatableError
 from indextables.read.scan_spec import ScanSpec, Score, required_searches
 from indextables.search import fields, parse
-from indextables.spark.api.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, evaluated, refusal, score_refusal
 from indextables.spark.catalyst.expressions import conjuncts, plain_column, text
 from indextables.spark.catalyst.java import Java, has, ids_of, inlined, jvm_of, kind, over, replacing, seq, sequence
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode, relation_leaves
 from indextables.spark.catalyst.session_state import column_expression
+from indextables.spark.planner.snapshots import snapshot_of
+from indextables.spark.source.search_function import FUNCTIONS, INDEXQUERYALL, SCORE, evaluated, refusal, score_refusal
 from indextables.spark.source.search_values import SearchedColumns
-from indextables.spark.source.snapshots import snapshot_of
 
 # Nodes whose rows are rows of a child, with all of its columns; of some joins only one child's.
 _PASSING = frozenset(

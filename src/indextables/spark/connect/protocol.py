@@ -11,7 +11,7 @@ import msgspec
 from pyspark.sql.connect.proto import base_pb2, expressions_pb2, relations_pb2
 from pyspark.sql.types import DataType
 
-from indextables.spark.source.options import FORMAT, is_our_format
+from indextables.spark.options import FORMAT, is_our_format
 from indextables.spark.source.quoting import quote_name
 
 Message: TypeAlias = Any

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from indextables.spark.source.options import is_our_format
+from indextables.spark.options import is_our_format
 from indextables.spark.source.quoting import quote_name, quote_string
 
 _MAX_AGE = 10.0  # seconds; other sessions may change the catalog

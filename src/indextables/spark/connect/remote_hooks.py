@@ -14,15 +14,15 @@ from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
 from indextables.errors import UnsupportedStatementError
-from indextables.spark.api.class_hooks import ClassHooks
-from indextables.spark.api.search_function import FUNCTIONS, search_udf
-from indextables.spark.api.search_texts import hook_texts
 from indextables.spark.connect.remote_compaction import on_remote_executors
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_reader import RemoteReader, frame_at
 from indextables.spark.connect.remote_session import any_enabled, queries_of, register, unregister
 from indextables.spark.connect.remote_statements import run_remote_sql
 from indextables.spark.connect.remote_writer import RemoteWriter
+from indextables.spark.frames.class_hooks import ClassHooks
+from indextables.spark.frames.search_texts import hook_texts
+from indextables.spark.source.search_function import FUNCTIONS, search_udf
 
 __all__ = ["disable_remote", "enable_remote", "explain_remote", "on_remote_executors", "scan_remote", "sql_remote"]
 

@@ -38,8 +38,8 @@ from indextables.spark.planner.plan import (
     relations_of,
 )
 from indextables.spark.planner.plan import Relation as TableNode
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import to_arrow_utc
 
 _Join, _Aggregate, _SetOperation = relations_pb2.Join, relations_pb2.Aggregate, relations_pb2.SetOperation

@@ -33,6 +33,7 @@ from indextables.spark.connect.protocol import (
 from indextables.spark.connect.remote_plan_reader import RemotePlanReader
 from indextables.spark.connect.remote_search import SearchResolver
 from indextables.spark.connect.server_answers import aggregate_rows
+from indextables.spark.options import SEARCHES
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.metadata_aggregates import filtered_relation
 from indextables.spark.planner.plan import (
@@ -47,10 +48,9 @@ from indextables.spark.planner.plan import (
     with_children,
 )
 from indextables.spark.planner.pushdown import ScanRequest, push_down
+from indextables.spark.planner.read_options import as_option
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.options import SEARCHES
 from indextables.spark.source.planning_requests import AggregateRows, ipc_bytes
-from indextables.spark.source.read_options import as_option
 from indextables.spark.source.spark_types import spark_schema, to_arrow_utc
 
 logger = logging.getLogger(__name__)

@@ -34,9 +34,9 @@ from indextables.spark.connect.remote_planning import plan_relation
 from indextables.spark.connect.remote_settings import read_settings
 from indextables.spark.connect.remote_sql import plan_sql
 from indextables.spark.connect.server_answers import explanation, table_description
+from indextables.spark.options import REQUEST, RULES, TABLE
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.source.batch_reader import refuse_other_columns
-from indextables.spark.source.options import REQUEST, RULES, TABLE
-from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.statements.command_values import TableAt
 from indextables.statements.tokens import tokens_of, word

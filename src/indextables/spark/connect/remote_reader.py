@@ -9,7 +9,8 @@ from pyspark.sql.types import StructType
 from indextables.errors import ConfigError
 from indextables.spark.connect.protocol import options_of, schema_json
 from indextables.spark.connect.remote_queries import RemoteQueries
-from indextables.spark.source.options import FORMAT, is_default, is_our_format
+from indextables.spark.environment.session_settings import is_default
+from indextables.spark.options import FORMAT, is_our_format
 
 
 class RemoteReader(DataFrameReader):

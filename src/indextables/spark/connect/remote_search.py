@@ -24,15 +24,6 @@ from indextables.predicate import IndexQuery, parse_condition
 from indextables.predicate.sql_text import quoted
 from indextables.read.scan_spec import Score, required_searches, searches_of
 from indextables.schema import normalize
-from indextables.spark.api.search_function import (
-    FUNCTIONS,
-    INDEXQUERY,
-    INDEXQUERYALL,
-    SCORE,
-    evaluated,
-    refusal,
-    score_refusal,
-)
 from indextables.spark.connect.protocol import (
     Expression,
     Relation,
@@ -54,9 +45,18 @@ from indextables.spark.connect.protocol import (
     text_of,
 )
 from indextables.spark.connect.remote_names import identifier_parts
-from indextables.spark.source.options import RULES, SEARCHES
+from indextables.spark.options import RULES, SEARCHES
+from indextables.spark.planner.read_options import ReadOptions, as_option, search_name
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import ReadOptions, as_option, search_name
+from indextables.spark.source.search_function import (
+    FUNCTIONS,
+    INDEXQUERY,
+    INDEXQUERYALL,
+    SCORE,
+    evaluated,
+    refusal,
+    score_refusal,
+)
 from indextables.spark.source.search_values import SearchedColumns
 from indextables.spark.source.spark_types import to_arrow_utc
 from indextables.statements import rewrite_statement

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from indextables.spark.source.options import location_in, settings_in, settings_of
+from indextables.spark.environment.session_settings import settings_of
+from indextables.spark.options import location_in, settings_in
 
 
 def read_settings(session: Any, options: Mapping[str, str]) -> dict[str, str]:

@@ -18,7 +18,6 @@ from indextables.errors import PredicateError, StatementError, UnsupportedOperat
 from indextables.predicate import parse
 from indextables.predicate.dialect import Dialect
 from indextables.redaction import redacted
-from indextables.spark.api.search_function import SCORE, evaluated, refusal, score_refusal
 from indextables.spark.connect.protocol import (
     Relation,
     column_names,
@@ -36,7 +35,8 @@ from indextables.spark.connect.remote_search import (
     refused_join,
     rules_by_name,
 )
-from indextables.spark.source.options import VIEW
+from indextables.spark.options import VIEW
+from indextables.spark.source.search_function import SCORE, evaluated, refusal, score_refusal
 from indextables.statements import rewrite_statement
 from indextables.statements.command_values import TableAt
 from indextables.statements.search_calls import SearchCall, conditions_in, score_calls, search_calls

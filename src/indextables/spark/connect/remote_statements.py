@@ -22,7 +22,8 @@ from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.connect.remote_writer import RemoteWriter
 from indextables.spark.connect.server_answers import existing_table, table_description
-from indextables.spark.source.options import FORMAT, condition_settings, settings_of
+from indextables.spark.environment.session_settings import condition_settings, settings_of
+from indextables.spark.options import FORMAT
 from indextables.spark.source.planning_requests import TableDescription
 from indextables.spark.statements.table_commands import COMMANDS, check
 from indextables.statements import Check, Command, Table, TableName, TablePath, parse_command

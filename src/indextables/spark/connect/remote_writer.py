@@ -9,12 +9,13 @@ from pyspark.sql.connect.readwriter import DataFrameWriter
 
 from indextables.config import is_secret
 from indextables.errors import ConfigError, TableExistsError
-from indextables.spark.api.recorded_write import RecordedWrite, mode_named
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.connect.server_answers import existing_table, planned_job
+from indextables.spark.environment.session_settings import condition_settings, settings_of
+from indextables.spark.frames.recorded_write import RecordedWrite, mode_named
+from indextables.spark.options import FORMAT, JOB
 from indextables.spark.source.job_option import decode_job, encode_job
-from indextables.spark.source.options import FORMAT, JOB, condition_settings, settings_of
 from indextables.spark.source.planning_requests import PlanWrite
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from indextables.errors import TableNotFoundError
 from indextables.spark.connect.protocol import plan_of, read_of
-from indextables.spark.source.options import REQUEST
+from indextables.spark.options import REQUEST
 from indextables.spark.source.planning_requests import (
     AggregateRows,
     DescribeTable,

@@ -36,8 +36,8 @@ from indextables.spark.planner.plan import (
     SetOperator,
 )
 from indextables.spark.planner.scan_builder import exact_plan
+from indextables.spark.planner.snapshots import scan_of
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.snapshots import scan_of
 
 Tables = Mapping[int, TableRelation]
 

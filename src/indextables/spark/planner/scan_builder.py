@@ -20,9 +20,9 @@ from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
 from indextables.read.scan_spec import ScanSpec, Score, with_predicate
 from indextables.schema import column_named
 from indextables.spark.planner.pushdown import ScanRequest
+from indextables.spark.planner.snapshots import scan_of, snapshot_of
 from indextables.spark.planner.table_relation import TableRelation
-from indextables.spark.source.snapshots import scan_of, snapshot_of
-from indextables.spark.source.task_packing import enough
+from indextables.spark.planner.task_packing import enough
 from indextables.storage.location import Location
 
 _FEW_SPLITS = 16

@@ -7,7 +7,7 @@ from functools import cached_property
 from indextables.predicate import IndexQuery, Predicate
 from indextables.read.scan_spec import ADDRESS, SearchResult
 from indextables.spark.planner.column_names import name_of, renamed
-from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.planner.read_options import ReadOptions
 
 
 @dataclass(frozen=True)

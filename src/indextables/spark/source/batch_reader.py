@@ -13,9 +13,9 @@ from indextables.read.pruning_summary import log_pruning
 from indextables.read.read_task import ScanContext
 from indextables.read.scan_plan import SplitTask, plan_scan
 from indextables.schema import column_named, type_name
-from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.planner.read_options import ReadOptions
+from indextables.spark.planner.task_packing import packed
 from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
-from indextables.spark.source.task_packing import packed
 from indextables.worker_versions import OnWorkers
 
 

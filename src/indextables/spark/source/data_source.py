@@ -15,7 +15,7 @@ from indextables.arrow_features import skip_pandas_import
 from indextables.config import PREFIX, canonical
 from indextables.error_notes import noted_errors
 from indextables.errors import ConfigError, SchemaError
-from indextables.spark.source.options import FORMAT, JOB, PROVIDER, REQUEST, TABLE, VERSION, path_in, settings_in
+from indextables.spark.options import FORMAT, JOB, PROVIDER, REQUEST, TABLE, VERSION, path_in, settings_in
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class IndexTablesDataSource(DataSource):
             from indextables.spark.source.planning_requests import answer_request
 
             return answer_request(self.options)
-        from indextables.spark.source.read_options import ReadOptions
+        from indextables.spark.planner.read_options import ReadOptions
         from indextables.spark.source.stream_options import without_stream_options
 
         snapshot = ReadOptions.of(without_stream_options(self.options)).snapshot()
@@ -55,8 +55,8 @@ class IndexTablesDataSource(DataSource):
 
     @noted_errors()
     def reader(self, schema: StructType) -> "TableReader":
+        from indextables.spark.planner.read_options import ReadOptions
         from indextables.spark.source.batch_reader import TableReader
-        from indextables.spark.source.read_options import ReadOptions
         from indextables.spark.source.stream_options import refuse_stream_options
 
         refuse_stream_options(self.options)

@@ -19,7 +19,7 @@ from indextables.config import Config, StoreConfig
 from indextables.errors import ConfigError
 from indextables.maintain.replace_where import DynamicOverwrite, ReplaceWhereOverwrite
 from indextables.maintain.row_replacement import FoundRowsOverwrite
-from indextables.spark.source.options import JOB, settings_in
+from indextables.spark.options import JOB, settings_in
 from indextables.write.overwrite import FullOverwrite, Overwrite
 from indextables.write.write_job import WriteJob
 

@@ -21,13 +21,13 @@ from indextables.maintain.replace_where import resolve_overwrite
 from indextables.predicate import parse_condition
 from indextables.read.scan_plan import explain, plan_scan
 from indextables.schema import column_named
+from indextables.spark.options import REQUEST, path_in, settings_in
 from indextables.spark.planner.column_names import columns_of, name_of, renamed
 from indextables.spark.planner.metadata_aggregates import aggregate_rows
 from indextables.spark.planner.plan import Aggregate, Condition, Filter, Function, Output, Relation
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.job_option import encode_job
-from indextables.spark.source.options import REQUEST, path_in, settings_in
-from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import spark_schema
 from indextables.write.job_planning import plan_job
 from indextables.write.write_job import Mode

@@ -7,7 +7,7 @@ from pyspark.sql.types import StringType, StructField, StructType, UserDefinedTy
 
 from indextables.errors import SchemaError
 from indextables.schema import to_json
-from indextables.spark.catalyst.versions import CURRENT
+from indextables.spark.versions import CURRENT
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
 

@@ -20,7 +20,7 @@ from indextables.config import STREAM_OPTIONS, boolean, positive_integer, size
 from indextables.errors import ConfigError
 from indextables.read.appended_splits import AppendedSplits, ChangePolicy
 from indextables.read.stream_offset import ReadLimits, StreamOffset
-from indextables.spark.source.read_options import ReadOptions, parse_option, timestamp_of, version_of
+from indextables.spark.planner.read_options import ReadOptions, parse_option, timestamp_of, version_of
 
 _NAMES = {name.lower(): name for name in STREAM_OPTIONS}
 _TIME_TRAVEL = {"versionasof", "timestampasof"}

@@ -19,6 +19,8 @@ from indextables.read.pruning_summary import log_pruning
 from indextables.read.read_task import ScanContext
 from indextables.read.scan_plan import SplitTask, may_match, plan_scan
 from indextables.read.stream_offset import StreamOffset
+from indextables.spark.planner.read_options import ReadOptions
+from indextables.spark.planner.task_packing import packed_in_order
 from indextables.spark.source.admission_control import (
     HAS_ADMISSION_CONTROL,
     SupportsTriggerAvailableNow,
@@ -26,10 +28,8 @@ from indextables.spark.source.admission_control import (
     effective,
 )
 from indextables.spark.source.batch_reader import refuse_other_columns
-from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
 from indextables.spark.source.stream_options import StreamOptions
-from indextables.spark.source.task_packing import packed_in_order
 from indextables.worker_versions import OnWorkers
 
 logger = logging.getLogger(__name__)

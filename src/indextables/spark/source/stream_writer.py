@@ -28,10 +28,10 @@ from indextables.events import log_event
 from indextables.log import TransactionLog
 from indextables.log.actions import Txn
 from indextables.maintain.compact_on_write import merge_beside_stream
+from indextables.spark.options import JOB, RUN, SPECULATION, path_in, settings_in
 from indextables.spark.source.batch_writer import commit_was_tried, delete_files_of
 from indextables.spark.source.job_option import decode_job, encode_job
 from indextables.spark.source.kept_logs import open_kept_log
-from indextables.spark.source.options import JOB, RUN, SPECULATION, path_in, settings_in
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.worker_versions import OnWorkers
 from indextables.write.job_planning import current_snapshot, plan_job

@@ -14,7 +14,6 @@ from indextables.config import property_key
 from indextables.errors import LayoutError, SchemaError, UnsupportedStatementError
 from indextables.inspect.listing import with_values
 from indextables.schema import column_named, normalize
-from indextables.spark.catalog import CatalogTable, column_comments, comment_on_columns
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
     AddColumns,
@@ -33,7 +32,8 @@ from indextables.spark.catalyst.parsed_statement import (
     Unsupported,
 )
 from indextables.spark.catalyst.session_state import run_plan
-from indextables.spark.source.options import FORMAT
+from indextables.spark.frames.catalog import CatalogTable, column_comments, comment_on_columns
+from indextables.spark.options import FORMAT
 from indextables.spark.source.quoting import quote_string
 from indextables.spark.source.spark_types import arrow_schema
 from indextables.table import IndexTable

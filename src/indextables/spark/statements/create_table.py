@@ -9,17 +9,18 @@ from indextables.config import Config, canonical
 from indextables.errors import ConfigError, LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
-from indextables.spark.api.dataframe_writer import TableWriter
-from indextables.spark.api.recorded_write import partition_term
-from indextables.spark.catalog import drop_from_catalog, qualify, register_table, table_exists
 from indextables.spark.catalyst.parsed_statement import CreateTable
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.session_state import run_in_spark
 from indextables.spark.catalyst.table_definition import TableDefinition, table_definition
-from indextables.spark.source.options import FORMAT, is_default, is_our_format, settings_in, settings_of
+from indextables.spark.environment.session_settings import is_default, settings_of
+from indextables.spark.frames.catalog import drop_from_catalog, qualify, register_table, table_exists
+from indextables.spark.frames.dataframe_writer import TableWriter
+from indextables.spark.frames.insert import query_rows
+from indextables.spark.frames.recorded_write import partition_term
+from indextables.spark.options import FORMAT, is_our_format, settings_in
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema, refuse_collation, spark_schema
-from indextables.spark.statements.insert import query_rows
 from indextables.table import IndexTable
 
 

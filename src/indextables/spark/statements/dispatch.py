@@ -13,8 +13,6 @@ from pyspark.sql.types import StructType
 from indextables.config import Config, canonical
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import TransactionLog
-from indextables.spark.api.dataframe_writer import TableWriter
-from indextables.spark.catalog import CatalogTable, lookup_table, refresh_columns, relation_of_view
 from indextables.spark.catalyst.catalog_tables import options_of_frame
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
@@ -38,11 +36,14 @@ from indextables.spark.catalyst.parsed_statement import (
     WriteStatement,
 )
 from indextables.spark.catalyst.session_state import parse_plan, run_plan
-from indextables.spark.source.options import FORMAT, VIEW, is_our_format, path_in, settings_of
+from indextables.spark.environment.session_settings import settings_of
+from indextables.spark.frames.catalog import CatalogTable, lookup_table, refresh_columns, relation_of_view
+from indextables.spark.frames.dataframe_writer import TableWriter
+from indextables.spark.frames.insert import plan_query, query_rows, resolve_insert
+from indextables.spark.options import FORMAT, VIEW, is_our_format, path_in
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.statements import alter_table, table_commands
 from indextables.spark.statements.create_table import create_table, creates_ours
-from indextables.spark.statements.insert import plan_query, query_rows, resolve_insert
 from indextables.statements import Check, Command, Table, TableName, TablePath
 from indextables.table import IndexTable
 

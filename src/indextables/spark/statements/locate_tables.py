@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError, UnsupportedStatementError
-from indextables.spark.catalog import CatalogTable, lookup_table, refresh_columns
 from indextables.spark.catalyst.parsed_statement import CreateView, Parsed, Script
 from indextables.spark.catalyst.session_state import parse_plan
 from indextables.spark.catalyst.table_references import TableReference
-from indextables.spark.source.options import VIEW, settings_of
+from indextables.spark.environment.session_settings import settings_of
+from indextables.spark.frames.catalog import CatalogTable, lookup_table, refresh_columns
+from indextables.spark.options import VIEW
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.statements import Statement, TableAt
 

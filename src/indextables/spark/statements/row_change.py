@@ -21,18 +21,19 @@ from indextables.maintain.row_replacement import FoundRowsOverwrite, RowsRead
 from indextables.plural import pluralize
 from indextables.predicate import casts, parse_condition
 from indextables.read.scan_spec import ADDRESS
-from indextables.spark.api.dataframe_reader import frame_with_address
-from indextables.spark.api.dataframe_writer import run_job
-from indextables.spark.catalog import refresh_columns
 from indextables.spark.catalyst.insert_analysis import insert_of_frame
 from indextables.spark.catalyst.query_planning import TableRead, planned_reads
 from indextables.spark.catalyst.relation import relation_frame
-from indextables.spark.source.options import VIEW, condition_settings, settings_of
+from indextables.spark.environment.session_settings import condition_settings, settings_of
+from indextables.spark.frames.catalog import refresh_columns
+from indextables.spark.frames.dataframe_reader import frame_with_address
+from indextables.spark.frames.dataframe_writer import run_job
+from indextables.spark.frames.insert import resolve_insert
+from indextables.spark.options import VIEW
+from indextables.spark.planner.read_options import ReadOptions, condition_text
+from indextables.spark.planner.snapshots import log_of
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import ReadOptions, condition_text
-from indextables.spark.source.snapshots import log_of
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
-from indextables.spark.statements.insert import resolve_insert
 from indextables.spark.statements.row_queries import CLAUSE, MARKER, PATH, ROW, Named, RowQuery, evolved, row_column
 from indextables.split.deletion_bitmap import RowNumbers, encode_bitmap
 from indextables.statements.row_changes import (

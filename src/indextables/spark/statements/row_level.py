@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables.errors import ConflictError, UnsupportedStatementError
 from indextables.events import log_event
-from indextables.spark.api.dataframe_reader import resolve_version
-from indextables.spark.catalog import lookup_table, refresh_columns, relation_of_view
 from indextables.spark.catalyst.local_relation import local_frame
+from indextables.spark.frames.catalog import lookup_table, refresh_columns, relation_of_view
+from indextables.spark.frames.dataframe_reader import resolve_version
 from indextables.spark.job_description import described_jobs
-from indextables.spark.source.options import TIME_TRAVEL, VIEW, path_in
+from indextables.spark.options import TIME_TRAVEL, VIEW, path_in
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import ReadOptions
 from indextables.spark.statements.row_change import RowChangeAttempt, RowTarget, RunQuery
 from indextables.statements.row_level_statements import RowLevelStatement
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from inspect import unwrap
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -18,10 +17,6 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.types import StructType
 
 from indextables.errors import ConfigError, UnsupportedOperatorError
-from indextables.spark.api.dataframe_reader import frame_at, resolve_version
-from indextables.spark.api.registration import ensure_registered
-from indextables.spark.api.session_kind import connect, is_remote
-from indextables.spark.catalog import resolve_relations
 from indextables.spark.catalyst.parsed_statement import (
     ChangeRows,
     ExecuteImmediate,
@@ -35,9 +30,13 @@ from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.query_parameters import bind_parameters
 from indextables.spark.catalyst.query_planning import resolve_searches
 from indextables.spark.catalyst.session_state import run_plan
-from indextables.spark.source.options import VIEW, condition_settings
+from indextables.spark.environment.session_settings import condition_settings
+from indextables.spark.frames.catalog import resolve_relations
+from indextables.spark.frames.dataframe_reader import frame_at, resolve_version
+from indextables.spark.frames.insert import plan_query
+from indextables.spark.frames.registration import ensure_registered
+from indextables.spark.options import VIEW
 from indextables.spark.statements.dispatch import is_ours, run_command, run_table_statement, run_write, writes_to_ours
-from indextables.spark.statements.insert import plan_query
 from indextables.spark.statements.locate_tables import locate_tables, resolve_time_travel
 from indextables.spark.statements.row_level import find_target, run_row_level
 from indextables.statements import TableAt, parse_command, rewrite_statement
@@ -46,17 +45,6 @@ from indextables.statements.row_level_statements import RowLevelText
 SparkSql: TypeAlias = Callable[..., DataFrame]
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
 _SEARCH = re.compile(r"\b(?:indexquery(?:all)?|textsearch)\b", re.IGNORECASE)
-
-
-def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> DataFrame:
-    """The result of a SQL text, as `spark.sql` gives it after `indextables.enable(spark)`, in a session without that.
-
-    `indextables.sql(spark, "SELECT count(*) FROM indextables.`/data/logs` WHERE message INDEXQUERY :q", {"q": "disk"})`
-    """
-    if is_remote(spark):
-        frame: DataFrame = connect().sql_remote(spark, text, args, **frames)
-        return frame
-    return run_sql(unwrap(SparkSession.sql), spark, text, args, **frames)
 
 
 def run_sql(spark_sql: SparkSql, spark: SparkSession, sqlQuery: str, *args: Any, **options: Any) -> DataFrame:  # noqa: N803

@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 
 from indextables.predicate import parse_condition
 from indextables.schema import type_name
-from indextables.spark.source.options import FORMAT, condition_settings
-from indextables.spark.source.read_options import timestamp_of
+from indextables.spark.environment.session_settings import condition_settings
+from indextables.spark.options import FORMAT
+from indextables.spark.planner.read_options import timestamp_of
 from indextables.statements import (
     AddColumn,
     Check,

@@ -1,1 +1,1 @@
-"""What a distributed write does besides writing splits: repartitioning and copying rows."""
+"""Writes and compactions by executors: repartitioning, the tasks, the commit on the driver."""

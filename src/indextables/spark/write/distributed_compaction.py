@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from indextables.maintain.compact import Runner, Work
 from indextables.maintain.compaction_groups import MergeGroup, WrittenGroup
-from indextables.spark.catalyst.python_workers import worker_errors
+from indextables.spark.environment.worker_failures import worker_errors
 from indextables.spark.job_description import described_jobs
 from indextables.spark.write.task_attempts import is_speculative
 from indextables.worker_versions import OnWorkers

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -26,7 +27,6 @@ from indextables.spark.catalyst.input_cost import is_one_task, max_rows
 from indextables.spark.catalyst.input_order import has_repeatable_order
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.job_description import described_jobs
-from indextables.spark.source.parallelism import default_parallelism
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.write.input_persistence import input_persisted
 from indextables.write.task_placement import Placement, bin_small_partitions, is_balanced, place_bins, task_count
@@ -118,7 +118,7 @@ def _by_partition(frame: DataFrame, plan: WritePlan) -> DataFrame:
     unlisted_rows = max(0, keyed.count() - sum(rows)) if len(rows) == _MAX_PLACED else 0
     small_below = plan.coalescing.small_below if plan.coalescing else 0
     bins = bin_small_partitions(rows, counts[_GROUP].to_pylist(), small_below=small_below, target=target)
-    parallelism = default_parallelism(frame.sparkSession)
+    parallelism = _default_parallelism(frame.sparkSession)
     placement = place_bins(bins, rows, target=target, unlisted_rows=unlisted_rows, parallelism=parallelism)
     _log(plan, rows=sum(rows) + unlisted_rows, tasks=placement.tasks, partitions=len(rows))
     return _sorted(_placed(keyed, key, counts[_KEY], placement), plan, first=[key]).drop(key)
@@ -191,3 +191,12 @@ def _unused(name: str, frame: DataFrame) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def _default_parallelism(session: Any) -> int:
+    """How many tasks a session runs at once; over Spark Connect, which does not say it, the number of shuffle partitions."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    given = session.conf.get("spark.default.parallelism", None)
+    return int(given or session.conf.get("spark.sql.shuffle.partitions"))

@@ -7,13 +7,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
-from indextables.spark.api.dataframe_reader import with_session_settings
-from indextables.spark.api.recorded_read import RecordedRead
-from indextables.spark.api.registration import ensure_registered
-from indextables.spark.catalog import lookup_table
 from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.options import FORMAT, path_in
-from indextables.spark.source.snapshots import latest_snapshot
+from indextables.spark.frames.catalog import lookup_table
+from indextables.spark.frames.dataframe_reader import with_session_settings
+from indextables.spark.frames.recorded_read import RecordedRead
+from indextables.spark.frames.registration import ensure_registered
+from indextables.spark.options import FORMAT, path_in
+from indextables.spark.planner.snapshots import latest_snapshot
 from indextables.spark.source.stream_options import StreamOptions
 
 

@@ -12,10 +12,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from indextables.errors import ConfigError
-from indextables.spark.api.recorded_write import RecordedWrite
-from indextables.spark.api.registration import ensure_registered
-from indextables.spark.api.stream_progress import remember_table
-from indextables.spark.catalog import (
+from indextables.spark.catalyst.python_workers import refuse_missing_python
+from indextables.spark.catalyst.session_state import parse_name
+from indextables.spark.environment.session_settings import settings_of
+from indextables.spark.frames.catalog import (
     CatalogTable,
     drop_from_catalog,
     lookup_table,
@@ -24,9 +24,10 @@ from indextables.spark.catalog import (
     refuse_other_location,
     register_table,
 )
-from indextables.spark.catalyst.python_workers import refuse_missing_python
-from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.options import FORMAT, RUN, SPECULATION, location_in, path_in, settings_in, settings_of
+from indextables.spark.frames.recorded_write import RecordedWrite
+from indextables.spark.frames.registration import ensure_registered
+from indextables.spark.frames.stream_progress import remember_table
+from indextables.spark.options import FORMAT, RUN, SPECULATION, location_in, path_in, settings_in
 from indextables.spark.source.stream_writer import plan_batch, without_sparks_own
 from indextables.spark.write.task_attempts import is_speculative
 from indextables.write.write_job import Mode

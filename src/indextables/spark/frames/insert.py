@@ -14,8 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
 from indextables.predicate import to_sql
-from indextables.spark.api.dataframe_reader import load
-from indextables.spark.catalog import CatalogTable, relation_of_view, resolve_relations
 from indextables.spark.catalyst.handles import SPARK_ERRORS, Expression, LogicalPlan
 from indextables.spark.catalyst.insert_analysis import (
     InsertClauses,
@@ -30,7 +28,9 @@ from indextables.spark.catalyst.parsed_statement import InsertInto, WriteStateme
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.query_planning import planned_frame, reads_our_tables
 from indextables.spark.catalyst.session_state import expression_sql, plan_of_frame, run_plan
-from indextables.spark.source.options import VIEW, path_in, settings_in
+from indextables.spark.frames.catalog import CatalogTable, relation_of_view, resolve_relations
+from indextables.spark.frames.dataframe_reader import load
+from indextables.spark.options import VIEW, path_in, settings_in
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import is_char
 

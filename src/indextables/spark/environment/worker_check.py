@@ -13,7 +13,7 @@ from indextables.config import Config
 from indextables.errors import WorkerEnvironmentError
 from indextables.plural import pluralize
 from indextables.spark.catalyst.executor_jobs import executor_addresses, run_on_executors
-from indextables.spark.source.options import settings_of
+from indextables.spark.environment.session_settings import settings_of
 from indextables.worker_versions import REMEDY, compared
 
 _ROUNDS = 3  # executors that have come meanwhile get a task in the next one

@@ -1,38 +1,24 @@
 """Frames over tables: `spark.read` that knows the session, and scans as frames."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Self, cast
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
-from indextables.config import canonical
-from indextables.errors import ConfigError, InvalidPredicateError, SchemaError
+from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
-from indextables.predicate import to_sql
-from indextables.read.scan import Scan
-from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA, ScanSpec
-from indextables.read.sort_order import SortTerm, columns_of
-from indextables.spark.api.recorded_read import RecordedRead
-from indextables.spark.api.registration import ensure_registered
-from indextables.spark.api.session_kind import connect, is_remote
+from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA
 from indextables.spark.catalyst.relation import relation_frame
+from indextables.spark.environment.session_settings import settings_of
+from indextables.spark.frames.recorded_read import RecordedRead
+from indextables.spark.frames.registration import ensure_registered
+from indextables.spark.options import ROW_ADDRESS, TABLE, TIME_TRAVEL, location_in, settings_in
+from indextables.spark.planner.read_options import ReadOptions
+from indextables.spark.planner.snapshots import latest_snapshot
 from indextables.spark.source.batch_reader import refuse_other_columns
-from indextables.spark.source.options import (
-    ROW_ADDRESS,
-    SEARCHES,
-    TABLE,
-    TIME_TRAVEL,
-    location_in,
-    settings_in,
-    settings_of,
-)
-from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.read_options import ReadOptions, as_option, condition_text
-from indextables.spark.source.snapshots import latest_snapshot
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
 from indextables.spark.source.stream_options import refuse_stream_options
 
@@ -117,52 +103,6 @@ def resolve_version(spark: SparkSession, options: Mapping[str, str]) -> tuple[di
 def with_session_settings(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
     """The options, and the session's settings where there is no option."""
     return {**_session_settings(spark, options), **options}
-
-
-def frame_of(scan: Scan, spark: SparkSession) -> DataFrame:
-    """The rows of a scan, read by Spark's executors."""
-    options = {
-        **canonical(scan.options),
-        "path": scan.table,
-        "versionAsOf": str(scan.snapshot.version),
-        TABLE: scan.snapshot.metadata.id,
-        "where": _text_of(scan.scan_spec),
-        "timeZone": "UTC",
-    }
-    if scan.scan_spec.search_results:
-        options[SEARCHES] = as_option(scan.scan_spec.search_results)
-    names = tuple(dict.fromkeys((*scan.scan_spec.columns, *columns_of(scan.order))))
-    columns = spark_schema(replace(scan.scan_spec, columns=names).output_schema)
-    frame = connect().scan_remote(spark, options, columns) if is_remote(spark) else load(spark, options, columns)
-    if scan.order:
-        return _in_order(frame, scan)
-    return frame if scan.row_limit is None else frame.limit(scan.row_limit)
-
-
-def _in_order(frame: DataFrame, scan: Scan) -> DataFrame:
-    """The rows of a scan with an order; Spark sorts them."""
-    ordered = frame.orderBy([_sort_column(frame[quote_name([term.column])], term) for term in scan.order])
-    ordered = ordered.offset(scan.offset) if scan.offset else ordered
-    ordered = ordered if scan.row_limit is None else ordered.limit(scan.row_limit)
-    return ordered.select([quote_name([name]) for name in scan.schema.names])
-
-
-def _sort_column(column: Column, term: SortTerm) -> Column:
-    if term.descending:
-        return column.desc_nulls_first() if term.nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if term.nulls_first else column.asc_nulls_last()
-
-
-def _text_of(scan_spec: ScanSpec) -> str:
-    text = condition_text(scan_spec)
-    if text is None:
-        text, reason = to_sql(scan_spec.predicate), "its text would be read as another one"
-        raise InvalidPredicateError(
-            f"the condition {text} cannot be passed to Spark: {reason}; filter the frame instead",
-            predicate=text,
-            reason=reason,
-        )
-    return text
 
 
 def _session_settings(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
-from indextables.spark.source.hadoop_settings import HadoopSettings
+from indextables.spark.environment.hadoop_settings import HadoopSettings
 from indextables.storage import Location
 
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2."

@@ -13,7 +13,7 @@ from indextables.log import Snapshot, TransactionLog
 from indextables.read.opener import SplitOpener
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import ScanPlan
-from indextables.spark.source.read_options import ReadOptions
+from indextables.spark.planner.read_options import ReadOptions
 from indextables.storage import open_store
 
 _Place = tuple[str, frozenset[tuple[str, str]]]

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from indextables.config import PREFIX, credential_stores
 from indextables.spark.catalyst.hadoop_configuration import cluster_setting, hadoop_configuration
-from indextables.spark.source.hadoop_azure import azure_credentials_from_hadoop
-from indextables.spark.source.hadoop_s3 import s3_credentials_from_hadoop, s3_endpoint_from_hadoop
-from indextables.spark.source.hadoop_settings import HadoopSettings
+from indextables.spark.environment.hadoop_azure import azure_credentials_from_hadoop
+from indextables.spark.environment.hadoop_s3 import s3_credentials_from_hadoop, s3_endpoint_from_hadoop
+from indextables.spark.environment.hadoop_settings import HadoopSettings
 from indextables.storage import Location
 
 _OF_CLUSTER = "spark.hadoop."

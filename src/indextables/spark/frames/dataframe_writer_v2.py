@@ -7,21 +7,22 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.readwriter import DataFrameWriterV2
 
 from indextables.errors import ConfigError
-from indextables.spark.api.dataframe_writer import TableWriter
-from indextables.spark.api.recorded_write import partition_term
-from indextables.spark.catalog import (
+from indextables.spark.catalyst.handles import Expression
+from indextables.spark.catalyst.query_planning import planned_frame
+from indextables.spark.catalyst.session_state import column_expression, expression_sql, parse_name
+from indextables.spark.environment.session_settings import is_default, settings_of
+from indextables.spark.frames.catalog import (
     CatalogTable,
     lookup_table,
     qualify,
     refresh_columns,
     table_exists,
 )
-from indextables.spark.catalyst.handles import Expression
-from indextables.spark.catalyst.query_planning import planned_frame
-from indextables.spark.catalyst.session_state import column_expression, expression_sql, parse_name
-from indextables.spark.source.options import FORMAT, is_default, is_our_format, settings_in, settings_of
+from indextables.spark.frames.dataframe_writer import TableWriter
+from indextables.spark.frames.insert import replace_where_text
+from indextables.spark.frames.recorded_write import partition_term
+from indextables.spark.options import FORMAT, is_our_format, settings_in
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.statements.insert import replace_where_text
 from indextables.table import IndexTable
 
 _EVERYTHING = "TRUE"

@@ -17,9 +17,11 @@ from indextables.config import Config
 from indextables.errors import TableExistsError
 from indextables.log import TransactionLog
 from indextables.maintain.replace_where import resolve_overwrite
-from indextables.spark.api.recorded_write import RecordedWrite, mode_named
-from indextables.spark.api.registration import ensure_registered
-from indextables.spark.catalog import (
+from indextables.spark.catalyst.query_planning import planned_frame
+from indextables.spark.catalyst.session_state import parse_name
+from indextables.spark.environment.session_settings import condition_settings, settings_of
+from indextables.spark.environment.worker_failures import worker_errors
+from indextables.spark.frames.catalog import (
     CatalogTable,
     drop_from_catalog,
     lookup_table,
@@ -30,12 +32,11 @@ from indextables.spark.catalog import (
     refuse_other_location,
     register_table,
 )
-from indextables.spark.catalyst.python_workers import worker_errors
-from indextables.spark.catalyst.query_planning import planned_frame
-from indextables.spark.catalyst.session_state import parse_name
-from indextables.spark.source.options import FORMAT, condition_settings, path_in, settings_of
+from indextables.spark.frames.insert import insert_by_position
+from indextables.spark.frames.recorded_write import RecordedWrite, mode_named
+from indextables.spark.frames.registration import ensure_registered
+from indextables.spark.options import FORMAT, path_in
 from indextables.spark.source.spark_types import arrow_schema
-from indextables.spark.statements.insert import insert_by_position
 from indextables.spark.write.executor_write import write_on_executors
 from indextables.spark.write.repartition import repartitioned
 from indextables.write.job_planning import plan_job

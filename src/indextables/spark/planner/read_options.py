@@ -28,7 +28,7 @@ from indextables.predicate import IndexQuery, parse_condition, to_sql
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.literals import TIMESTAMP
 from indextables.read.scan_spec import ADDRESS, ScanSpec, Score, SearchResult, build_scan_spec
-from indextables.spark.source.options import ROW_ADDRESS, SEARCHES, TABLE, VERSION, path_in, settings_in
+from indextables.spark.options import ROW_ADDRESS, SEARCHES, TABLE, VERSION, path_in, settings_in
 from indextables.write.write_plan import current_rules
 
 _NAMES = {name.lower(): name for name in READ_OPTIONS}

@@ -14,7 +14,6 @@ from pyspark.sql.types import StructField, StructType
 
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.log import Snapshot
-from indextables.spark.api.dataframe_reader import resolve_version
 from indextables.spark.catalyst.catalog_tables import (
     SESSION_CATALOG,
     RelationSource,
@@ -24,7 +23,8 @@ from indextables.spark.catalyst.catalog_tables import (
     replace_options,
 )
 from indextables.spark.catalyst.session_state import run_in_spark
-from indextables.spark.source.options import FORMAT, is_our_format
+from indextables.spark.frames.dataframe_reader import resolve_version
+from indextables.spark.options import FORMAT, is_our_format
 from indextables.spark.source.quoting import quote_name
 from indextables.spark.source.spark_types import spark_schema
 from indextables.storage import Location

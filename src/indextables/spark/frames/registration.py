@@ -7,11 +7,11 @@ from threading import RLock
 
 from pyspark.sql import SparkSession
 
-from indextables.spark.api.search_function import register_functions
 from indextables.spark.catalyst.python_workers import data_source_python
 from indextables.spark.catalyst.session_state import has_data_source, register_data_source
+from indextables.spark.options import FORMAT, PROVIDER
 from indextables.spark.source.data_source import IndexTablesDataSource, ProviderDataSource
-from indextables.spark.source.options import FORMAT, PROVIDER
+from indextables.spark.source.search_function import register_functions
 
 LOCK = RLock()
 _ENABLED = (

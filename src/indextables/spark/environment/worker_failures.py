@@ -1,11 +1,20 @@
-"""What went wrong with a Python process of Spark's, found in the text of Spark's error."""
+"""What went wrong with a Python process of Spark's, found in the text of Spark's error, and raised as an error of ours."""
 
 import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from pyspark.sql import SparkSession
+
+from indextables.error_notes import error_in
 from indextables.errors import WorkerEnvironmentError
 from indextables.release import __version__
+from indextables.spark.catalyst.handles import SPARK_ERRORS
+from indextables.spark.environment.worker_check import check_workers
 from indextables.worker_versions import REMEDY
 
+_PATIENCE = 10.0  # seconds that an error may come later for the sake of a host's name
 _TASK = re.compile(r"\(TID \d+\) \((?P<host>[^\s()]+)[^()]*\)")
 _NOT_STARTED = re.compile(r'Cannot run program "(?P<python>[^"]+)"')
 _OURS = re.compile(
@@ -67,3 +76,36 @@ def _reason(text: str) -> str | None:
     if other := _PYTHON.search(text):
         return f"is Python {other['found']}, and the driver's is {other['wanted']}"
     return None
+
+
+@contextmanager
+def worker_errors(reads_our_tables: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Inside, errors of ours in Python processes of Spark's are raised as themselves, with Spark's error as their cause.
+
+    A failure because of a worker's environment raises a WorkerEnvironmentError: one sentence, not a traceback. Other
+    failures stay as they are.
+    """
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        text = f"{error}\n{getattr(error, '_stackTrace', '')}"
+        if (ours := error_in(text)) is not None:
+            raise ours from error
+        spark = SparkSession.getActiveSession()
+        python = spark.sparkContext.pythonExec if spark else "python3"
+        failure = worker_failure(text, python)
+        if failure is None or not (concerns_us(text) or reads_our_tables()):
+            raise
+        if spark and failure.host is None and is_task(text):
+            failure = worker_failure(text, python, _hosts_with_problems(spark))
+        raise failure or error from error
+
+
+def _hosts_with_problems(spark: SparkSession) -> str | None:
+    """Spark does not say where a Python process failed; the executors that are idle do."""
+    try:
+        check = check_workers(spark, timeout=_PATIENCE)
+    except (*SPARK_ERRORS, WorkerEnvironmentError, OSError, subprocess.SubprocessError):
+        return None
+    hosts = {worker.host for worker in check.workers if any(worker.problems(check.driver))}
+    return ", ".join(sorted(hosts)) or None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from indextables.config import PREFIX
 from indextables.errors import ConfigError
-from indextables.spark.source.hadoop_settings import HadoopSettings
+from indextables.spark.environment.hadoop_settings import HadoopSettings
 
 _KEYS = {"s3.accessKey": "access.key", "s3.secretKey": "secret.key", "s3.sessionToken": "session.token"}
 _PROVIDER = "aws.credentials.provider"

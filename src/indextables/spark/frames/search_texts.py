@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import functions
 
-from indextables.spark.api.class_hooks import ClassHooks
+from indextables.spark.frames.class_hooks import ClassHooks
 from indextables.statements import rewrite_statement
 
 _OPERATOR = re.compile(r"\b(?:INDEXQUERY|TEXTSEARCH)\b", re.IGNORECASE)

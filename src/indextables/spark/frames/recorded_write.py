@@ -12,7 +12,8 @@ from typing import Any, Self
 from indextables.config import PREFIX, canonical
 from indextables.errors import ConfigError
 from indextables.layout import Layout, PartitionField
-from indextables.spark.source.options import is_default, is_our_format, settings_in
+from indextables.spark.environment.session_settings import is_default
+from indextables.spark.options import is_our_format, settings_in
 from indextables.write.overwrite import refuse_contradictory_options
 from indextables.write.write_job import Mode
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-from indextables.spark.source.options import is_default, is_our_format
+from indextables.spark.environment.session_settings import is_default
+from indextables.spark.options import is_our_format
 
 
 class RecordedRead:
