@@ -61,23 +61,22 @@ constructor, so that a program need not parse the message:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, dataclass_transform
-
-_Error = TypeVar("_Error")
+from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False)
-def _error(cls: type[_Error]) -> type[_Error]:
-    """A class of errors whose annotations are its facts: keyword arguments, required where they have no default."""
-    return dataclass(kw_only=True, eq=False, repr=False)(cls)
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+class _Facts:
+    """The annotations of a class of errors are its facts: keyword arguments, required where they have no default."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
-@dataclass(eq=False, repr=False)
-class IndexTablesError(Exception):
+class IndexTablesError(_Facts, Exception):
     """The root: catch this to catch everything that the package raises on purpose."""
 
-    message: str
+    message: str = field(kw_only=False)
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -92,23 +91,19 @@ def _unpickle(cls: type[IndexTablesError], args: tuple[Any, ...], state: dict[st
     return error
 
 
-@_error
 class ConfigError(IndexTablesError, ValueError):
     key: str
     value: str | None
 
 
-@_error
 class SchemaError(IndexTablesError, ValueError):
     column: str | None
 
 
-@_error
 class LayoutError(IndexTablesError, ValueError):
     field: str | None
 
 
-@_error
 class PredicateError(IndexTablesError):
     """`position` counts characters of `predicate` from zero; `columns` are the names that exist."""
 
@@ -122,41 +117,34 @@ class InvalidPredicateError(PredicateError):
     pass
 
 
-@_error
 class UnsupportedOperatorError(PredicateError):
     operator: str
 
 
-@_error
 class PartitionColumnNotFoundError(PredicateError):
     column: str
     available_columns: Sequence[str]
 
 
-@_error
 class TypeMismatchError(PredicateError):
     column: str
     expected_type: str
     actual_type: str
 
 
-@_error
 class CastInvalidInputError(PredicateError):
     value: str
     expected_type: str
 
 
-@_error
 class NonPartitionedTableError(PredicateError):
     table: str
 
 
-@_error
 class OverlappingPredicatesError(PredicateError):
     other: str
 
 
-@_error
 class RowsOutsideError(PredicateError):
     """`rows` is how many there were; `examples` are the values of the first few in the columns of the predicate."""
 
@@ -164,7 +152,6 @@ class RowsOutsideError(PredicateError):
     examples: Sequence[Mapping[str, object]]
 
 
-@_error
 class ExpressionError(IndexTablesError):
     """`columns` are the names that exist."""
 
@@ -173,12 +160,10 @@ class ExpressionError(IndexTablesError):
     columns: Sequence[str] = ()
 
 
-@_error
 class MergeError(IndexTablesError):
     reason: str
 
 
-@_error
 class MergeCardinalityError(MergeError):
     """`rows` is how many rows of the table are concerned; `keys` are the values of the first few of them."""
 
@@ -186,7 +171,6 @@ class MergeCardinalityError(MergeError):
     keys: Sequence[Mapping[str, object]]
 
 
-@_error
 class StatementError(IndexTablesError):
     """`position` counts characters of `statement` from zero."""
 
@@ -195,7 +179,6 @@ class StatementError(IndexTablesError):
     position: int
 
 
-@_error
 class UnsupportedSparkError(IndexTablesError, ImportError):
     """`found` is None where PySpark is not installed."""
 
@@ -203,12 +186,10 @@ class UnsupportedSparkError(IndexTablesError, ImportError):
     needed: str
 
 
-@_error
 class MissingPackageError(IndexTablesError, ImportError):
     package: str
 
 
-@_error
 class WorkerEnvironmentError(IndexTablesError):
     """`python` is the interpreter; `host` is where it runs, None where that is not known."""
 
@@ -216,7 +197,6 @@ class WorkerEnvironmentError(IndexTablesError):
     host: str | None
 
 
-@_error
 class UnsupportedStatementError(IndexTablesError):
     """`statement` is what it is called, such as `ALTER TABLE ... DROP COLUMN`."""
 
@@ -224,7 +204,6 @@ class UnsupportedStatementError(IndexTablesError):
     statement: str
 
 
-@_error
 class SearchQueryError(IndexTablesError):
     """The mistake is in `query` from `position` to before `end`, counted from zero; both are None where it is all of it.
 
@@ -239,7 +218,6 @@ class SearchQueryError(IndexTablesError):
     fields: Sequence[str] = ()
 
 
-@_error
 class StorageError(IndexTablesError):
     path: str
 
@@ -248,14 +226,12 @@ class NotFoundError(StorageError):
     pass
 
 
-@_error
 class SplitNotFoundError(NotFoundError):
     """`version` is the version of the table that needs it, if it is known."""
 
     version: int | None
 
 
-@_error
 class UncommittedSplitsLostError(NotFoundError):
     """`paths` are the splits that are gone, `path` is the first of them."""
 
@@ -287,30 +263,25 @@ class UnsafeStoreError(StorageError):
     pass
 
 
-@_error
 class DamagedSplitError(StorageError):
     """`reason` is what was wrong with it."""
 
     reason: str
 
 
-@_error
 class UnsupportedSplitError(StorageError):
     required: int
     supported: int
 
 
-@_error
 class OversizedSplitError(StorageError):
     rows: int
 
 
-@_error
 class TableNotFoundError(IndexTablesError):
     table: str
 
 
-@_error
 class TableReplacedError(TableNotFoundError):
     """`table_id` is that of the table that was opened; `found_id` is that of the one that is there, where it is known."""
 
@@ -318,36 +289,30 @@ class TableReplacedError(TableNotFoundError):
     found_id: str | None
 
 
-@_error
 class TableExistsError(IndexTablesError):
     table: str
 
 
-@_error
 class NestedTableError(TableExistsError):
     """`other` is the table that is there."""
 
     other: str
 
 
-@_error
 class LogError(IndexTablesError):
     table: str
 
 
-@_error
 class CorruptLogError(LogError):
     version: int
 
 
-@_error
 class UnsupportedProtocolError(LogError):
     version: int
     required: int
     supported: int
 
 
-@_error
 class RestoreError(LogError):
     """`version` is the one that was to be restored; `paths` are the files that it needs and that are gone."""
 
@@ -355,7 +320,6 @@ class RestoreError(LogError):
     paths: Sequence[str]
 
 
-@_error
 class VersionNotFoundError(LogError):
     """`version` is None where a timestamp did not lead to one; `earliest` and `latest` are the versions that can be read."""
 
@@ -364,27 +328,23 @@ class VersionNotFoundError(LogError):
     latest: int
 
 
-@_error
 class StreamError(IndexTablesError):
     table: str
     version: int
 
 
-@_error
 class ChangedRowsError(StreamError):
     """`operation` is that of the commit, such as OVERWRITE."""
 
     operation: str
 
 
-@_error
 class StreamSchemaError(StreamError):
     """`columns` are those that were added, widened or removed."""
 
     columns: Sequence[str]
 
 
-@_error
 class ConflictError(IndexTablesError):
     """`version` and `operation` name the commit that was there first; `paths` the splits that both touched."""
 
@@ -395,6 +355,5 @@ class ConflictError(IndexTablesError):
     paths: Sequence[str]
 
 
-@_error
 class CommitRetriesExhaustedError(ConflictError):
     attempts: int
