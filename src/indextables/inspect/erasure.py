@@ -133,10 +133,11 @@ def erasure_report(log: TransactionLog) -> ErasureReport:
     snapshot, listing = log.snapshot(), list_log(log.store)
     numbers = sorted(number for number in listing.commits if number <= snapshot.version)
     versions = log.versions(numbers[0], numbers[-1]) if numbers else []
+    held = _held_files(snapshot, entries, _lifetimes(versions))
     return ErasureReport(
         table=log.table,
         version=snapshot.version,
-        files=tuple(sorted(_held_files(snapshot, entries, _lifetimes(versions)), key=_in_order)),
+        files=tuple(sorted(held, key=lambda file: (list(Held).index(file.kind), file.path))),
         log_files=tuple(_traces(log, snapshot, versions, listing)),
     )
 
@@ -199,10 +200,6 @@ def _conditions(version: Version) -> int:
     on_rows = version.info.operation in ROW_LEVEL or version.info.operation == Operation.DROP
     told = bool(given) if on_rows else bool(_CONDITIONS & given.keys())
     return max(int(told), sum(isinstance(action, ReplaceWhere) for action in version.actions))
-
-
-def _in_order(file: HeldFile) -> tuple[int, str]:
-    return list(Held).index(file.kind), file.path
 
 
 def _deleted(files: Sequence[HeldFile]) -> str:

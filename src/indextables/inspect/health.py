@@ -199,10 +199,6 @@ def _large_splits(inputs: _HealthInput) -> Iterator[Finding]:
         yield Finding(Area.SPLITS, Severity.ADVICE, message, None, hint)
 
 
-def _partitioning(inputs: _HealthInput) -> Iterator[Finding]:
-    return layout_findings(inputs.snapshot, inputs.config)
-
-
 def _large_partitions(inputs: _HealthInput) -> Iterator[Finding]:
     if inputs.metrics.largest_partition > PARTITION_SIZES[1]:
         size, good = inputs.metrics.largest_partition, PARTITION_SIZES[1]
@@ -283,7 +279,7 @@ _FINER = "a finer layout, for example with bucket(16, id); advise recommends one
 _CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _small_splits,
     _large_splits,
-    _partitioning,
+    lambda inputs: layout_findings(inputs.snapshot, inputs.config),
     _large_partitions,
     _skew,
     _old_layouts,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
@@ -179,7 +180,7 @@ def _opened(
     work = partial(_open_and_check, store=store, metadata=log.snapshot.metadata, all_words=all_words)
     threads = parallelism if store.is_remote else min(parallelism, os.cpu_count() or 1)
     checked = []
-    for number, split in enumerate(_in_threads(work, _rows_of(splits), threads), 1):
+    for number, split in enumerate(_in_threads(work, map(splits.slice, range(len(splits)), repeat(1)), threads), 1):
         checked.append(split)
         progress(CheckProgress("splits", number, len(splits)))
     return checked
@@ -193,10 +194,6 @@ def _in_threads(
         yield from pool.map(work, splits)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _rows_of(splits: pa.Table) -> Iterator[pa.Table]:
-    return (splits.slice(number, 1) for number in range(len(splits)))
 
 
 def _open_and_check(split: pa.Table, *, store: Store, metadata: Metadata, all_words: bool) -> CheckedSplit:

@@ -108,7 +108,8 @@ class Layout:
     @staticmethod
     def from_json(value: Sequence[dict[str, Any]]) -> "Layout":
         try:
-            return Layout(tuple(_field_from_json(field) for field in value))
+            fields = ((field["source"], Transform.parse(field["transform"]), field["name"]) for field in value)
+            return Layout(tuple(PartitionField(*field) for field in fields))
         except (KeyError, TypeError) as error:
             raise LayoutError(
                 f"{value!r} is not a layout; every field has source, transform and name", field=None
@@ -172,10 +173,6 @@ def _field_from_term(term: re.Match[str]) -> PartitionField:
     sizes = [size for size in (term["first"], term["last"]) if size]
     notation = "".join([term["function"], *(f"[{size}]" for size in sizes)])
     return PartitionField(_unquote(term["argument"]), Transform.parse(notation), name)
-
-
-def _field_from_json(field: dict[str, Any]) -> PartitionField:
-    return PartitionField(field["source"], Transform.parse(field["transform"]), field["name"])
 
 
 def _quote(name: str) -> str:

@@ -13,7 +13,6 @@ column that is added under the name of a dropped one is another column, and null
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from msgspec import structs
 
@@ -70,7 +69,7 @@ def with_column_ids(metadata: Metadata) -> Metadata:
     listed = [name for mapping in metadata.doc_mappings for name in mapping.fields]
     ids = {name: number for number, name in enumerate(dict.fromkeys([*columns, *listed]), 1)}
     mappings = [
-        structs.replace(m, column_ids=_of(ids, m.fields if m.complete else dict.fromkeys([*columns, *m.fields])))
+        structs.replace(m, column_ids={name: ids[name] for name in (m.fields if m.complete else [*columns, *m.fields])})
         for m in metadata.doc_mappings
     ]
     return structs.replace(metadata, doc_mappings=mappings, max_column_id=len(ids))
@@ -92,10 +91,6 @@ def ids_for(
         highest = highest + 1 if own is None else highest
         ids[name] = highest if own is None else own
     return ids, highest
-
-
-def _of(ids: Mapping[str, int], names: Iterable[Any]) -> dict[str, int]:
-    return {name: ids[name] for name in names}
 
 
 def _renamed(stored: Mapping[str, int], names: Mapping[int, str]) -> dict[str, str]:

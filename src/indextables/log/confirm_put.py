@@ -27,7 +27,7 @@ def confirm_put(store: Store, snapshot: Snapshot | None, mine: Version, *, log_r
     Log files expire oldest first, so all is well as long as the version that was read is there. That is one small request,
     and none where that version is younger than an hour and than the `log_retention`.
     """
-    if snapshot is None or _age(snapshot) < min(log_retention, _AN_HOUR):
+    if snapshot is None or timedelta(milliseconds=now() - snapshot.timestamp) < min(log_retention, _AN_HOUR):
         return
     try:
         later = None if _is_there(store, snapshot) else _later_state(store, mine.number)
@@ -48,10 +48,6 @@ def confirm_put(store: Store, snapshot: Snapshot | None, mine: Version, *, log_r
         )
     if not _includes(later, mine):
         raise _unclear(store, mine)
-
-
-def _age(snapshot: Snapshot) -> timedelta:
-    return timedelta(milliseconds=now() - snapshot.timestamp)
 
 
 def _is_there(store: Store, snapshot: Snapshot) -> bool:

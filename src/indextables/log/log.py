@@ -158,7 +158,8 @@ class TransactionLog:
         A checkpoint that is due is written afterwards. If that fails, the commit stands and the failure is logged.
         """
         if transaction.snapshot is not None:
-            self._refuse_writing(transaction.snapshot)
+            snapshot = transaction.snapshot
+            refuse_newer_writer(snapshot.protocol, table=self.table, version=snapshot.version)
         done = commit(
             self.store,
             transaction,
@@ -385,9 +386,6 @@ class TransactionLog:
             refuse_other_table(self.table, self.table_id, snapshot.metadata.id)
         refuse_newer_reader(snapshot.protocol, table=self.table, version=snapshot.version)
         return snapshot
-
-    def _refuse_writing(self, snapshot: Snapshot) -> None:
-        refuse_newer_writer(snapshot.protocol, table=self.table, version=snapshot.version)
 
     def _maintain(self, snapshot: Snapshot) -> None:
         try:

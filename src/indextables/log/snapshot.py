@@ -88,7 +88,7 @@ class Snapshot:
             timestamp=timestamp,
             protocol=_last((version.protocol for version in versions), self.protocol),
             metadata=_last((version.metadata for version in versions), self.metadata),
-            txns={**self.txns, **_txns(versions)},
+            txns={**self.txns, **{txn.app_id: txn for version in versions for txn in version.txns}},
             base=self.rows if built else self.base,
             pending={**({} if built else self.pending), **changes},
             txn_id=last.info.txn_id,
@@ -118,10 +118,6 @@ def later(timestamp: int, versions: Iterable[Version]) -> int:
 
 def _last(given: Iterable[T | None], otherwise: T) -> T:
     return next((value for value in reversed(list(given)) if value is not None), otherwise)
-
-
-def _txns(versions: Iterable[Version]) -> dict[str, Txn]:
-    return {txn.app_id: txn for version in versions for txn in version.txns}
 
 
 def _changes(

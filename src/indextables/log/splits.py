@@ -75,7 +75,7 @@ _ABSENT = object()
 
 def splits_schema(metadata: Metadata) -> pa.Schema:
     """The columns of the splits table of a table with this metadata."""
-    columns = _statistics_types(metadata)
+    columns = {field.name: field.type for field in metadata.arrow_schema() if field.type != pa.binary()}
     structs = {
         "partition": _partition_types(metadata),
         "min": columns,
@@ -238,10 +238,6 @@ def _partition_types(metadata: Metadata) -> dict[str, pa.DataType]:
         )
         for term, field in partition_terms(metadata).items()
     }
-
-
-def _statistics_types(metadata: Metadata) -> dict[str, pa.DataType]:
-    return {field.name: field.type for field in metadata.arrow_schema() if field.type != pa.binary()}
 
 
 def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array:

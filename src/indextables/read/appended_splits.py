@@ -163,7 +163,8 @@ class AppendedSplits:
             matches, sizes = self._matches(segment)[first:], segment.sizes[first:]
             count = _fitting(sizes, matches, limits, files=files, size=size)
             if first + count < len(segment):
-                return replace(self._at(segment), position=first + count)
+                at = self._offset(segment.version, initial_snapshot=segment.initial_snapshot)
+                return replace(at, position=first + count)
             files, size = files + int(matches.sum()), size + int(sizes[matches].sum())
             end = self._offset(segment.version + 1)
 
@@ -326,9 +327,6 @@ class AppendedSplits:
 
     def _offset(self, version: int, *, initial_snapshot: bool = False) -> StreamOffset:
         return StreamOffset(table_id=self._snapshot.metadata.id, version=version, initial_snapshot=initial_snapshot)
-
-    def _at(self, segment: _Segment) -> StreamOffset:
-        return self._offset(segment.version, initial_snapshot=segment.initial_snapshot)
 
 
 def _brings_rows_back(version: Version) -> bool:

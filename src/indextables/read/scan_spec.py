@@ -147,7 +147,7 @@ def build_scan_spec(
     predicate = conjunction(*conditions, *([] if query is None else [IndexQuery(None, query)]))
     wanted = [columns] if isinstance(columns, str) else columns
     results = dict(search_results or {})
-    if wanted is not None and SCORE in wanted and not _has_column(schema, SCORE):
+    if wanted is not None and SCORE in wanted and SCORE not in map(str.lower, schema.names):
         results[SCORE] = _score_of(predicate)
         wanted = [name for name in wanted if name != SCORE]
     queries = _parsed(conjunction(predicate, *searches_of(results.values())), schema, rules)
@@ -191,10 +191,6 @@ def _output_columns(schema: pa.Schema, columns: Sequence[str] | None, *, case_se
     if columns is None:
         return tuple(schema.names)
     return tuple(dict.fromkeys(column_named(schema, name, case_sensitive=case_sensitive) for name in columns))
-
-
-def _has_column(schema: pa.Schema, name: str) -> bool:
-    return name in map(str.lower, schema.names)
 
 
 def _score_of(predicate: Predicate) -> Score:

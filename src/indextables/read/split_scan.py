@@ -237,13 +237,11 @@ class SplitScan:
         blocks = self._blocks_left()
         left = rows if blocks is None else len(blocks)
         if left > _FEW_ROWS and conditions:
-            found = look_up_few(self.reader, conditions, usable=partial(self._index_costs_less, rows=left))
+            costs_less = partial(self.reader.index_costs_less, columns=self.stored, rows=left)
+            found = look_up_few(self.reader, conditions, usable=costs_less)
         if found is not None:
             return found
         return blocks if _MOST * left <= rows else None
-
-    def _index_costs_less(self, column: str, *, rows: int) -> bool:
-        return self.reader.index_costs_less(column, self.stored, rows)
 
     def _blocks_left(self) -> Numbers | None:
         """The rows of the blocks that may hold a row that satisfies the residual; None for all rows."""
@@ -322,10 +320,9 @@ class SplitScan:
         spec = self.scan_spec
         flags = [result for result in spec.search_results.values() if isinstance(result, IndexQuery)]
         nodes = index_queries(conjunction(spec.residual, *flags))
-        return {node: self._found(spec.queries[node]) for node in nodes if node not in spec.required_searches}
-
-    def _found(self, query: Query) -> Mask:
-        return mask_of(self.reader.search(query, self.scan_spec.rules), self.reader.num_rows)
+        others = {node: spec.queries[node] for node in nodes if node not in spec.required_searches}
+        reader = self.reader
+        return {node: mask_of(reader.search(query, spec.rules), reader.num_rows) for node, query in others.items()}
 
     @cached_property
     def stored(self) -> list[str]:

@@ -155,8 +155,5 @@ def history_section(history: Sequence[VersionFact]) -> Html:
 
 def _version(fact: VersionFact) -> tuple[object, ...]:
     at = f"{fact.timestamp:%Y-%m-%d %H:%M:%S}"
-    return f"{fact.version:,}", at, fact.operation, pairs(fact.parameters), pairs(_numbers(fact.metrics))
-
-
-def _numbers(values: Mapping[str, str]) -> dict[str, str]:
-    return {key: f"{int(value):,}" if value.isdecimal() else value for key, value in values.items()}
+    numbers = {key: f"{int(value):,}" if value.isdecimal() else value for key, value in fact.metrics.items()}
+    return f"{fact.version:,}", at, fact.operation, pairs(fact.parameters), pairs(numbers)

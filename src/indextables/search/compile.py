@@ -12,27 +12,10 @@ import pyarrow as pa
 import tantivy
 from tantivy import FieldType, Occur
 
+from indextables.search import queries as nodes
 from indextables.search import wildcards
 from indextables.search.phrases import is_supported, word_orders
-from indextables.search.queries import (
-    And,
-    Boost,
-    Exists,
-    Fuzzy,
-    Leaf,
-    MatchAll,
-    MatchNone,
-    Not,
-    Or,
-    Phrase,
-    Prefer,
-    Prefix,
-    Query,
-    Range,
-    Regex,
-    Term,
-    Wildcard,
-)
+from indextables.search.queries import Leaf, Query
 from indextables.search.text_fields import NULL, TextColumns, field_name, null_field_name, tantivy_schema
 
 
@@ -52,50 +35,51 @@ class _Compiler:
 
     def query(self, query: Query) -> tantivy.Query:
         match query:
-            case And(terms):
+            case nodes.And(terms):
                 return self.all_of(terms)
-            case Or(terms):
+            case nodes.Or(terms):
                 return tantivy.Query.boolean_query([(Occur.Should, self.query(term)) for term in terms])
-            case Not():
+            case nodes.Not():
                 return self.all_of([query])
-            case Prefer(term, should):
+            case nodes.Prefer(term, should):
                 wished = [(Occur.Should, self.query(wish)) for wish in should]
                 return tantivy.Query.boolean_query([(Occur.Must, self.query(term)), *wished])
-            case Boost(term, factor):
+            case nodes.Boost(term, factor):
                 return tantivy.Query.boost_query(self.query(term), factor)
             case _:
                 return self.leaf(query)
 
     def all_of(self, terms: Sequence[Query]) -> tantivy.Query:
-        wanted = [(Occur.Must, self.query(term)) for term in terms if not isinstance(term, Not)]
-        banned = [(Occur.MustNot, self.query(term.term)) for term in terms if isinstance(term, Not)]
+        wanted = [(Occur.Must, self.query(term)) for term in terms if not isinstance(term, nodes.Not)]
+        banned = [(Occur.MustNot, self.query(term.term)) for term in terms if isinstance(term, nodes.Not)]
         # tantivy finds nothing where nothing is wanted
         return tantivy.Query.boolean_query([*(wanted or [(Occur.Must, tantivy.Query.all_query())]), *banned])
 
     def leaf(self, leaf: Leaf) -> tantivy.Query:  # noqa: C901, PLR0911 - one for each kind
         match leaf:
-            case MatchAll():
+            case nodes.MatchAll():
                 return tantivy.Query.all_query()
-            case MatchNone():
+            case nodes.MatchNone():
                 return tantivy.Query.empty_query()
             case _ if leaf.field not in self.known:
                 return tantivy.Query.empty_query()
-            case Exists(column):
-                null = _nulls(self.schema, column)
-                return _plain([(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, null)])
-            case Term(column, text):
+            case nodes.Exists(column):
+                null = tantivy.Query.range_query(self.schema, null_field_name(column), FieldType.Integer, NULL, NULL)
+                clauses = [(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, null)]
+                return tantivy.Query.const_score_query(tantivy.Query.boolean_query(clauses), 1.0)
+            case nodes.Term(column, text):
                 return tantivy.Query.term_query(self.schema, field_name(column), text)
-            case Phrase():
+            case nodes.Phrase():
                 return self.phrase(leaf)
-            case Prefix(column, text):
+            case nodes.Prefix(column, text):
                 return self.matching(column, wildcards.prefix(text))
-            case Wildcard(column, pattern):
+            case nodes.Wildcard(column, pattern):
                 return self.matching(column, wildcards.wildcard(pattern))
-            case Regex(column, pattern):
+            case nodes.Regex(column, pattern):
                 return self.matching(column, f"(?s){pattern}")
-            case Fuzzy(column, text, distance):
+            case nodes.Fuzzy(column, text, distance):
                 return tantivy.Query.fuzzy_term_query(self.schema, field_name(column), text, distance)
-            case Range():
+            case nodes.Range():
                 return self.range(leaf)
             case _:
                 assert_never(leaf)
@@ -105,14 +89,14 @@ class _Compiler:
             return tantivy.Query.empty_query()
         return tantivy.Query.regex_query(self.schema, field_name(column), pattern)
 
-    def phrase(self, phrase: Phrase) -> tantivy.Query:
+    def phrase(self, phrase: nodes.Phrase) -> tantivy.Query:
         name, words, slop = field_name(phrase.field), phrase.words, phrase.slop
         if is_supported(words, slop):
             return tantivy.Query.phrase_query(self.schema, name, list(words), slop)
         ways = [tantivy.Query.phrase_query(self.schema, name, list(way)) for way in word_orders(words, slop)]
         return tantivy.Query.disjunction_max_query(ways)
 
-    def range(self, range_: Range) -> tantivy.Query:
+    def range(self, range_: nodes.Range) -> tantivy.Query:
         pattern = wildcards.between(
             _text(range_.lower),
             _text(range_.upper),
@@ -120,14 +104,6 @@ class _Compiler:
             includes_upper=range_.includes_upper,
         )
         return self.matching(range_.field, pattern)
-
-
-def _nulls(schema: tantivy.Schema, column: str) -> tantivy.Query:
-    return tantivy.Query.range_query(schema, null_field_name(column), FieldType.Integer, NULL, NULL)
-
-
-def _plain(clauses: Sequence[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
-    return tantivy.Query.const_score_query(tantivy.Query.boolean_query(clauses), 1.0)
 
 
 def _text(end: pa.Scalar | None) -> str | None:

@@ -1,6 +1,6 @@
 """Queries on columns with exact values, evaluated on the values.
 
->>> matches(Range("status", pa.scalar(500), None), pa.array([200, 503, None])).tolist()
+>>> matches(nodes.Range("status", pa.scalar(500), None), pa.array([200, 503, None])).tolist()
 [False, True, False]
 
 Arrow compares. Regular expressions and fuzzy words are run by tantivy over the distinct values, so that they mean the same
@@ -17,22 +17,11 @@ import tantivy
 
 from indextables.errors import SearchQueryError
 from indextables.kernels import cast_to, flat
+from indextables.search import queries as nodes
 from indextables.search import wildcards
 from indextables.search.index_documents import index_in_memory
 from indextables.search.ordinals import keys_of
-from indextables.search.queries import (
-    Exists,
-    Fuzzy,
-    Leaf,
-    MatchAll,
-    MatchNone,
-    Phrase,
-    Prefix,
-    Range,
-    Regex,
-    Term,
-    Wildcard,
-)
+from indextables.search.queries import Leaf
 from indextables.search.to_lucene import to_text
 from indextables.values import in_table_type
 
@@ -51,8 +40,8 @@ def matches(leaf: Leaf, values: pa.Array | pa.ChunkedArray) -> Mask:
 
 
 def _in_dictionary(leaf: Leaf, array: pa.DictionaryArray) -> Mask:
-    if isinstance(leaf, MatchAll | MatchNone):
-        return np.full(len(array), isinstance(leaf, MatchAll))
+    if isinstance(leaf, nodes.MatchAll | nodes.MatchNone):
+        return np.full(len(array), isinstance(leaf, nodes.MatchAll))
     found = np.append(matches(leaf, array.dictionary), values=False)
     result: Mask = found[pc.fill_null(array.indices, len(array.dictionary)).to_numpy(zero_copy_only=False)]
     return result
@@ -65,27 +54,27 @@ def _mask(result: pa.BooleanArray) -> Mask:
 
 def _compare(leaf: Leaf, values: pa.Array) -> pa.BooleanArray:  # noqa: PLR0911 - one for each kind
     match leaf:
-        case MatchAll() | MatchNone():
-            return pa.repeat(pa.scalar(isinstance(leaf, MatchAll)), len(values))
-        case Exists():
+        case nodes.MatchAll() | nodes.MatchNone():
+            return pa.repeat(pa.scalar(isinstance(leaf, nodes.MatchAll)), len(values))
+        case nodes.Exists():
             return values.is_valid()
-        case Term(_, text):
+        case nodes.Term(_, text):
             return pc.equal(values, pa.scalar(text))
-        case Prefix(_, text):
+        case nodes.Prefix(_, text):
             return pc.starts_with(values, text)
-        case Wildcard(_, pattern):
+        case nodes.Wildcard(_, pattern):
             return pc.match_substring_regex(values, rf"\A(?:{wildcards.wildcard(pattern)})\z")
-        case Range():
+        case nodes.Range():
             return _between(leaf, values)
-        case Regex() | Fuzzy():
+        case nodes.Regex() | nodes.Fuzzy():
             return _by_automaton(leaf, values)
-        case Phrase():
+        case nodes.Phrase():
             raise AssertionError("a phrase needs a text column")
         case _:
             assert_never(leaf)
 
 
-def _between(range_: Range, values: pa.Array) -> pa.BooleanArray:
+def _between(range_: nodes.Range, values: pa.Array) -> pa.BooleanArray:
     kind = next(end.type for end in (range_.lower, range_.upper) if end is not None)
     keys = keys_of(cast_to(values, kind))
     result = values.is_valid()
@@ -102,11 +91,11 @@ def _key(end: pa.Scalar) -> pa.Scalar:
     return keys_of(in_table_type(pa.array([end], end.type)))[0]
 
 
-def _by_automaton(leaf: Regex | Fuzzy, values: pa.Array) -> pa.BooleanArray:
+def _by_automaton(leaf: nodes.Regex | nodes.Fuzzy, values: pa.Array) -> pa.BooleanArray:
     """By an index in memory with a document for each distinct value."""
     encoded = values.dictionary_encode()
     lengths = pc.binary_length(encoded.dictionary)
-    if isinstance(leaf, Regex) and pc.any(pc.greater(lengths, _LONGEST_TERM)).as_py():
+    if isinstance(leaf, nodes.Regex) and pc.any(pc.greater(lengths, _LONGEST_TERM)).as_py():
         raise _too_long(leaf)
     index = _index_of(encoded.dictionary)
     hits = index.searcher().search(_automaton(leaf, index.schema), limit=max(1, len(encoded.dictionary))).hits
@@ -121,13 +110,13 @@ def _index_of(texts: pa.Array) -> tantivy.Index:
     return index_in_memory(schema, rows, memory=_MEMORY)
 
 
-def _automaton(leaf: Regex | Fuzzy, schema: tantivy.Schema) -> tantivy.Query:
-    if isinstance(leaf, Regex):
+def _automaton(leaf: nodes.Regex | nodes.Fuzzy, schema: tantivy.Schema) -> tantivy.Query:
+    if isinstance(leaf, nodes.Regex):
         return tantivy.Query.regex_query(schema, _FIELD, f"(?s){leaf.pattern}")
     return tantivy.Query.fuzzy_term_query(schema, _FIELD, leaf.text, leaf.distance)
 
 
-def _too_long(leaf: Regex) -> SearchQueryError:
+def _too_long(leaf: nodes.Regex) -> SearchQueryError:
     reason = f"{leaf.field!r} has values of more than {_LONGEST_TERM:,} bytes, too long for a regular expression"
     return SearchQueryError(
         f"the search {to_text(leaf)} cannot be run: {reason}; search for a prefix or a wildcard instead",

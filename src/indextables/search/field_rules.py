@@ -103,7 +103,8 @@ def resolve(schema: pa.Schema, given: Mapping[str, str | FieldRule] | None = Non
     for name, rule in (given or {}).items():
         column = by_name.get(name.lower())
         if column is None:
-            raise _unknown(name, schema.names)
+            hint = available_columns_hint(name, schema.names)
+            raise SchemaError(f"there is no column {name!r} to index; {hint}", column=name)
         rules[column] = _allowed(schema.field(column), rule if isinstance(rule, FieldRule) else FieldRule.parse(rule))
     return rules
 
@@ -142,7 +143,3 @@ def _allowed(field: pa.Field, rule: FieldRule) -> FieldRule:
             column=field.name,
         )
     return FieldRule(TEXT, tokenizer) if words else rule
-
-
-def _unknown(name: str, columns: list[str]) -> SchemaError:
-    return SchemaError(f"there is no column {name!r} to index; {available_columns_hint(name, columns)}", column=name)

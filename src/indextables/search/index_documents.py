@@ -54,11 +54,8 @@ def _lines(batch: pa.RecordBatch, rules: Mapping[str, FieldRule]) -> pa.Array:
 def _members(name: str, texts: pa.Array) -> list[pa.Array | str]:
     """The pieces of JSON with the values of one column, in each document."""
     pieces = [_key(field_name(name)) + '"', _escape(texts), '"']
-    return _or_else(_key(null_field_name(name)) + str(NULL), texts, pieces)
-
-
-def _or_else(missing: str, column: pa.Array, pieces: list[pa.Array | str]) -> list[pa.Array | str]:
-    return [pc.fill_null(_join(pieces), missing)] if column.null_count else pieces
+    missing = _key(null_field_name(name)) + str(NULL)
+    return [pc.fill_null(_join(pieces), missing)] if texts.null_count else pieces
 
 
 def _escape(texts: pa.Array) -> pa.Array:

@@ -34,7 +34,8 @@ _TURN = 2**63 - 1
 
 def is_ordinal(arrow: pa.DataType) -> bool:
     """Whether values of this type have such integers."""
-    return not (pa.types.is_string(arrow) or _is_wide(arrow))
+    is_wide = pa.types.is_decimal(arrow) and arrow.precision > _MAX_DIGITS
+    return not (pa.types.is_string(arrow) or is_wide)
 
 
 def ordinals(array: pa.Array) -> pa.Array:
@@ -67,10 +68,6 @@ def values_of(keys: pa.Array, arrow: pa.DataType) -> pa.Array:
     if is_ordinal(arrow):
         return from_ordinals(keys, arrow)
     return _from_digits(keys, arrow) if pa.types.is_decimal(arrow) else keys
-
-
-def _is_wide(arrow: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(arrow) and arrow.precision > _MAX_DIGITS)
 
 
 def _float_ordinals(array: pa.Array) -> pa.Array:

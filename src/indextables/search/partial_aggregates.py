@@ -37,7 +37,8 @@ def over_rows(bound: Bound, column: pa.Array | pa.ChunkedArray) -> pa.Table:
             return _count_values(floor_divide(ordinals(values), bound.step), COUNTS)
         case Ranges():
             keys = keys_of(values)
-            return _ranges_partial([_within(keys, bound.type, ends) for ends in bound.ends()])
+            counts = [_within(keys, bound.type, ends) for ends in bound.ends()]
+            return pa.table([list(range(len(counts))), counts], schema=COUNTS)
         case Stats():
             return _row_stats(bound, values)
         case _:
@@ -79,10 +80,6 @@ def _within(keys: pa.Array, arrow: pa.DataType, ends: tuple[pa.Scalar | None, pa
     if lower is None and upper is None:
         return len(keys)
     return sum_of(pc.and_(after, before))
-
-
-def _ranges_partial(counts: Sequence[int]) -> pa.Table:
-    return pa.table([list(range(len(counts))), counts], schema=COUNTS)
 
 
 def _row_stats(bound: Bound, values: pa.Array) -> pa.Table:

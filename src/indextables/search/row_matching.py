@@ -283,7 +283,9 @@ def _scores(  # noqa: PLR0911 - one for each kind
 ) -> tuple[Mask, Scores]:
     """Whether each of some rows (ascending), or of all, satisfies the query, and its score if it does."""
     if has_only_words(query, split):
-        return _word_scores(query, split) if rows is None else split.words.scores(query, rows)
+        if rows is not None:
+            return split.words.scores(query, rows)
+        return _spread(*split.words.ranking(query, max(1, split.num_rows)), split)
     match query:
         case And():
             terms = _ranked_terms(query.terms, split)
@@ -318,10 +320,6 @@ def _summed(parts: Sequence[tuple[Mask, Scores]]) -> Scores:
 def _constant(split: SearchedRows, rows: Numbers | None, score: float | np.float32) -> tuple[Mask, Scores]:
     count = split.num_rows if rows is None else len(rows)
     return np.full(count, fill_value=True), np.full(count, score, np.float32)
-
-
-def _word_scores(query: Query, split: SearchedRows) -> tuple[Mask, Scores]:
-    return _spread(*split.words.ranking(query, max(1, split.num_rows)), split)
 
 
 def _spread(rows: Numbers, found: Scores, split: SearchedRows) -> tuple[Mask, Scores]:

@@ -6,25 +6,8 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from indextables.search.queries import (
-    And,
-    Boost,
-    Exists,
-    Fuzzy,
-    Leaf,
-    MatchAll,
-    MatchNone,
-    Not,
-    Or,
-    Phrase,
-    Prefer,
-    Prefix,
-    Query,
-    Range,
-    Regex,
-    Term,
-    Wildcard,
-)
+from indextables.search import queries as nodes
+from indextables.search.queries import Leaf, Query
 from indextables.values import encode
 
 _SPECIAL = re.compile(r"""([\s\\+\-!(){}\[\]^"'~*?:/<>=&|])""")
@@ -34,20 +17,20 @@ _WORDS_WITH_MEANING = {"AND", "OR", "NOT", "TO"}
 def to_text(query: Query) -> str:
     """A query in the query language, every word with its field.
 
-    >>> to_text(And((Phrase("message", ("connection", "reset")), Not(Term("level", "INFO")))))
+    >>> to_text(nodes.And((nodes.Phrase("message", ("connection", "reset")), nodes.Not(nodes.Term("level", "INFO")))))
     'message:"connection reset" AND NOT level:INFO'
     """
     match query:
-        case And(terms):
+        case nodes.And(terms):
             return " AND ".join(map(_operand, terms))
-        case Or(terms):
+        case nodes.Or(terms):
             return " OR ".join(map(_operand, terms))
-        case Not(term):
+        case nodes.Not(term):
             return f"NOT {_grouped(term)}"
-        case Prefer(term, should):
+        case nodes.Prefer(term, should):
             return " ".join([f"+{_grouped(term)}", *map(_grouped, should)])
-        case Boost(term, factor):
-            inner = f"({to_text(term)})" if isinstance(term, Boost) else _grouped(term)
+        case nodes.Boost(term, factor):
+            inner = f"({to_text(term)})" if isinstance(term, nodes.Boost) else _grouped(term)
             return f"{inner}^{Decimal(repr(factor)):f}"
         case _:
             return _leaf(query)
@@ -55,31 +38,31 @@ def to_text(query: Query) -> str:
 
 def _leaf(leaf: Leaf) -> str:  # noqa: C901, PLR0911 - one for each kind
     match leaf:
-        case MatchAll():
+        case nodes.MatchAll():
             return "*:*"
-        case MatchNone():
+        case nodes.MatchNone():
             return "NOT *:*"
-        case Exists(field):
+        case nodes.Exists(field):
             return f"{as_word(field)}:*"
-        case Term(field, text):
+        case nodes.Term(field, text):
             return f"{as_word(field)}:{as_word(text)}"
-        case Phrase(field, words, slop):
+        case nodes.Phrase(field, words, slop):
             return f"{as_word(field)}:{quoted(' '.join(words))}{f'~{slop}' if slop else ''}"
-        case Prefix(field, text):
+        case nodes.Prefix(field, text):
             return f"{as_word(field)}:{as_word(text)}*"
-        case Wildcard(field, pattern):
+        case nodes.Wildcard(field, pattern):
             return f"{as_word(field)}:{_pattern(pattern)}"
-        case Regex(field, pattern):
+        case nodes.Regex(field, pattern):
             return f"{as_word(field)}:/{pattern.replace('/', chr(92) + '/')}/"
-        case Fuzzy(field, text, distance):
+        case nodes.Fuzzy(field, text, distance):
             return f"{as_word(field)}:{as_word(text)}~{distance}"
-        case Range():
+        case nodes.Range():
             return f"{as_word(leaf.field)}:{_range(leaf)}"
         case _:
             assert_never(leaf)
 
 
-def _range(range_: Range) -> str:
+def _range(range_: nodes.Range) -> str:
     lower, upper = range_.lower, range_.upper
     both = range_.includes_lower and range_.includes_upper
     if both and lower is not None and lower == upper and not pa.types.is_string(lower.type):
@@ -93,11 +76,15 @@ def _value(end: pa.Scalar | None) -> str:
 
 
 def _operand(term: Query) -> str:
-    return to_text(term) if isinstance(term, Not) else _grouped(term)
+    return to_text(term) if isinstance(term, nodes.Not) else _grouped(term)
 
 
 def _grouped(term: Query) -> str:
-    return f"({to_text(term)})" if isinstance(term, And | Or | Not | Prefer | MatchNone) else to_text(term)
+    return (
+        f"({to_text(term)})"
+        if isinstance(term, nodes.And | nodes.Or | nodes.Not | nodes.Prefer | nodes.MatchNone)
+        else to_text(term)
+    )
 
 
 def as_word(text: str) -> str:

@@ -209,9 +209,6 @@ class SplitReader:
     def _index_identity(self) -> tuple[object, ...]:
         return *self._file.place, self.footer.index_json
 
-    def _values_identity(self, column: str) -> tuple[object, ...]:
-        return *self._file.identity, "values", self.footer.stored(column)
-
     def _file_identity(self, file: PackedFile) -> tuple[object, ...]:
         return *self._file.place, file.name, file.crc32
 
@@ -269,7 +266,7 @@ class SplitReader:
         windows = self._windows(wanted, np.unique(group_of).tolist())
         parts = [numbers] if len(self.first_rows) == 1 else [numbers[np.isin(group_of, groups)] for groups in windows]
         found = [rows for part in parts if len(part) for rows in decode_rows([self.fetch(part, wanted)])]
-        return pa.concat_tables(found) if found else self._empty(wanted)
+        return pa.concat_tables(found) if found else self._schema_of(wanted).empty_table()
 
     def fetch(self, rows: Numbers, columns: Sequence[str]) -> FetchedRows:
         """The pages that hold some rows, whose numbers ascend, not decoded yet; `decode_rows` makes tables of them."""
@@ -387,7 +384,8 @@ class SplitReader:
     def values(self, column: str, rows: Numbers | None = None) -> pa.Array | pa.ChunkedArray:
         """The values of a column, in some rows or in all; texts that repeat come as dictionary arrays."""
         if rows is None or _MANY * len(rows) > self.num_rows:
-            whole = self._cache.column(self._values_identity(column), lambda: self.whole_column(column))
+            identity = (*self._file.identity, "values", self.footer.stored(column))
+            whole = self._cache.column(identity, lambda: self.whole_column(column))
             return whole if rows is None else whole.take(pa.array(rows))
         return self.take(rows, [column])[column]
 
@@ -489,9 +487,6 @@ class SplitReader:
         if len(rows) != sum(self.footer.group_rows[group] for group in groups):  # page checksums do not cover headers
             raise damaged(self.name, "a row group does not have all of its rows")
         return rows.rename_columns(list(columns)) if self._renamed else rows
-
-    def _empty(self, columns: Sequence[str]) -> pa.Table:
-        return self._schema_of(columns).empty_table()
 
     def _schema_of(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self.schema.field(name) for name in columns])

@@ -132,8 +132,8 @@ class WordSearch:
 
     def _score_matches(self, query: Query, rows: Numbers) -> Scores:
         """The scores of rows that are known to satisfy a query."""
-        scores = (0 if found is None else _score(found) for found in self._explain(query, rows))
-        return np.fromiter(scores, np.float32, len(rows))
+        explained = (None if found is None else json.loads(found.to_json()) for found in self._explain(query, rows))
+        return np.fromiter((found["value"] if found else 0 for found in explained), np.float32, len(rows))
 
     def _rows_around(self, query: Query, rows: Numbers) -> Numbers:
         """Rows that a query finds; all of them in the range of some rows (ascending)."""
@@ -199,10 +199,6 @@ def _has_explained_score(query: Query) -> bool:
             return all(map(_has_explained_score, (term, *should)))
         case _:
             return isinstance(query, Term | Phrase)
-
-
-def _score(explanation: tantivy.Explanation) -> float:
-    return float(json.loads(explanation.to_json())["value"])
 
 
 def _score_of_all(query: Query) -> float | None:

@@ -81,7 +81,8 @@ def batches_of(  # noqa: PLR0911 - one for each form
             kept = data.select(columns_without_index(data.schema))
             return InputRows(kept.schema, kept.to_batches(max_chunksize=_BATCH), kept.num_rows)
         case pa.RecordBatchReader():
-            return InputRows(_kept(data.schema), map(without_pandas_index, data))
+            kept = pa.schema([data.schema.field(name) for name in columns_without_index(data.schema)])
+            return InputRows(kept, map(without_pandas_index, data))
         case pa.RecordBatch():
             return batches_of(pa.Table.from_batches([data]))
         case Mapping():
@@ -98,10 +99,6 @@ def batches_of(  # noqa: PLR0911 - one for each form
             return InputRows(None, _checked(data))
         case _:
             raise _unsupported(data)
-
-
-def _kept(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([schema.field(name) for name in columns_without_index(schema)])
 
 
 def peeked(data: InputRows) -> InputRows:
