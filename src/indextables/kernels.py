@@ -120,12 +120,7 @@ def extract(text: pa.Array, pattern: str) -> pa.StructArray:
     return pc.extract_regex(text, rf"\A(?:{pattern})\z")
 
 
-def captured(captures: pa.StructArray, name: str) -> pa.Array:
-    """One group of an extracted pattern, null where nothing matched."""
-    return pc.struct_field(captures, name)
-
-
 def captured_number(captures: pa.StructArray, name: str) -> pa.Array:
     """One group of an extracted pattern as 64-bit integers; a group left out is zero."""
-    text = pc.utf8_ltrim(captured(captures, name), "+")
+    text = pc.utf8_ltrim(pc.struct_field(captures, name), "+")
     return pc.if_else(pc.equal(text, ""), "0", text).cast(pa.int64())

@@ -37,7 +37,6 @@ import pyarrow.compute as pc
 from indextables.civil import DATE_PATTERN, DAY, HOUR, SECOND, are_plain, days_from_captures, padded, text_from_days
 from indextables.errors import SchemaError
 from indextables.kernels import (
-    captured,
     captured_number,
     extract,
     flat,
@@ -172,11 +171,11 @@ def _encode_decimal(array: pa.Array) -> pa.Array:
 
 def _decode_decimal(text: pa.Array, decimal: pa.DataType) -> pa.Array:
     captures = extract(text, r"(?P<sign>[+-]?)0*(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]*?)0*)?")
-    fraction = pc.utf8_rpad(captured(captures, "fraction"), decimal.scale, "0")
-    digits = join(captured(captures, "whole"), fraction)
+    fraction = pc.utf8_rpad(pc.struct_field(captures, "fraction"), decimal.scale, "0")
+    digits = join(pc.struct_field(captures, "whole"), fraction)
     exact = pc.equal(pc.utf8_length(fraction), decimal.scale)
     fits = pc.less_equal(pc.utf8_length(pc.utf8_ltrim(digits, "0")), decimal.precision)
-    unscaled = join(captured(captures, "sign"), where(pc.and_(exact, fits), digits))
+    unscaled = join(pc.struct_field(captures, "sign"), where(pc.and_(exact, fits), digits))
     return unscaled.cast(_WIDEST).view(decimal)
 
 
@@ -223,14 +222,14 @@ def _decode_timestamp(text: pa.Array, timestamp: pa.DataType) -> pa.Array:
     if timestamp.tz:
         minutes = pc.subtract(minutes, _zone_minutes(captures))
     seconds = mixed_radix(minutes, (60, second))
-    fraction = pc.utf8_rpad(captured(captures, "fraction"), 6, "0").cast(pa.int64())
+    fraction = pc.utf8_rpad(pc.struct_field(captures, "fraction"), 6, "0").cast(pa.int64())
     instant = pc.add(pc.multiply(seconds, SECOND), fraction)  # wraps beyond the limits, which the next line notices
     return where(pc.equal(floor_divide(instant, SECOND), seconds), instant).view(timestamp)
 
 
 def _zone_minutes(captures: pa.StructArray) -> pa.Array:
     ahead = mixed_radix(captured_number(captures, "zone_hour"), (60, captured_number(captures, "zone_minute")))
-    return pc.if_else(pc.equal(captured(captures, "zone_sign"), "-"), pc.negate(ahead), ahead)
+    return pc.if_else(pc.equal(pc.struct_field(captures, "zone_sign"), "-"), pc.negate(ahead), ahead)
 
 
 def _decode_plain(text: pa.Array, pattern: str, kind: pa.DataType) -> pa.Array | None:

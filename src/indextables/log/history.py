@@ -12,19 +12,6 @@ from indextables.log.log_files import LogFiles
 from indextables.log.version_file import read_info
 from indextables.storage import Store
 
-_COLUMNS = pa.schema(
-    {
-        "version": pa.int64(),
-        "timestamp": pa.timestamp("ms", "UTC"),
-        "operation": pa.string(),
-        "parameters": pa.map_(pa.string(), pa.string()),
-        "metrics": pa.map_(pa.string(), pa.string()),
-        "read_version": pa.int64(),
-        "txn_id": pa.string(),
-        "engine": pa.string(),
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
@@ -50,17 +37,18 @@ def read_commit_records(store: Store, files: LogFiles) -> list[CommitRecord]:
 def history_table(commit_records: Sequence[CommitRecord]) -> pa.Table:
     newest_first = list(reversed(commit_records))
     infos = [record.info for record in newest_first]
+    texts = pa.map_(pa.string(), pa.string())
     columns = {
-        "version": [record.version for record in newest_first],
-        "timestamp": [record.timestamp for record in newest_first],
-        "operation": [info.operation for info in infos],
-        "parameters": [_texts(info.operation_parameters.items()) for info in infos],
-        "metrics": [_texts(info.operation_metrics.items()) for info in infos],
-        "read_version": [info.read_version for info in infos],
-        "txn_id": [info.txn_id for info in infos],
-        "engine": [info.engine for info in infos],
+        "version": pa.array([record.version for record in newest_first], pa.int64()),
+        "timestamp": pa.array([record.timestamp for record in newest_first], pa.timestamp("ms", "UTC")),
+        "operation": pa.array([info.operation for info in infos], pa.string()),
+        "parameters": pa.array([_texts(info.operation_parameters.items()) for info in infos], texts),
+        "metrics": pa.array([_texts(info.operation_metrics.items()) for info in infos], texts),
+        "read_version": pa.array([info.read_version for info in infos], pa.int64()),
+        "txn_id": pa.array([info.txn_id for info in infos], pa.string()),
+        "engine": pa.array([info.engine for info in infos], pa.string()),
     }
-    return pa.table(columns, schema=_COLUMNS)
+    return pa.table(columns)
 
 
 def _texts(items: Iterable[tuple[str, object]]) -> list[tuple[str, str]]:

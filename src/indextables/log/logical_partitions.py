@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Metadata
-from indextables.log.splits import partition_terms
+from indextables.log.splits import partition_terms, partition_values
 
 _UNREPEATED = ("logical_partitions", "physical_partition", "split_tags", "term_filter")
 """Columns that parts do not have, because each part would repeat them."""
@@ -129,9 +129,7 @@ def _with_partition_value(parts: pa.Table, name: str, texts: pa.Array, metadata:
     for spec_id, layout in metadata.layouts.items():
         for field in layout.fields:
             if field.name == name and field.term in terms:
-                value = field.transform.from_text(texts, schema.field(field.source).type)
-                malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
-                decoded = pa.StructArray.from_arrays([value, malformed], fields=list(by_term[field.term].type))
+                decoded = partition_values(texts, field, schema)
                 by_term[field.term] = pc.if_else(pc.equal(specs, spec_id), decoded, by_term[field.term])
     partitions = pa.StructArray.from_arrays(list(by_term.values()), fields=list(partition.type))
     return _replace_column(parts, "partition", partitions)

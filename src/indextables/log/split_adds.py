@@ -19,26 +19,9 @@ import pyarrow.compute as pc
 
 from indextables.log.actions import Add, LogicalPartitions, Metadata
 from indextables.log.column_ids import renamed_columns
-from indextables.log.splits import partition_texts
+from indextables.log.splits import PLAIN_COLUMNS, partition_texts
 from indextables.values import json_values
 
-_AS_THEY_ARE = (
-    "path",
-    "spec_id",
-    "size",
-    "modification_time",
-    "num_records",
-    "footer_start_offset",
-    "footer_end_offset",
-    "index_start_offset",
-    "index_end_offset",
-    "time_range_start",
-    "time_range_end",
-    "delete_opstamp",
-    "doc_mapping_id",
-    "uncompressed_size_bytes",
-    "term_filter",
-)
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "data_change": lambda given: given is not False,
     "has_footer_offsets": bool,
@@ -47,12 +30,13 @@ _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "logical_partitions": lambda logical: None if logical is None else LogicalPartitions(**logical),
     "physical_partition": lambda physical: None if physical is None else dict(physical),
 }
+_COLUMNS = [name for name in PLAIN_COLUMNS if name != "deletion_vector"]
 
 
 def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
     """The adds that give these rows of a splits table. Deletion vectors are actions of their own."""
     facts = zip(
-        splits.select([*_AS_THEY_ARE, *_CONVERTED]).to_pylist(),
+        splits.select(_COLUMNS).to_pylist(),
         partition_texts(splits, metadata),
         _statistics(splits, "min", metadata),
         _statistics(splits, "max", metadata),

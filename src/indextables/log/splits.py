@@ -45,7 +45,7 @@ DELETION_VECTOR = pa.struct(
         "crc32": pa.int64(),
     }
 )
-_PLAIN = {
+PLAIN_COLUMNS = {
     "path": pa.string(),
     "spec_id": pa.int32(),
     "size": pa.int64(),
@@ -82,13 +82,13 @@ def splits_schema(metadata: Metadata) -> pa.Schema:
         "max": columns,
         "null_count": dict.fromkeys(columns, pa.int64()),
     }
-    return pa.schema({**_PLAIN, **{name: pa.struct(fields) for name, fields in structs.items() if fields}})
+    return pa.schema({**PLAIN_COLUMNS, **{name: pa.struct(fields) for name, fields in structs.items() if fields}})
 
 
 def splits_table(adds: Sequence[Add], metadata: Metadata) -> pa.Table:
     """The splits that some adds describe."""
     schema = splits_schema(metadata)
-    columns = {name: _plain_column(name, kind, adds) for name, kind in _PLAIN.items()}
+    columns = {name: _plain_column(name, kind, adds) for name, kind in PLAIN_COLUMNS.items()}
     for field in schema:
         if field.name in _STATISTICS:
             columns[field.name] = _statistics_column(_statistics_of(adds, field.name, metadata), field.type)
@@ -261,11 +261,18 @@ def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructTy
         name_of = {spec: by_term.get(term) for spec, by_term in names.items()}
         given = [add.partition_values.get(name_of.get(add.spec_id) or "", _ABSENT) for add in adds]
         texts = pa.array([None if text is _ABSENT else text for text in given], pa.string())
-        value = field.transform.from_text(texts, schema.field(field.source).type)
-        malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
         absent = pa.array([text is _ABSENT for text in given], pa.bool_())
-        arrays.append(pa.StructArray.from_arrays([value, malformed], fields=list(kind.field(term).type), mask=absent))
+        arrays.append(partition_values(texts, field, schema, absent=absent))
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def partition_values(
+    texts: pa.Array, field: PartitionField, schema: pa.Schema, *, absent: pa.BooleanArray | None = None
+) -> pa.StructArray:
+    """The values of a partition term that some texts stand for, and those texts that are not of its type."""
+    value = field.transform.from_text(texts, schema.field(field.source).type)
+    malformed = pc.if_else(pc.and_(texts.is_valid(), value.is_null()), texts, None)
+    return pa.StructArray.from_arrays([value, malformed], names=["value", "malformed"], mask=absent)
 
 
 def _statistics_column(stats: Sequence[Mapping[str, Any]], kind: pa.StructType) -> pa.Array:
