@@ -191,7 +191,7 @@ class Scan(ScanOutput):
 
     def group_by(self, *columns: str) -> "GroupedScan":
         """The rows by the values of some columns: `scan.group_by("date").count()`."""
-        keys = tuple(dict.fromkeys(self._column(column) for column in columns))
+        keys = tuple(dict.fromkeys(column_named(self.scan_spec.schema, column) for column in columns))
         if not keys:
             raise SchemaError("group_by needs at least one column", column=None)
         if "count" in keys:
@@ -208,9 +208,6 @@ class Scan(ScanOutput):
                 value=str(value),
             )
         return self
-
-    def _column(self, name: str) -> str:
-        return column_named(self.scan_spec.schema, name)
 
     def aggregate(self, aggregation: Aggregation) -> pa.Table:
         """Terms, histograms, ranges or statistics of the rows; `indextables.search` has the aggregations.
@@ -235,7 +232,7 @@ class Scan(ScanOutput):
 
     def _extremes(self, column: str) -> pa.Table:
         self._unlimited()
-        name = self._column(column)
+        name = column_named(self.scan_spec.schema, column)
         from_log, unknown = extremes_from_metadata(self.plan, name, self.snapshot.metadata)
         scan = self.with_columns((name,))
         read = [extremes_of(batches, scan.schema) for batches in scan.rows_of(self.logged(unknown))]

@@ -36,7 +36,7 @@ def matches(leaf: Leaf, values: pa.Array | pa.ChunkedArray) -> Mask:
     array = flat(values)
     if isinstance(array, pa.DictionaryArray):
         return _in_dictionary(leaf, array)
-    return _mask(_compare(leaf, in_table_type(array)))
+    return flags(_compare(leaf, in_table_type(array)))
 
 
 def _in_dictionary(leaf: Leaf, array: pa.DictionaryArray) -> Mask:
@@ -47,7 +47,8 @@ def _in_dictionary(leaf: Leaf, array: pa.DictionaryArray) -> Mask:
     return result
 
 
-def _mask(result: pa.BooleanArray) -> Mask:
+def flags(result: pa.BooleanArray) -> Mask:
+    """Truth values, of which null is false."""
     known = pc.fill_null(result, fill_value=False) if result.null_count else result
     return np.asarray(known.to_numpy(zero_copy_only=False), np.bool_)
 

@@ -93,7 +93,7 @@ def find_rows(query: Query, split: SearchedRows) -> Numbers:
         return split.words.rows(query)
     if is_leaf(query) and (found := _looked_up(query, split)) is not None:
         return found
-    return np.flatnonzero(_mask(query, split, None))
+    return np.flatnonzero(match_rows(query, split, None))
 
 
 def count_rows(query: Query, split: SearchedRows) -> int:
@@ -114,11 +114,6 @@ def rank_rows(query: Query, split: SearchedRows, limit: int) -> tuple[Numbers, S
     rows = np.flatnonzero(mask)
     best = np.argsort(-scores[rows], kind="stable")[:limit]
     return rows[best], scores[rows[best]]
-
-
-def match_rows(query: Query, split: SearchedRows, rows: Numbers) -> Mask:
-    """Whether each of some rows (ascending) satisfies a query."""
-    return _mask(query, split, rows)
 
 
 def score_rows(query: Query, split: SearchedRows, rows: Numbers) -> Scores:
@@ -162,7 +157,7 @@ def _looked_up(leaf: Any, split: SearchedRows) -> Numbers | None:
     return split.columns.exact_rows(leaf)
 
 
-def _mask(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
+def match_rows(query: Query, split: SearchedRows, rows: Numbers | None) -> Mask:
     """Whether each of some rows (ascending), or of all, satisfies the query."""
 
     def evaluate(part: Query, rows: Numbers | None) -> Mask | None:
@@ -264,7 +259,7 @@ class _Conjunction:
             rows, scores = split.words.ranking(self.words, candidates)
             order = np.argsort(rows)
             kept = np.zeros(len(rows), np.bool_)
-            kept[order] = _mask(And(self.others), split, rows[order])
+            kept[order] = match_rows(And(self.others), split, rows[order])
             if kept.sum() >= limit or len(rows) < candidates:
                 return rows[kept][:limit], scores[kept][:limit] + constant
             candidates *= _MORE
@@ -290,7 +285,7 @@ def _scores(  # noqa: PLR0911 - one for each kind
         case And():
             terms = _ranked_terms(query.terms, split)
             wanted = [_scores(term, split, rows) for term in terms if not isinstance(term, Not)]
-            banned = [_mask(term.term, split, rows) for term in terms if isinstance(term, Not)]
+            banned = [match_rows(term.term, split, rows) for term in terms if isinstance(term, Not)]
             wanted = wanted or [_constant(split, rows, 1)]
             mask = np.logical_and.reduce([mask for mask, _ in wanted] + [~mask for mask in banned])
             return mask, _summed(wanted)
@@ -298,7 +293,7 @@ def _scores(  # noqa: PLR0911 - one for each kind
             parts = [_scores(term, split, rows) for term in terms]
             return np.logical_or.reduce([mask for mask, _ in parts]), _summed(parts)
         case Not(term):
-            return ~_mask(term, split, rows), _constant(split, rows, 1)[1]
+            return ~match_rows(term, split, rows), _constant(split, rows, 1)[1]
         case Prefer(term, should):
             mask, scores = _scores(term, split, rows)
             return mask, _summed([(mask, scores), *(_scores(wish, split, rows) for wish in should)])

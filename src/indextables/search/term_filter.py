@@ -89,7 +89,7 @@ def build(terms: Mapping[str, pa.Array], *, columns: Collection[str], max_bytes:
     for number in range(PROBES):
         bits[(_probe(hashes ^ salt, number) * len(bits)) >> 32] = True
     header = bytes([_VERSION]), len(columns).to_bytes(2, "little"), int(salt).to_bytes(4, "little")
-    return b"".join([*header, _packed(covered).tobytes(), _packed(bits).tobytes()])
+    return b"".join([*header, *(np.packbits(some, bitorder="little").tobytes() for some in (covered, bits))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,7 +238,3 @@ def _at(data: npt.NDArray[np.uint8], places: Numbers) -> Numbers:
 
 def _bytes(bits: int) -> int:
     return (bits + 7) // 8
-
-
-def _packed(bits: Flags) -> npt.NDArray[np.uint8]:
-    return np.packbits(bits, bitorder="little")

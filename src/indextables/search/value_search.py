@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from indextables.kernels import flat
 from indextables.search.analysis import LONGEST_WORD
 from indextables.search.compile import compile_query
-from indextables.search.exact_values import Mask, matches
+from indextables.search.exact_values import Mask, flags, matches
 from indextables.search.field_rules import FieldRule
 from indextables.search.index_documents import documents, index_in_memory
 from indextables.search.queries import Exists, Leaf, MatchAll, MatchNone, Phrase, Prefix, Query, Term, Wildcard
@@ -54,19 +54,19 @@ def match_values(query: Query, rows: pa.RecordBatch, rules: Mapping[str, FieldRu
 
 def _match_leaf(leaf: Leaf, values: pa.Array, rule: FieldRule) -> Mask:
     if isinstance(leaf, Exists):
-        return _mask(values.is_valid())
+        return flags(values.is_valid())
     if shape(rule) is not Shape.WORDS:
         return matches(leaf, values)
     if pa.types.is_dictionary(values.type):
         values = values.cast(pa.string())
     tokenizer = rule.tokenizer or "default"
-    candidates = np.flatnonzero(_mask(values.is_valid()))
+    candidates = np.flatnonzero(flags(values.is_valid()))
     expressions = _WORDS[tokenizer].expressions(leaf) if tokenizer in _WORDS else None
     if expressions is None:
         return mask_of(_indexed(leaf, values, rule, candidates), len(values))
     for expression in expressions:
-        candidates = candidates[_mask(pc.match_substring_regex(_take(values, candidates), expression))]
-    sure = _mask(_SURE[tokenizer](_take(values, candidates)))
+        candidates = candidates[flags(pc.match_substring_regex(_take(values, candidates), expression))]
+    sure = flags(_SURE[tokenizer](_take(values, candidates)))
     return mask_of(np.concatenate([candidates[sure], _indexed(leaf, values, rule, candidates[~sure])]), len(values))
 
 
@@ -156,7 +156,3 @@ _WORDS = {
     "whitespace": Word(r"[\t\n\f\r ]", r"[^\t\n\f\r ]", literal),
 }
 _SURE: Mapping[str, Sure] = {"default": _is_short_ascii, "whitespace": _is_short}
-
-
-def _mask(result: pa.BooleanArray) -> Mask:
-    return np.asarray(pc.fill_null(result, fill_value=False).to_numpy(zero_copy_only=False), np.bool_)

@@ -238,7 +238,16 @@ def unpack(file: PackedFile, packed: pa.Buffer, *, name: str) -> pa.Buffer:
         raise damaged(name, "it ends within its index section")
     if zlib.crc32(packed) != file.crc32:
         raise damaged(name, f"the file {file.name} of its index does not have the checksum that was written")
-    return _unpack(packed, file, name)
+    match file.codec:
+        case "none":
+            return packed
+        case "zstd":
+            try:
+                return pa.decompress(packed, decompressed_size=file.size, codec="zstd")
+            except (OSError, ValueError) as error:
+                raise damaged(name, f"the file {file.name} of its index cannot be unpacked: {error}") from error
+        case _:
+            raise damaged(name, f"the file {file.name} of its index is packed by {file.codec!r}, which is not known")
 
 
 def unpack_to(directory: Path, files: Sequence[PackedFile], data: pa.Buffer, *, name: str) -> None:
@@ -247,24 +256,6 @@ def unpack_to(directory: Path, files: Sequence[PackedFile], data: pa.Buffer, *, 
     for file in files:
         packed = data.slice(file.offset - start, file.length)
         (directory / file.name).write_bytes(unpack(file, packed, name=name))
-
-
-def _unpack(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
-    match file.codec:
-        case "none":
-            return packed
-        case "zstd":
-            return _decompress(packed, file, name)
-        case _:
-            raise damaged(name, f"the file {file.name} of its index is packed by {file.codec!r}, which is not known")
-
-
-def _decompress(packed: pa.Buffer, file: PackedFile, name: str) -> pa.Buffer:
-    try:
-        plain = pa.decompress(packed, decompressed_size=file.size, codec="zstd")
-    except (OSError, ValueError) as error:
-        raise damaged(name, f"the file {file.name} of its index cannot be unpacked: {error}") from error
-    return plain
 
 
 def open_index(directory: Path, *, name: str) -> tantivy.Index:
