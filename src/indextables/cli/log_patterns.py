@@ -86,41 +86,35 @@ def _whole(regex: str) -> str:
     return f"^(?:{regex})$"
 
 
+def _with_message(name: str, regex: str, *columns: str, time: str | None = None, by: str | None = None) -> LogPattern:
+    """A pattern of lines whose message may go on in the next lines."""
+    at = TimestampColumn("ts", ("ts",), time)
+    return LogPattern(_whole(regex), (*columns, "message"), "message", "message", at, name=name, recognized_by=by)
+
+
 PATTERNS = {
     "combined": _access(
         "combined", f'{_ACCESS} "(?P<referrer>{_QUOTED})" "(?P<agent>{_QUOTED})".*', "referrer", "agent"
     ),
     "common": _access("common", _ACCESS),
-    "logback": LogPattern(
-        _whole(
-            rf"(?P<ts>{_ISO_TIME}) +(?:\[(?P<thread>[^\]]*)\] +(?P<level>{_LEVEL}) +(?P<logger>\S+) +- ?)?(?P<message>.*)"
-        ),
-        ("ts", "thread", "level", "logger", "message"),
-        "message",
-        "message",
-        TimestampColumn("ts", ("ts",), None),
-        name="logback",
-        recognized_by="level",
+    "logback": _with_message(
+        "logback",
+        rf"(?P<ts>{_ISO_TIME}) +(?:\[(?P<thread>[^\]]*)\] +(?P<level>{_LEVEL}) +(?P<logger>\S+) +- ?)?(?P<message>.*)",
+        *("ts", "thread", "level", "logger"),
+        by="level",
     ),
-    "iso": LogPattern(
-        _whole(rf"\[?(?P<ts>{_ISO_TIME})\]?:? +(?:[\[(]?(?P<level>{_LEVEL})[\])]?:? +)?(?P<message>.*)"),
-        ("ts", "level", "message"),
-        "message",
-        "message",
-        TimestampColumn("ts", ("ts",), None),
-        name="iso",
-        recognized_by="level",
+    "iso": _with_message(
+        "iso",
+        rf"\[?(?P<ts>{_ISO_TIME})\]?:? +(?:[\[(]?(?P<level>{_LEVEL})[\])]?:? +)?(?P<message>.*)",
+        *("ts", "level"),
+        by="level",
     ),
-    "syslog": LogPattern(
-        _whole(
-            rf"(?:<\d+>)?(?P<ts>{_ISO_TIME}|{_SYSLOG_TIME}) (?P<host>\S+) "
-            r"(?P<program>[^:\[\s]+)(?:\[(?P<pid>\d+)\])?: ?(?P<message>.*)"
-        ),
-        ("ts", "host", "program", "pid", "message"),
-        "message",
-        "message",
-        TimestampColumn("ts", ("ts",), "%b %d %H:%M:%S"),
-        name="syslog",
+    "syslog": _with_message(
+        "syslog",
+        rf"(?:<\d+>)?(?P<ts>{_ISO_TIME}|{_SYSLOG_TIME}) (?P<host>\S+) "
+        r"(?P<program>[^:\[\s]+)(?:\[(?P<pid>\d+)\])?: ?(?P<message>.*)",
+        *("ts", "host", "program", "pid"),
+        time="%b %d %H:%M:%S",
     ),
 }
 _ALIASES = {"nginx": "combined"}

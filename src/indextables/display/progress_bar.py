@@ -37,11 +37,6 @@ class HasState(Protocol):
         """What a bar shows of it."""
 
 
-class _Bar(Protocol):
-    def show(self, state: BarState, seconds: float) -> None: ...
-    def close(self, state: BarState, seconds: float) -> None: ...
-
-
 def place() -> Place | None:
     """Where a bar can be shown: a cell of a notebook, or standard error of an interactive shell; None elsewhere."""
     if os.environ.get(VARIABLE, "").strip().lower() in _OFF:
@@ -73,7 +68,7 @@ class _Progress:
         self._where = where
         self._started = monotonic()
         self._next = self._started + DELAY
-        self._bar: _Bar | None = None
+        self._bar: _NotebookBar | _TerminalBar | None = None
         self._state: BarState | None = None
 
     def __call__(self, so_far: HasState) -> None:

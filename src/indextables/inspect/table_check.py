@@ -241,7 +241,7 @@ def check_vectors(splits: pa.Table, entries: Sequence[Entry], store: Store, *, d
         for vector, total in zip(vectors, rows, strict=True)
         if vector.bitmap is not None or (deep and vector.file not in missing)
     ]
-    for problems in store.in_parallel(partial(_problems, store), readable):
+    for problems in store.in_parallel(lambda pair: list(_of_vector(*pair, store)), readable):
         found += problems
     return found
 
@@ -254,11 +254,6 @@ def _missing(vectors: Sequence[DeletionVector], entries: Sequence[Entry], store:
         if vector.bitmap is None and vector.file is not None and vector.file not in listed:
             needed.setdefault(vector.file, []).append(vector.path)
     return {file: needed[file] for file in store.missing(list(needed))}
-
-
-def _problems(store: Store, given: tuple[DeletionVector, int | None]) -> list[CheckFinding]:
-    vector, total = given
-    return list(_of_vector(vector, total, store))
 
 
 def _of_vector(vector: DeletionVector, total: int | None, store: Store) -> Iterator[CheckFinding]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.inspect.search_coverage import NearMiss, near_miss
+from indextables.inspect.search_coverage import near_miss
 from indextables.schema import column_named, type_name
 from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
@@ -160,10 +160,11 @@ class Api:
         shown, state = self.shown(given), parse_state(given).rows_only
         spec = shown.view(state, check=query.check).scan.scan_spec
         miss = near_miss(spec, lambda names: shown.table.scan(columns=names, limit=_SAMPLE).to_arrow())
-        return {
-            "searched": [{"column": name, "indexed": how} for name, how in spec.search_columns.items()],
-            "nearMiss": None if miss is None else _near_miss(miss),
-        }
+        searched = [{"column": name, "indexed": how} for name, how in spec.search_columns.items()]
+        if miss is None:
+            return {"searched": searched, "nearMiss": None}
+        found = {"column": miss.column, "word": miss.word, "found": miss.found, "isWhole": miss.is_whole}
+        return {"searched": searched, "nearMiss": {**found, "query": miss.query}}
 
     def snippets(self, given: Parameters, _query: Cancellation) -> Answer:
         shown, state = self.shown(given), parse_state(given)
@@ -181,16 +182,6 @@ class Api:
         ms = round((perf_counter() - started) * 1000, 1)
         footer = {"footer": {**known["footer"], "ms": ms}} if "footer" in known else {}
         return {**known, **footer, "ms": ms, "timing": {"ms": ms}}
-
-
-def _near_miss(miss: NearMiss) -> Answer:
-    return {
-        "column": miss.column,
-        "word": miss.word,
-        "found": miss.found,
-        "isWhole": miss.is_whole,
-        "query": miss.query,
-    }
 
 
 def _version(given: Parameters) -> int | None:

@@ -13,6 +13,7 @@ from indextables.read.scan_plan import SplitTask
 from indextables.schema import type_name
 from indextables.serve.computed_cache import ComputedCache
 from indextables.serve.split_columns import NULL_TIME, codes_of, column_identity, times_of
+from indextables.serve.time_column import TimeColumn
 from indextables.serve.view import View
 
 TOP_VALUES = 10
@@ -76,13 +77,14 @@ class Facet:
 
 def time_range(view: View) -> tuple[int, int] | None:
     """The least and the greatest time of the splits that may hold a row; None where there is none."""
-    if view.time is None:
+    time = view.time
+    if time is None:
         return None
     least, greatest = view.time_bound("min"), view.time_bound("max")
     known = pc.and_(least.is_valid(), greatest.is_valid())
     ends = [(pc.min(least.filter(known)).as_py(), pc.max(greatest.filter(known)).as_py())]
     unknown = [view.tasks[place] for place in pc.indices_nonzero(pc.invert(known)).to_pylist()]
-    ends += view.scan.over(unknown, lambda task: _ends_of(view, task))
+    ends += view.scan.over(unknown, lambda task: _ends_of(view, task, time))
     given = [(low, high) for low, high in ends if low is not None]
     return (min(low for low, _ in given), max(high for _, high in given)) if given else None
 
@@ -91,15 +93,15 @@ def time_histogram(
     view: View, *, start: int | None, end: int | None, wanted: int, level: str | None
 ) -> TimeHistogram | None:
     """The rows of a view by time, from `start` to before `end` where these are given; None without any time."""
-    ends = time_range(view)
-    if ends is None:
+    time, ends = view.time, time_range(view)
+    if time is None or ends is None:
         return None
     first = ends[0] if start is None else start
     last = ends[1] if end is None else end - 1
-    if view.time is None or first > last:
+    if first > last:
         return None
-    buckets = choose_buckets(first, last, wanted=wanted, counts_days=view.time.counts_days)
-    parts = list(view.scan.over(view.tasks, lambda task: _histogram_of(view, task, buckets, level)))
+    buckets = choose_buckets(first, last, wanted=wanted, counts_days=time.counts_days)
+    parts = list(view.scan.over(view.tasks, lambda task: _histogram_of(view, task, time, buckets, level)))
     levels: dict[Any, Counts] = {}
     for _, by_level in parts:
         for value, counts in by_level.items():
@@ -140,19 +142,17 @@ def is_countable(kind: pa.DataType) -> bool:
     )
 
 
-def _ends_of(view: View, task: SplitTask) -> tuple[int | None, int | None]:
-    if view.time is None:
-        return None, None
-    times = times_of(view.open(task), view.time, view.rows_in(task))
+def _ends_of(view: View, task: SplitTask, time: TimeColumn) -> tuple[int | None, int | None]:
+    times = times_of(view.open(task), time, view.rows_in(task))
     times = times[times != NULL_TIME]
     return (int(times.min()), int(times.max())) if len(times) else (None, None)
 
 
-def _histogram_of(view: View, task: SplitTask, buckets: Buckets, level: str | None) -> tuple[Counts, dict[Any, Counts]]:
-    if view.time is None:
-        raise AssertionError("a view without time has no histogram")
+def _histogram_of(
+    view: View, task: SplitTask, time: TimeColumn, buckets: Buckets, level: str | None
+) -> tuple[Counts, dict[Any, Counts]]:
     rows, reader = view.rows_in(task), view.open(task)
-    times = times_of(reader, view.time, rows)
+    times = times_of(reader, time, rows)
     inside = buckets.cover(times) & (times != NULL_TIME)
     is_whole = bool(inside.all())
     numbers = buckets.number_of(times if is_whole else times[inside])
