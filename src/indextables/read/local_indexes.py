@@ -24,11 +24,18 @@ def finds_few_rows(scan: Scan, most: int) -> bool:
     return True
 
 
-def is_countable(scan: Scan, unknown: Sequence[SplitTask]) -> bool:
-    """Whether cached indexes count the matching rows of these splits, without reading rows."""
+def count_by_cached_indexes(scan: Scan, unknown: Sequence[SplitTask]) -> int | None:
+    """The matching rows of these splits, if indexes that are cached on this machine count them without reading rows."""
     if len(unknown) > _MAX_SPLITS or not is_search_only(scan.scan_spec):
-        return False
-    return all(_count(scan, task) is not None for task in unknown)
+        return None
+    total = 0
+    for task in unknown:
+        count = _count(scan, task)
+        if count is None:
+            return None
+        total += count
+    scan.opener.log_use(len(unknown))
+    return total
 
 
 def _count(scan: Scan, task: SplitTask) -> int | None:

@@ -16,7 +16,7 @@ from indextables.plural import pluralize
 from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
 from indextables.read.prune import SplitVerdicts, judge_splits
-from indextables.read.scan_spec import ScanSpec
+from indextables.read.scan_spec import ScanSpec, with_predicate
 from indextables.read.term_pruning import prune_by_terms
 from indextables.storage import Traffic
 
@@ -52,6 +52,20 @@ class ScanPlan:
         splits = self.split_verdicts.splits.select(TASK_COLUMNS)
         verdicts = self.split_verdicts.verdicts.filter(kept)
         return list(tasks_for(splits.filter(kept), verdicts, self.snapshot.metadata))
+
+    @property
+    def num_tasks(self) -> int:
+        return len(self.split_verdicts.splits) - self.split_verdicts.count(Verdict.NEVER)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the splits that may hold a matching row."""
+        return sum_of(self.split_verdicts.splits["size"].filter(self.split_verdicts.possible))
+
+    def with_output(self, scan_spec: ScanSpec) -> "ScanPlan":
+        """The plan of a scan with the same predicate, and the output of another one."""
+        spec = with_predicate(scan_spec, self.scan_spec.predicate)
+        return ScanPlan(self.snapshot, spec, self.split_verdicts)
 
 
 def plan_scan(snapshot: Snapshot, scan_spec: ScanSpec) -> ScanPlan:
@@ -162,7 +176,6 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         judge_splits(plan.scan_spec.predicate, plan.snapshot, statistics=given).count(Verdict.NEVER)
         for given in (False, True)
     )
-    kept = split_verdicts.splits.filter(split_verdicts.possible)
     return Explanation(
         predicate=to_sql(plan.scan_spec.predicate),
         columns=plan.scan_spec.columns,
@@ -173,9 +186,9 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         pruned_by_layout=by_layout,
         pruned_by_statistics=by_bounds - by_layout,
         pruned_by_terms=never - by_bounds,
-        opened=len(kept),
+        opened=plan.num_tasks,
         bytes_total=sum_of(split_verdicts.splits["size"]),
-        bytes=sum_of(kept["size"]),
+        bytes=plan.bytes,
         metadata_rows=sum_of(live_rows(split_verdicts.having(Verdict.ALWAYS))),
         traffic=traffic,
         search_columns=plan.scan_spec.search_columns,

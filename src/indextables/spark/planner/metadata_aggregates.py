@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.predicate import Predicate
-from indextables.read.local_indexes import is_countable
+from indextables.read.local_indexes import count_by_cached_indexes
 from indextables.read.log_aggregates import (
     count_from_metadata,
     extremes_from_metadata,
@@ -35,7 +35,7 @@ from indextables.spark.planner.plan import (
     SetOperation,
     SetOperator,
 )
-from indextables.spark.planner.scan_builder import exact_plan
+from indextables.spark.planner.relation_pruning import exact_plan
 from indextables.spark.planner.snapshots import scan_of
 from indextables.spark.planner.table_relation import TableRelation
 
@@ -143,8 +143,8 @@ class _MetadataTable:
         count = count_from_metadata(self.plan)
         if not count.unknown:
             return count.rows
-        scan = scan_of(self.relation.options, self.plan)
-        return scan.count() if is_countable(scan, count.unknown) else None
+        found = count_by_cached_indexes(scan_of(self.relation.options, self.plan), count.unknown)
+        return None if found is None else count.rows + found
 
     def groups(self, keys: list[str], outputs: Sequence[Output]) -> list[pa.ChunkedArray] | None:
         """No groups without rows."""

@@ -30,6 +30,7 @@ from indextables.spark.planner.plan import (
     with_children,
 )
 from indextables.spark.planner.pushdown import ScanRequest, push_down
+from indextables.spark.planner.relation_pruning import prune
 from indextables.spark.planner.runtime_filters import Evaluate, HasSplits, with_runtime_filters
 from indextables.spark.planner.scan_builder import PlannedScan, build_scan
 from indextables.spark.planner.table_relation import TableRelation
@@ -80,7 +81,12 @@ def with_metadata_rows(plan: Plan, tables: Mapping[int, TableRelation]) -> Plan:
 
 def _has_splits(top: Plan, tables: Mapping[int, TableRelation]) -> HasSplits:
     """Whether filters leave several splits of a table."""
-    return lambda table: len(build_scan(tables[table], push_down(top)[table]).tasks) >= _MIN_SPLITS
+
+    def has_splits(table: int) -> bool:
+        branches = [request.conditions for request in push_down(top)[table]]
+        return prune(tables[table], branches).plan.num_tasks >= _MIN_SPLITS
+
+    return has_splits
 
 
 def _drops_limit(top: Plan, scans: Mapping[int, PlannedScan]) -> bool:

@@ -9,18 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from indextables.config import Config
-from indextables.errors import IndexTablesError, PredicateError
-from indextables.log import Snapshot
-from indextables.predicate import Predicate, bind, disjunction, distinct_conjunction, index_queries
-from indextables.read.cast_pushdown import provable_terms, prove_casts
+from indextables.errors import IndexTablesError
+from indextables.predicate import index_queries
 from indextables.read.index_lookup import look_up_few
 from indextables.read.local_indexes import finds_few_rows
 from indextables.read.scan import Scan
-from indextables.read.scan_plan import ScanPlan, SplitTask, plan_scan
-from indextables.read.scan_spec import ScanSpec, Score, with_predicate
+from indextables.read.scan_plan import ScanPlan, SplitTask
+from indextables.read.scan_spec import Score
 from indextables.schema import column_named
 from indextables.spark.planner.pushdown import ScanRequest
-from indextables.spark.planner.snapshots import scan_of, snapshot_of
+from indextables.spark.planner.relation_pruning import prune
+from indextables.spark.planner.snapshots import scan_of
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.planner.task_packing import enough
 from indextables.storage.location import Location
@@ -56,6 +55,11 @@ class PlannedScan:
     def is_parquet_scan(self) -> bool:
         """Whether Spark's Parquet reader reads the splits; to decide it, one of them may be opened."""
         return _is_parquet_scan(self.relation, self.plan, self.filtered)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the splits to read."""
+        return self.plan.bytes if self.limit is None else sum(task.split.size for task in self.tasks)
 
     @property
     def label(self) -> str:
@@ -107,63 +111,17 @@ class PlannedScan:
 
 def build_scan(relation: TableRelation, requests: Sequence[ScanRequest]) -> PlannedScan:
     """The scan that gives every row and column that one of the requests can see."""
-    options, snapshot = relation.options, snapshot_of(relation.options)
+    options, pruned = relation.options, prune(relation, [request.conditions for request in requests])
     required = relation.address.union(*(request.required for request in requests))
     compared = frozenset().union(*(request.compared for request in requests))
     names = list(relation.columns.values())
     columns = [name for number, name in relation.columns.items() if number in required] or names[:1]
     searches = {name: search for name, search in options.search_columns.items() if name in columns}
-    spec = options.scan_spec(snapshot, [name for name in columns if name not in options.added_columns])
-    predicate, is_exact = _pushed(relation, requests, spec, snapshot)
-    spec = with_predicate(replace(spec, search_results=searches), predicate)
-    plan = plan_scan(snapshot, spec)
-    limit = requests[0].limit if len(requests) == 1 and is_exact else None
+    spec = options.scan_spec(pruned.plan.snapshot, [name for name in columns if name not in options.added_columns])
+    plan = pruned.plan.with_output(replace(spec, search_results=searches))
+    limit = requests[0].limit if len(requests) == 1 and pruned.is_exact else None
     filtered = tuple(name for number, name in relation.columns.items() if number in compared)
     return PlannedScan(relation, plan, tuple(columns), limit, filtered)
-
-
-def _pushed(
-    relation: TableRelation, requests: Sequence[ScanRequest], spec: ScanSpec, snapshot: Snapshot
-) -> tuple[Predicate, bool]:
-    """The predicate of the scan, and whether it is all that the one request asks for."""
-    if len(requests) == 1:
-        return _conjunction(relation, requests[0].conditions, spec, snapshot)
-    branches = [_conjunction(relation, request.conditions, spec, snapshot)[0] for request in requests]
-    if any(not request.conditions for request in requests):
-        return spec.predicate, False
-    return distinct_conjunction(spec.predicate, disjunction(*branches)), False
-
-
-def _conjunction(
-    relation: TableRelation, conditions: Sequence[Predicate], spec: ScanSpec, snapshot: Snapshot
-) -> tuple[Predicate, bool]:
-    """As many of the conditions as the log proves to be the same for Spark and for us, and whether that is all of them."""
-    whole, is_exact = spec.predicate, True
-    for condition in conditions:
-        bound = _bound(relation, condition, spec)
-        known = None if bound is None else prove_casts(bound, snapshot, where=whole)
-        if known is None:
-            is_exact = False
-            known = None if bound is None else provable_terms(bound, snapshot, where=whole)
-        if known is not None:
-            whole = distinct_conjunction(whole, known)
-    return whole, is_exact
-
-
-def _bound(relation: TableRelation, condition: Predicate, spec: ScanSpec) -> Predicate | None:
-    """A predicate of the plan in the table's names and types; None where the types do not fit."""
-    try:
-        return bind(relation.predicate(condition), spec.schema, time_zone=relation.options.time_zone)
-    except PredicateError:
-        return None
-
-
-def exact_plan(relation: TableRelation, conditions: Sequence[Predicate]) -> ScanPlan | None:
-    """The plan of a scan of no columns with exactly these conditions; None where one of them is left to Spark."""
-    snapshot = snapshot_of(relation.options)
-    spec = relation.options.scan_spec(snapshot, [])
-    predicate, is_exact = _conjunction(relation, conditions, spec, snapshot)
-    return plan_scan(snapshot, with_predicate(spec, predicate)) if is_exact else None
 
 
 def _is_parquet_scan(relation: TableRelation, plan: ScanPlan, filtered: Sequence[str]) -> bool:

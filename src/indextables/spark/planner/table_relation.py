@@ -1,24 +1,37 @@
 """A relation of ours as the planner knows it: which table, at which version, under which column numbers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from indextables.predicate import IndexQuery, Predicate
+from indextables.read.scan_plan import ScanPlan
 from indextables.read.scan_spec import ADDRESS, SearchResult
 from indextables.spark.planner.column_names import name_of, renamed
 from indextables.spark.planner.read_options import ReadOptions
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PrunedRelation:
+    """The plan of a scan of a relation, without columns. It `is_exact` if no condition is left to Spark."""
+
+    plan: ScanPlan
+    is_exact: bool
 
 
 @dataclass(frozen=True)
 class TableRelation:
     """`columns` are the names of all columns by their numbers, in the order of the output.
 
-    After the table's own columns come those that say where a row is, and those of searches and scores.
+    After the table's own columns come those that say where a row is, and those of searches and scores. `pruned` are the
+    plans of the relation in this query, by their conditions (`relation_pruning`).
     """
 
     options: ReadOptions
     columns: Mapping[int, str]
+    pruned: dict[frozenset[frozenset[Predicate]], PrunedRelation] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @cached_property
     def searches(self) -> dict[int, IndexQuery]:
