@@ -4,7 +4,7 @@ from hypothesis import given
 
 from indextables.spark.planner.plan import Condition, Plan
 from indextables.spark.planner.pushdown import ScanRequest, push_down
-from tests.planner.naive import Row, Tables, rows_of, same, satisfying
+from tests.planner.naive import UNREAD, Row, Tables, rows_of, same, satisfying
 from tests.planner.plans import plans, tables
 from tests.planner.test_runtime_filters import rewritten
 
@@ -14,7 +14,7 @@ def restricted(rows: list[Row], requests: list[ScanRequest]) -> list[Row]:
     required = frozenset().union(*(request.required for request in requests))
     kept = [satisfying([Condition(frozenset(), one) for one in request.conditions], rows) for request in requests]
     seen = [row for row in rows if any(row is other for some in kept for other in some)]
-    return [{column: value if column in required else 77 for column, value in row.items()} for row in seen]
+    return [{column: value if column in required else UNREAD for column, value in row.items()} for row in seen]
 
 
 def scanned(plan: Plan, tables: Tables) -> dict[int, list[Row]]:

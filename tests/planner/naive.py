@@ -30,6 +30,7 @@ from indextables.spark.planner.plan import (
 
 Row = dict[int, int | None]
 Tables = Mapping[int, list[Row]]
+UNREAD = 77
 _LEFT, _RIGHT = -1, -2  # the numbers of the rows of a pair
 
 
@@ -38,7 +39,8 @@ def rows_of(plan: Plan, tables: Tables) -> list[Row]:  # noqa: PLR0911 - one cas
         case Relation():
             return [{column: row[column] for column in plan.columns} for row in tables[plan.table]]
         case Rows():
-            return [{int(name[1:]): value for name, value in row.items()} for row in plan.rows.to_pylist()]
+            rows = plan.rows.to_pylist()  # without the columns that nothing reads, which have any value then
+            return [{column: row.get(name_of(column), UNREAD) for column in plan.columns} for row in rows]
         case Filter():
             return satisfying(plan.conditions, rows_of(plan.child, tables))
         case Project():
@@ -89,8 +91,12 @@ def _truths(condition: Condition, rows: list[Row]) -> list[bool]:
     if isinstance(condition, EqualColumns):
         first, second = condition.references
         return [row[first] is not None and row[first] == row[second] for row in rows]
-    if condition.predicate is None:  # one that only Spark can evaluate: any function of its references
-        return [sum(row[column] or 0 for column in condition.references) % 3 != 0 for row in rows]
+    if condition.equality is not None:
+        first, second = condition.equality
+        return [row[first] is not None and row[first] == row[second] for row in rows]
+    if condition.predicate is None:  # one that only Spark can evaluate: any function of its columns
+        columns = [c for _, c in condition.expression.columns] if condition.expression else condition.references
+        return [sum(row[column] or 0 for column in columns) % 3 != 0 for row in rows]
     names = {name_of(column): [row[column] for row in rows] for column in rows[0]}
     table = pa.table({name: pa.array(values, pa.int64()) for name, values in names.items()})
     return [value is True for value in evaluate(bind(condition.predicate, table.schema), table).to_pylist()]

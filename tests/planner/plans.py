@@ -1,6 +1,7 @@
 """Random plans over three tables of three columns."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from indextables.spark.planner.plan import (
     Relation,
     SetOperation,
     SetOperator,
+    SparkExpression,
 )
 from tests.planner.naive import EqualColumns, Row
 
@@ -70,7 +72,9 @@ def _plan(  # noqa: PLR0911 - one for each kind of node
         case "aggregate":
             return _aggregate(draw, child, numbers, fresh)
         case "pass":
-            return Pass(next(numbers), frozenset(draw(st.sets(st.sampled_from(child.columns)))), (), child)
+            columns_read = frozenset(draw(st.sets(st.sampled_from(child.columns))))
+            movable = draw(st.none() | st.sets(st.sampled_from(child.columns)).map(frozenset))
+            return Pass(next(numbers), columns_read, (), child, movable=movable)
         case "opaque":
             return Opaque(next(numbers), child.columns, (child,))
         case "set":
@@ -106,9 +110,17 @@ def _predicates(columns: tuple[int, ...]) -> st.SearchStrategy[Predicate]:
 
 
 def _conditions(columns: tuple[int, ...]) -> st.SearchStrategy[list[Condition]]:
+    """Conditions that are understood, that Spark alone can evaluate, or that only a reader of the plan has seen."""
     understood = _predicates(columns).map(lambda predicate: Condition(columns_of(predicate), predicate))
-    opaque = st.sets(st.sampled_from(columns), min_size=1, max_size=2).map(lambda used: Condition(frozenset(used)))
-    return st.lists(st.one_of(understood, understood, opaque), min_size=1, max_size=2)
+    column = st.sampled_from(columns)
+    opaque = st.sets(column, min_size=1, max_size=2).map(lambda used: Condition(frozenset(used)))
+    equal = st.tuples(column, column).map(lambda pair: Condition(frozenset(pair), equality=pair))
+    condition = st.one_of(understood, understood, opaque, equal)
+    return st.lists(st.one_of(condition, condition.map(_with_expression)), min_size=1, max_size=2)
+
+
+def _with_expression(condition: Condition) -> Condition:
+    return replace(condition, expression=SparkExpression(0, tuple((one, one) for one in sorted(condition.references))))
 
 
 def _project(draw: st.DrawFn, child: Plan, numbers: Iterator[int], fresh: Iterator[int]) -> Plan:

@@ -33,6 +33,14 @@ def test_what_holds_for_a_key_holds_for_its_partner() -> None:
     assert full[1].conditions == (col("#3") == 7,)  # no row of nulls passes the filter: the join is an inner one
 
 
+def test_an_equality_above_an_inner_join_is_as_good_as_its_own() -> None:
+    equal = Condition(frozenset({1, 3}), equality=(1, 3))
+    found = requested(Filter(5, (equal, condition(1, 7)), Join(2, JoinType.INNER, (), (), A, B)))
+    assert found[1].conditions == (col("#3") == 7,)
+    found = requested(Filter(5, (equal, condition(1, 7)), Join(2, JoinType.FULL_OUTER, (), (), A, B)))
+    assert found[1].conditions == ()
+
+
 def test_a_condition_does_not_pass_a_limit_and_a_limit_passes_no_unknown_condition() -> None:
     def limited(child: Plan) -> Plan:
         return Limit(8, 5, True, Limit(9, 5, False, child))

@@ -90,6 +90,30 @@ class ConditionReader:
                 return None
         return cast_node(child, target, CastMode[str(node.evalMode().toString())])
 
+    def equality(self, first: Java, second: Java) -> tuple[int, int] | None:
+        """Two columns of which equal values are the same value: integers, or of one type; not so 0.0 and -0.0."""
+        try:
+            (one, type_of_one), (other, type_of_other) = self.key(first), self.key(second)
+        except UntranslatableError:
+            return None
+        are_integers = pa.types.is_integer(type_of_one) and pa.types.is_integer(type_of_other)
+        is_same = type_of_one == type_of_other and not pa.types.is_floating(type_of_one)
+        return (one, other) if are_integers or is_same else None
+
+    def key(self, node: Java) -> tuple[int, pa.DataType]:
+        """A column that is compared with another one, and its type; Spark casts the narrower one of two integers."""
+        name = kind(node)
+        if name == "Cast" and pa.types.is_integer(own := self.type_of(node.child())):
+            target = arrow_type(node)
+            if pa.types.is_integer(target) and target.bit_width >= own.bit_width:
+                node, name = node.child(), kind(node.child())
+        if name != "AttributeReference":
+            raise UntranslatableError
+        return int(node.exprId().id()), self.type_of(node)
+
+    def type_of(self, node: Java) -> pa.DataType:
+        return self.column(node).type if kind(node) == "AttributeReference" else arrow_type(node)
+
     def column(self, attribute: Java) -> ColumnReference:
         number = int(attribute.exprId().id())
         if number not in self.types:

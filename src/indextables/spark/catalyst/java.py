@@ -95,6 +95,11 @@ def labels(attributes: Java) -> list[tuple[int, str]]:
     return [(int(match[1]), text[: match.start()]) for text, match in found if match]
 
 
+def references_of(node: Java) -> frozenset[int]:
+    """Spark's ids of the columns that a node or an expression reads."""
+    return frozenset(ids(node.references().toSeq()))
+
+
 def pairs(items: Java) -> list[tuple[Java, Java]]:
     """The first two of each, of a Scala map or a sequence of tuples."""
     return [(item._1(), item._2()) for item in sequence(items.toSeq())]

@@ -1,14 +1,16 @@
 """Catalyst's analyzed plans in the planner's language. Every node and every condition is read once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from indextables.predicate.translation import UntranslatableError
 from indextables.spark.catalyst.expressions import ConditionReader, arrow_type, conjuncts, plain_column
-from indextables.spark.catalyst.java import Java, ids, ids_of, kind, labels, sequence
+from indextables.spark.catalyst.java import Java, has, ids, ids_of, kind, labels, references_of, sequence, simplified
 from indextables.spark.catalyst.relation import RelationNode
+from indextables.spark.catalyst.subquery_matches import MatchingSubquery, matching_subquery
 from indextables.spark.planner.column_names import columns_of
 from indextables.spark.planner.plan import (
     Aggregate,
@@ -27,6 +29,7 @@ from indextables.spark.planner.plan import (
     Relation,
     SetOperation,
     SetOperator,
+    SparkExpression,
 )
 from indextables.spark.planner.snapshots import snapshot_of
 from indextables.spark.planner.table_relation import TableRelation
@@ -44,7 +47,7 @@ _SAME_ROWS = {"SubqueryAlias", "View", "PipeOperator", "ResolvedHint", "ReturnAn
 _SAME_SET = {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
 _SOME_ROWS = {"Offset", "Tail", "Sample"}
 _SETS = {"Union": SetOperator.UNION, "Intersect": SetOperator.INTERSECT, "Except": SetOperator.EXCEPT}
-_LOCAL = {"LocalRelation", "OneRowRelation", "Range", "CommandResult", "InMemoryRelation"}
+_LOCAL = {"LocalRelation", "LogicalRDD", "OneRowRelation", "Range", "CommandResult", "InMemoryRelation"}
 _EXTREMES = {"Min": Function.MIN, "Max": Function.MAX}
 
 
@@ -52,11 +55,17 @@ _EXTREMES = {"Min": Function.MIN, "Max": Function.MAX}
 class PlanReader:
     """Reads the plans of one query. Relations come first, so that the types of their columns are known.
 
-    `relations` are ours by the number of the table; `nodes` are Spark's nodes by the number of ours.
+    `relations` are ours by the number of the table; `nodes` are Spark's nodes by the number of ours, and `expressions` its
+    conditions. `joined_subqueries` are those that have been read as a side of a join, and are not to be read again.
     """
 
     relations: Mapping[int, RelationNode]
+    spark: Any
+    has_subqueries: bool = False
     nodes: dict[int, Java] = field(default_factory=dict)
+    expressions: list[Java] = field(default_factory=list)
+    joined_subqueries: list[Java] = field(default_factory=list)
+    _is_in_subquery: bool = False
 
     def __post_init__(self) -> None:
         self.tables: dict[int, TableRelation] = {number: found.table for number, found in self.relations.items()}
@@ -86,18 +95,62 @@ class PlanReader:
         return Opaque(number, columns) if table is None else Relation(number, columns, table)
 
     def _filter(self, number: int, node: Java) -> Plan:
-        child = self.read(node.child())
-        return Filter(number, self._terms(node.condition()), child)
+        child, terms = self.read(node.child()), list(conjuncts(self._simplified(node).condition()))
+        conditions = tuple(map(self._condition, terms))
+        if self.has_subqueries and all(condition.is_deterministic for condition in conditions):
+            for subquery in filter(None, (matching_subquery(term, self.spark) for term in terms)):
+                child = self._joined(child, subquery)
+        return Filter(number, conditions, child)
 
-    def _terms(self, condition: Java) -> tuple[Condition, ...]:
-        return tuple(self._condition(term) for term in conjuncts(condition))
+    def _joined(self, child: Plan, subquery: MatchingSubquery) -> Plan:
+        """The rows that have a match in a subquery, by the columns that are compared. The condition stays in its filter."""
+        compared = [
+            Condition(references_of(outer) | references_of(own), equality=self._conditions.equality(outer, own))
+            for outer, own in subquery.compared
+        ]
+        if not any(condition.equality for condition in compared):
+            return child
+        number = len(self.nodes)
+        self.nodes[number] = subquery.root
+        rows = self._in_subquery(subquery.rows)
+        if set(rows.columns) & set(child.columns):
+            return child
+        self.joined_subqueries.append(subquery.root)
+        conditions = (*compared, *map(self._condition, subquery.conditions), Condition(subquery.references))
+        return Join(number, JoinType.LEFT_SEMI, conditions, _equalities(compared, child, rows), child, rows)
+
+    def _in_subquery(self, node: Java) -> Plan:
+        outside, self._is_in_subquery = self._is_in_subquery, True
+        try:
+            return self.read(node)
+        finally:
+            self._is_in_subquery = outside
+
+    def _simplified(self, node: Java) -> Java:
+        """The same node with simple conditions: Spark's rules do not reach into subqueries."""
+        if not self._is_in_subquery:
+            return node
+        simple = simplified(node, self.spark)
+        return simple if kind(simple) == kind(node) else node
 
     def _condition(self, term: Java) -> Condition:
         try:
             predicate = self._conditions.predicate(term)
         except UntranslatableError:
-            return Condition(_references(term), None, bool(term.deterministic()))
-        return Condition(columns_of(predicate), predicate)
+            return self._opaque_condition(term)
+        references = columns_of(predicate)
+        return Condition(references, predicate, expression=self._expression(term, references))
+
+    def _opaque_condition(self, term: Java) -> Condition:
+        references, is_deterministic = references_of(term), bool(term.deterministic())
+        equality = self._conditions.equality(term.left(), term.right()) if kind(term) == "EqualTo" else None
+        is_alone = not (self.has_subqueries and has(term, "PLAN_EXPRESSION", self.spark))
+        expression = self._expression(term, references) if is_alone else None
+        return Condition(references, None, is_deterministic, equality, expression)
+
+    def _expression(self, term: Java, references: frozenset[int]) -> SparkExpression:
+        self.expressions.append(term)
+        return SparkExpression(len(self.expressions) - 1, tuple((column, column) for column in sorted(references)))
 
     def _project(self, number: int, node: Java) -> Plan:
         child = self.read(node.child())
@@ -113,7 +166,7 @@ class PlanReader:
     def _item(self, column: int, item: Java) -> Item:
         source = plain_column(item)
         if source is None:
-            return Item(column, _references(item), None, bool(item.deterministic()))
+            return Item(column, references_of(item), None, bool(item.deterministic()))
         if source in self._conditions.types:
             self._conditions.types[column] = self._conditions.types[source]
         return Item(column, frozenset({source}), source)
@@ -123,7 +176,7 @@ class PlanReader:
         grouping = sequence(node.groupingExpressions())
         plain = all(kind(key) == "AttributeReference" for key in grouping)
         keys = tuple(int(key.exprId().id()) for key in grouping) if plain else None
-        references = frozenset[int]().union(*map(_references, grouping)) if not plain else frozenset(keys or ())
+        references = frozenset[int]().union(*map(references_of, grouping)) if not plain else frozenset(keys or ())
         outputs = tuple(map(self._output, sequence(node.aggregateExpressions())))
         return Aggregate(number, keys, references, outputs, child, bool(node.deterministic()))
 
@@ -132,7 +185,7 @@ class PlanReader:
         try:
             return self._understood_output(column, expression)
         except UntranslatableError:
-            return Output(column, Function.OTHER, _references(item))
+            return Output(column, Function.OTHER, references_of(item))
 
     def _understood_output(self, column: int, expression: Java) -> Output:
         match kind(expression):
@@ -174,40 +227,24 @@ class PlanReader:
         if join_type is None:
             return self._opaque(number, node, "Join")
         left, right = self.read(node.left()), self.read(node.right())
-        condition = node.condition()
-        terms = list(conjuncts(condition.get())) if condition.isDefined() else []
-        equalities = (self._equality(term, left, right) for term in terms if kind(term) == "EqualTo")
-        found = tuple(pair for pair in equalities if pair is not None)
-        return Join(number, join_type, tuple(map(self._condition, terms)), found, left, right)
-
-    def _equality(self, term: Java, left: Plan, right: Plan) -> tuple[int, int] | None:
-        """Two columns of one type, of which equal values are the same value: not so 0.0 and -0.0."""
-        sides = [term.left(), term.right()]
-        if not all(kind(side) == "AttributeReference" for side in sides):
-            return None
-        try:
-            if any(pa.types.is_floating(self._conditions.column(side).type) for side in sides):
-                return None
-        except UntranslatableError:
-            return None
-        first, second = (int(side.exprId().id()) for side in sides)
-        if first in left.columns and second in right.columns:
-            return first, second
-        return (second, first) if second in left.columns and first in right.columns else None
+        condition = self._simplified(node).condition()
+        conditions = tuple(map(self._condition, conjuncts(condition.get()))) if condition.isDefined() else ()
+        return Join(number, join_type, conditions, _equalities(conditions, left, right), left, right)
 
     def _set_operation(self, number: int, node: Java, operator: SetOperator) -> Plan:
         branches = tuple(map(self.read, sequence(node.children())))
         return SetOperation(number, operator, ids_of(node), branches)
 
     def _sorted(self, number: int, node: Java) -> Plan:
-        return Pass(number, _references(node), (), self.read(node.child()))
+        return Pass(number, references_of(node), (), self.read(node.child()))
 
     def _some_rows(self, number: int, node: Java) -> Plan:
-        return Pass(number, _references(node), (), self.read(node.child()), movable=frozenset())
+        return Pass(number, references_of(node), (), self.read(node.child()), movable=frozenset())
 
     def _distinct(self, number: int, node: Java) -> Plan:
         child = self.read(node.child())
-        return Pass(number, frozenset(child.columns), (), child)
+        columns = frozenset(child.columns)
+        return Pass(number, columns, (), child, movable=columns)
 
     def _deduplicate(self, number: int, node: Java) -> Plan:
         keys = frozenset(ids(node.keys()))
@@ -218,7 +255,7 @@ class PlanReader:
         plain = all(kind(key) == "AttributeReference" for key in partition) and bool(node.deterministic())
         movable = frozenset(int(key.exprId().id()) for key in partition) if plain else frozenset[int]()
         added = tuple(column for column in ids_of(node) if column not in set(child.columns))
-        return Pass(number, _references(node), added, child, movable=movable)
+        return Pass(number, references_of(node), added, child, movable=movable)
 
     def _opaque(self, number: int, node: Java, name: str) -> Plan:
         children = tuple(map(self.read, sequence(node.children())))
@@ -241,8 +278,9 @@ _READERS: dict[str, Callable[[PlanReader, int, Java], Plan]] = {
 }
 
 
-def _references(node: Java) -> frozenset[int]:
-    return frozenset(ids(node.references().toSeq()))
+def _equalities(conditions: Iterable[Condition], left: Plan, right: Plan) -> tuple[tuple[int, int], ...]:
+    found = (condition.equal_columns(left.columns, right.columns) for condition in conditions)
+    return tuple(pair for pair in found if pair is not None)
 
 
 def _is_not_null(counted: Java) -> bool:

@@ -87,6 +87,9 @@ REQUIREMENTS: Mapping[Capability, Requirement] = {
             Needed(f"{_LOGICAL}MapInArrow", 5),
             Needed(f"{_EXPRESSIONS}Alias", 6),
             Needed(f"{_EXPRESSIONS}Literal"),
+            Needed(f"{_EXPRESSIONS}And", 2),
+            Needed(f"{_LOGICAL}Filter", 2),
+            Needed("org.apache.spark.util.SizeEstimator"),
             *(
                 Needed(f"{_OPTIMIZER}{rule}")
                 for rule in (

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -20,11 +19,8 @@ from indextables.spark.catalyst.java import (
     frame_over,
     has,
     inlined,
-    jvm_of,
-    kind,
     plan_of,
     replacing,
-    seq,
     sequence,
     simplified,
 )
@@ -33,33 +29,19 @@ from indextables.spark.catalyst.plan_writer import write_plan
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.relation import RelationNode, relation_leaves
 from indextables.spark.catalyst.search_columns import evaluated_searches, with_searches
-from indextables.spark.job_description import described_jobs
-from indextables.spark.planner.column_names import name_of
+from indextables.spark.catalyst.small_sides import SmallSides
 from indextables.spark.planner.metadata_aggregates import count_rows, filtered_relation
-from indextables.spark.planner.plan import Opaque, Plan, walk
+from indextables.spark.planner.plan import Plan
 from indextables.spark.planner.planner import QueryPlan, plan_query
-from indextables.spark.planner.pushdown import push_down
 from indextables.spark.planner.query_log import log_metadata_rows, log_query
 from indextables.spark.planner.read_options import condition_text
-from indextables.spark.planner.scan_builder import PlannedScan, build_scan
+from indextables.spark.planner.scan_builder import PlannedScan
 from indextables.spark.planner.table_relation import TableRelation
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 _UNREADABLE = (Py4JError, PySparkException, UnknownIdsError)
-_ROW_OVERHEAD = 64  # bytes of a row in memory, besides its values
 _NOT_PLANNED = "this plan is left to Spark, and the data source reads all columns; see df.explain()"
-_PLAIN = (
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_decimal,
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-)
 
 
 def planned_frame(frame: DataFrame) -> DataFrame:
@@ -184,9 +166,12 @@ class Query:
         if not found:
             return None
         evaluated, plan = evaluated_searches(plan, spark), simplified(plan, spark)
-        subqueries = [simplified(part, spark) for part in sequence(plan.subqueriesAll())]
-        reader = PlanReader(found)
-        return cls(plan, [reader.read(part) for part in (plan, *subqueries)], reader, evaluated, spark)
+        subqueries = sequence(plan.subqueriesAll())
+        reader = PlanReader(found, spark, has_subqueries=bool(subqueries))
+        top = reader.read(plan)
+        others = [part for part in subqueries if part not in reader.joined_subqueries]
+        plans = [top, *(reader.read(simplified(part, spark)) for part in others)]
+        return cls(plan, plans, reader, evaluated, spark)
 
     def count(self) -> int | DataFrame:
         """The number of rows, or a frame with as many rows."""
@@ -197,7 +182,8 @@ class Query:
         return rows
 
     def planned(self, *, is_counted: bool = False) -> QueryPlan:
-        return plan_query(self.plans, self.reader.tables, evaluate=self._evaluate, is_counted=is_counted)
+        small_sides = SmallSides(self.reader, self.spark, planned_frame)
+        return plan_query(self.plans, self.reader.tables, evaluate=small_sides.rows, is_counted=is_counted)
 
     def with_where_options(self) -> Java:
         """The plan, whose relations have the conditions of their scans as text, where the text means the same."""
@@ -221,37 +207,6 @@ class Query:
         for sentence in self.evaluated:
             logger.warning(sentence)
 
-    def _evaluate(self, plan: Plan, columns: frozenset[int]) -> pa.Table | None:
-        """The rows of a part of the query, if they are as small as those that Spark sends to every executor."""
-        most = int(self.spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
-        if self._size(plan) > most:
-            return None
-        node = self.reader.nodes[plan.number]
-        output = [one for one in sequence(node.output()) if int(one.exprId().id()) in columns]
-        project = jvm_of(self.spark).org.apache.spark.sql.catalyst.plans.logical.Project
-        with described_jobs(self.spark, "evaluate the small side of a join, to filter the other side"):
-            rows = planned_frame(frame_over(project(seq(output, self.spark), node), self.spark)).toArrow()
-        if not all(any(is_kind(one) for is_kind in _PLAIN) for one in rows.schema.types):
-            return None
-        return rows.rename_columns([name_of(int(one.exprId().id())) for one in output])
-
-    def _size(self, plan: Plan) -> int:
-        """The bytes below a part of the query, as far as they are known before it is run."""
-        scans = [build_scan(self.reader.tables[table], found) for table, found in push_down(plan).items()]
-        own = sum(task.split.size for scan in scans for task in scan.tasks)
-        others = [node for node in walk(plan) if isinstance(node, Opaque)]
-        return own + sum(_size_of(self.reader.nodes[node.number]) for node in others)
-
-
-def _size_of(node: Java) -> int:
-    """The bytes of a node's rows, as Spark estimates them; those of a cached frame are compressed, but it knows how many."""
-    stats = node.stats()
-    size, rows = int(str(stats.sizeInBytes())), stats.rowCount()
-    if kind(node) != "InMemoryRelation" or rows.isEmpty():
-        return size
-    width = sum(int(attribute.dataType().defaultSize()) for attribute in sequence(node.output()))
-    return max(size, int(str(rows.get())) * (_ROW_OVERHEAD + width))
-
 
 def _relations(plan: Java) -> list[RelationNode]:
     """The relations of ours in a plan, in its subqueries too; equal ones once."""
@@ -263,7 +218,11 @@ def _relations(plan: Java) -> list[RelationNode]:
 
 
 def _may_read_relations(plan: Java, spark: Any) -> bool:
-    """A cheap look, for frames of other formats: the texts of the leaves, and whether there are subqueries."""
+    """A cheap look, for frames of other formats: the texts of the leaves, and whether there are subqueries.
+
+    Two calls for a plan of any size; their classes, which `_relations` asks for, take one for each leaf, and Spark has no
+    tree pattern for relations.
+    """
     return "RelationV2[" in plan.collectLeaves().mkString("\n") or has(plan, "PLAN_EXPRESSION", spark)
 
 

@@ -5,7 +5,7 @@ expression ids are. A condition that the adapter understands is a predicate over
 not understand has only its references. Nodes carry a `number` by which the adapter finds its own node again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -13,14 +13,47 @@ import pyarrow as pa
 
 from indextables.predicate import Predicate
 
+ADDED = -1
+"""The number of filters that the planner adds: Spark has no node of its own for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkExpression:
+    """A condition as Spark has it, by the number under which the adapter finds it again.
+
+    `columns` are its own columns, each with the column that has its values where the condition stands now.
+    """
+
+    number: int
+    columns: tuple[tuple[int, int], ...]
+
+    def on(self, sources: Mapping[int, int]) -> "SparkExpression":
+        """The same below a node that has the columns under other numbers."""
+        return replace(self, columns=tuple((own, sources[column]) for own, column in self.columns))
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One term of a conjunction. `predicate` is None where only Spark can evaluate it."""
+    """One term of a conjunction. `predicate` is None where only Spark can evaluate it.
+
+    `equality` are two columns that it says are equal, so that they have the same value. Without `expression`, Spark can run
+    it in its own place only.
+    """
 
     references: frozenset[int]
     predicate: Predicate | None = None
     is_deterministic: bool = True
+    equality: tuple[int, int] | None = None
+    expression: SparkExpression | None = None
+
+    def equal_columns(self, left: Collection[int], right: Collection[int]) -> tuple[int, int] | None:
+        """The columns, one of each side of a join, that it says are equal."""
+        if self.equality is None:
+            return None
+        first, second = self.equality
+        if first in left and second in right:
+            return first, second
+        return (second, first) if second in left and first in right else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +165,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """`equalities` are the conditions that two columns of the same type, left and right, are equal."""
+    """`equalities` are the conditions that two columns, left and right, are equal, and have the same value then."""
 
     number: int
     type: JoinType
@@ -160,8 +193,9 @@ class SetOperation:
 class Pass:
     """A node whose output is the child's: sort, repartition, alias, view, window, generator.
 
-    `added` are columns of its own after those of the child. A condition moves below it if its references are among `movable`
-    (None: any of the child's columns). It `passes_limit` if it gives each row of the child as it comes.
+    `added` are columns of its own after those of the child. A predicate moves below it if its columns are among `movable`;
+    where that is None, any condition on columns of the child does. It `passes_limit` if it gives each row of the child as it
+    comes.
     """
 
     number: int

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from indextables.predicate import Predicate
-from indextables.spark.planner.column_names import columns_of, on_columns
+from indextables.spark.planner.column_names import on_columns
 from indextables.spark.planner.null_rows import rejects_nulls
 from indextables.spark.planner.plan import (
     Aggregate,
@@ -78,6 +78,12 @@ def required_columns(plan: Plan) -> dict[int, frozenset[int]]:
     """The columns of each node, by its number, that anything above it reads."""
     found = _demands(plan, _top(plan, is_counted=False))
     return {node.number: demand.required for node, demand in found}
+
+
+def conditions_above(plan: Plan) -> dict[int, tuple[Condition, ...]]:
+    """The conditions that hold for every row of a node that anything above it sees, by the number of the node."""
+    found = _demands(plan, _top(plan, is_counted=False))
+    return {node.number: demand.conditions for node, demand in found}
 
 
 def _top(plan: Plan, *, is_counted: bool) -> _Demand:
@@ -150,7 +156,7 @@ def _below_aggregate(plan: Aggregate, demand: _Demand) -> _Demand:
     """Groups that a filter above leaves out need no rows: conditions on keys move down, if there is a key."""
     keys = {output.column: output.argument for output in plan.outputs if output.function is Function.KEY}
     named = {column: key for column, key in keys.items() if key is not None and key in (plan.keys or ())}
-    conditions = tuple(_moved(demand.conditions, named)) if plan.is_deterministic else ()
+    conditions = tuple(_moved(_predicates(demand.conditions), named)) if plan.is_deterministic else ()
     outputs = [output.references for output in plan.outputs if output.column in demand.required]
     compared = [output.references for output in plan.outputs if output.column in demand.compared]
     return _Demand(conditions, plan.references.union(*outputs), frozenset().union(*compared))
@@ -166,9 +172,12 @@ def _below_limit(plan: Limit, demand: _Demand) -> _Demand:
 
 def _below_pass(plan: Pass, demand: _Demand) -> _Demand:
     own = frozenset(plan.child.columns)
-    movable = own if plan.movable is None else plan.movable
+    if plan.movable is None:
+        movable = (condition for condition in demand.conditions if condition.references <= own)
+    else:
+        movable = (condition for condition in _predicates(demand.conditions) if condition.references <= plan.movable)
     return _Demand(
-        tuple(condition for condition in demand.conditions if condition.references <= movable),
+        tuple(movable),
         (demand.required & own) | plan.references,
         demand.compared & own,
         demand.limit if plan.passes_limit else None,
@@ -180,10 +189,11 @@ def _below_set_operation(plan: SetOperation, position: int, demand: _Demand) -> 
     branch = plan.branches[position]
     own = dict(zip(plan.columns, branch.columns, strict=True))
     is_union = plan.operator is SetOperator.UNION
-    conditions = tuple(_moved(demand.conditions, own)) if is_union or position == 0 else ()
     if not is_union:
+        conditions = tuple(_moved(_predicates(demand.conditions), own)) if position == 0 else ()
         everything = frozenset(branch.columns)
         return _Demand(conditions, everything, everything)
+    conditions = tuple(_moved(demand.conditions, own))
     required, compared = (frozenset(own[column] for column in ids) for ids in (demand.required, demand.compared))
     return _Demand(conditions, required, compared, demand.limit)
 
@@ -194,7 +204,7 @@ def _below_join(plan: Join, demand: _Demand) -> tuple[_Demand, _Demand]:
     A row of the other side is only seen where it matches a row that is seen. So each side may be filtered by what holds for
     the rows that it has to match, through the columns that the join compares.
     """
-    plan = _without_outer(plan, demand.conditions)
+    plan = seen_from_above(plan, demand.conditions)
     inferred_left: Iterable[Condition] = ()
     inferred_right: Iterable[Condition] = ()
     on = plan.conditions if all(condition.is_deterministic for condition in plan.conditions) else ()
@@ -220,6 +230,16 @@ def _below_join(plan: Join, demand: _Demand) -> tuple[_Demand, _Demand]:
         replace(both.of(plan.left), conditions=(*left, *inferred_left)),
         replace(both.of(plan.right), conditions=(*right, *inferred_right)),
     )
+
+
+def seen_from_above(plan: Join, conditions: Sequence[Condition]) -> Join:
+    """The join as it is to conditions that hold above it: to an inner one they are as good as its own, as in `FROM a, b`."""
+    plan = _without_outer(plan, conditions)
+    if plan.type is not JoinType.INNER:
+        return plan
+    pairs = (condition.equal_columns(plan.left.columns, plan.right.columns) for condition in conditions)
+    found = tuple(pair for pair in pairs if pair is not None)
+    return replace(plan, equalities=(*plan.equalities, *found))
 
 
 def _without_outer(plan: Join, conditions: Sequence[Condition]) -> Join:
@@ -259,18 +279,28 @@ def _within(conditions: Iterable[Condition], columns_: frozenset[int]) -> Iterat
     return (condition for condition in conditions if condition.references and condition.references <= columns_)
 
 
+def _predicates(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions that no two equal rows tell apart: another function of 0.0 may differ from that of -0.0."""
+    return (condition for condition in conditions if condition.predicate is not None)
+
+
 def _moved(conditions: Iterable[Condition], sources: Mapping[int, int]) -> Iterator[Condition]:
     """The conditions on columns that are others under new numbers, on those others."""
-    for condition in conditions:
-        if condition.predicate is not None and condition.references <= sources.keys():
-            yield _on(condition.predicate, sources)
+    return (_on(condition, sources) for condition in conditions if condition.references <= sources.keys())
 
 
 def _inferred(conditions: Iterable[Condition], partners: Mapping[int, int]) -> Iterator[Condition]:
-    """What holds for a column holds for the column that equals it."""
-    return _moved((condition for condition in conditions if condition.references), partners)
+    """What holds for a column holds for the column that equals it. It is known of the column, and nothing to be run."""
+    known = (condition for condition in _predicates(conditions) if condition.references)
+    return (replace(condition, expression=None) for condition in _moved(known, partners))
 
 
-def _on(predicate: Predicate, sources: Mapping[int, int]) -> Condition:
-    moved = on_columns(predicate, sources)
-    return Condition(columns_of(moved), moved)
+def _on(condition: Condition, sources: Mapping[int, int]) -> Condition:
+    predicate, equality, expression = condition.predicate, condition.equality, condition.expression
+    return replace(
+        condition,
+        references=frozenset(sources[column] for column in condition.references),
+        predicate=None if predicate is None else on_columns(predicate, sources),
+        equality=None if equality is None else (sources[equality[0]], sources[equality[1]]),
+        expression=None if expression is None else expression.on(sources),
+    )

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from indextables.predicate import Column, Comparison, In, Literal, Op, Predicate, conjunction
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.plan import (
+    ADDED,
     Aggregate,
     Condition,
     Filter,
@@ -26,12 +27,11 @@ from indextables.spark.planner.plan import (
     Project,
     Relation,
     Rows,
-    SetOperation,
     children_of,
     walk,
     with_children,
 )
-from indextables.spark.planner.pushdown import required_columns
+from indextables.spark.planner.pushdown import conditions_above, required_columns, seen_from_above
 
 Evaluate = Callable[[Plan, frozenset[int]], pa.Table | None]
 """Runs a part of the plan and gives the columns named, as `#<number>`; None where that would take long."""
@@ -39,7 +39,6 @@ Evaluate = Callable[[Plan, frozenset[int]], pa.Table | None]
 HasSplits = Callable[[int], bool]
 
 _MAX_VALUES = 1_000  # in one condition; more keys are a range
-_NOT_OF_SPARK = -1  # the number of a node that the planner adds
 _PRUNES_LEFT = {JoinType.INNER, JoinType.LEFT_SEMI, JoinType.RIGHT_OUTER}
 _PRUNES_RIGHT = {JoinType.INNER, JoinType.LEFT_SEMI, JoinType.LEFT_OUTER, JoinType.LEFT_ANTI}
 
@@ -49,9 +48,9 @@ def with_runtime_filters(plan: Plan, has_splits: HasSplits, evaluate: Evaluate) 
 
     A table is worth pruning if it `has_splits` that a filter could leave out.
     """
-    if not any(isinstance(node, Join) and node.equalities for node in walk(plan)):
+    if not any(isinstance(node, Join) for node in walk(plan)):
         return plan
-    return _RuntimeFilters(has_splits, evaluate, required_columns(plan)).rewritten(plan)
+    return _RuntimeFilters(has_splits, evaluate, required_columns(plan), conditions_above(plan)).rewritten(plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class _RuntimeFilters:
     has_splits: HasSplits
     evaluate: Evaluate
     required: Mapping[int, frozenset[int]]
+    conditions: Mapping[int, tuple[Condition, ...]]
 
     def rewritten(self, plan: Plan) -> Plan:
         if isinstance(plan, Join):
@@ -66,39 +66,53 @@ class _RuntimeFilters:
         return with_children(plan, tuple(self.rewritten(child) for child in children_of(plan)))
 
     def pruned(self, plan: Join) -> Join:
-        to_left, to_right = {right: left for left, right in plan.equalities}, dict(plan.equalities)
-        if plan.type in _PRUNES_LEFT and self.is_worthwhile(plan.left, plan.right, to_left.values()):
-            small = self.rows(plan.right, to_left)
-            return plan if small is None else replace(plan, left=_filtered(plan.left, to_left, small), right=small)
-        if plan.type in _PRUNES_RIGHT and self.is_worthwhile(plan.right, plan.left, to_right.values()):
-            small = self.rows(plan.left, to_right)
-            return plan if small is None else replace(plan, left=small, right=_filtered(plan.right, to_right, small))
+        join = seen_from_above(plan, self.conditions[plan.number])
+        to_left, to_right = {right: left for left, right in join.equalities}, dict(join.equalities)
+        small = self.small_side(plan.right, plan.left, to_left) if join.type in _PRUNES_LEFT else None
+        if small is not None:
+            return replace(plan, left=_filtered(plan.left, to_left, small), right=small)
+        small = self.small_side(plan.left, plan.right, to_right) if join.type in _PRUNES_RIGHT else None
+        if small is not None:
+            return replace(plan, left=small, right=_filtered(plan.right, to_right, small))
         return plan
 
-    def is_worthwhile(self, large: Plan, small: Plan, keys: Iterable[int]) -> bool:
-        """Whether a key is a column of a table of which several splits are left, and the other side is filtered."""
-        tables = {table for key in keys if (table := table_of(large, key)) is not None}
-        return bool(tables) and _is_filtered(small) and any(map(self.has_splits, tables))
+    def small_side(self, side: Plan, large: Plan, keys: Mapping[int, int]) -> Rows | None:
+        """The rows of a side, if they prune the other one; `keys` are its columns that those of the other side equal."""
+        if isinstance(side, Rows):
+            return side if self.is_worthwhile(large, keys.values()) else None
+        few = self.under_conditions(side)
+        if isinstance(side, Join) or not _is_filtered(few) or not self.is_worthwhile(large, keys.values()):
+            return None
+        rows = self.evaluate(few, self.required[side.number] | keys.keys())
+        return None if rows is None else Rows(side.number, side.columns, Origin.JOIN_SIDE, rows)
 
-    def rows(self, plan: Plan, keys: Mapping[int, int]) -> Rows | None:
-        """The rows of the small side; None if it would take long to evaluate it."""
-        if isinstance(plan, Rows):
-            return plan
-        rows = self.evaluate(plan, self.required[plan.number] | keys.keys())
-        return None if rows is None else Rows(plan.number, plan.columns, Origin.JOIN_SIDE, rows)
+    def under_conditions(self, side: Plan) -> Plan:
+        """The rows of a side that conditions above the join let through: `FROM a JOIN b ... WHERE b.name = 'x'`."""
+        conditions = tuple(one for one in self.conditions[side.number] if one.expression is not None)
+        return Filter(ADDED, conditions, side) if conditions else side
+
+    def is_worthwhile(self, large: Plan, keys: Iterable[int]) -> bool:
+        """Whether a key is a column of a table of which several splits are left."""
+        return any(map(self.has_splits, {table for key in keys if (table := table_of(large, key)) is not None}))
 
 
 def _is_filtered(plan: Plan) -> bool:
     """Whether a plan is one that can be run ahead at its price: it filters rows and multiplies none."""
     nodes = list(walk(plan))
-    simple = (Relation, Rows, Filter, Project, Aggregate, Limit, SetOperation)
-    if not all(isinstance(n, simple) or (isinstance(n, Pass) and not n.added) or _is_leaf(n) for n in nodes):
+    if not all(map(_is_simple, nodes)):
         return False
     return any(isinstance(node, Filter | Limit | Aggregate | Rows) or _is_local(node) for node in nodes)
 
 
-def _is_leaf(node: Plan) -> bool:
-    return isinstance(node, Opaque) and not node.children
+def _is_simple(node: Plan) -> bool:
+    match node:
+        case Pass():
+            return not node.added
+        case Opaque():
+            return not node.children
+        case Join():
+            return node.type in {JoinType.LEFT_SEMI, JoinType.LEFT_ANTI}
+    return True
 
 
 def _is_local(node: Plan) -> bool:
@@ -109,7 +123,7 @@ def _filtered(plan: Plan, keys: Mapping[int, int], small: Rows) -> Filter:
     """The large side under a filter by the keys of the small one."""
     found = {own: _among(name_of(own), small.rows[name_of(other)]) for other, own in keys.items()}
     conditions = [Condition(frozenset({own}), predicate) for own, predicate in found.items() if predicate is not None]
-    return Filter(_NOT_OF_SPARK, tuple(conditions), plan)
+    return Filter(ADDED, tuple(conditions), plan)
 
 
 def _among(name: str, values: pa.ChunkedArray) -> Predicate | None:
