@@ -65,6 +65,25 @@ def test_rows_that_are_fetched_one_by_one(spark: Any, path: str, bare_python: st
         list(frame.filter("indexquery(message, 'full')").toLocalIterator())
 
 
+def test_local_workers_run_the_interpreter_of_the_driver(
+    spark: Any, tmp_path: Path, python_of_spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that is run as `.venv/bin/python script.py`: Spark would start the `python3` of the PATH."""
+    python_of_spark("python3")
+    indextables.enable(spark.newSession())
+    assert spark.sparkContext.pythonExec == "python3"  # PYSPARK_PYTHON is set, and the user's choice stays
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    python_of_spark("/opt/other/python")
+    indextables.enable(spark.newSession())
+    assert spark.sparkContext.pythonExec == "/opt/other/python"
+    python_of_spark("python3")
+    session = indextables.enable(spark.newSession())
+    assert spark.sparkContext.pythonExec == sys.executable
+    session.range(3).write.format("indextables").save(str(tmp_path / "table"))
+    read = session.read.format("indextables").option("read.driverRows", "0").load(str(tmp_path / "table"))
+    assert sorted(row.id for row in read.collect()) == [0, 1, 2]
+
+
 def test_a_write_by_an_interpreter_without_our_package(
     spark: Any, tmp_path: Path, bare_python: str, python_of_spark: Any
 ) -> None:

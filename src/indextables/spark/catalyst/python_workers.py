@@ -2,11 +2,13 @@
 
 Spark runs a Python data source, its tasks and its planning and commit on the driver, with the interpreter that it was
 registered with: PYSPARK_PYTHON. One that Spark has found by itself is registered with PYSPARK_DRIVER_PYTHON, which executors
-need not have; `enable` registers ours again where that is another one.
+need not have; `enable` registers ours again where that is another one. In local mode, the workers run the interpreter of
+this process, unless PYSPARK_PYTHON or `spark.pyspark.python` names one: Spark would start the first `python3` on the PATH.
 """
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -14,6 +16,17 @@ from pyspark.sql import SparkSession
 from indextables.errors import WorkerEnvironmentError
 from indextables.spark.catalyst.java import jvm_of
 from indextables.spark.catalyst.session_state import session_state
+
+_DEFAULT = "python3"  # of PySpark, where PYSPARK_PYTHON is not set when the context is made
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Makes the workers of local mode run this interpreter, where nobody has chosen one."""
+    context = spark.sparkContext
+    is_chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().get("spark.pyspark.python") is not None
+    is_local = str(context.master).partition("[")[0] == "local"
+    if is_local and not is_chosen and context.pythonExec == _DEFAULT and sys.executable:
+        context.pythonExec = sys.executable
 
 
 def data_source_python(spark: SparkSession, name: str) -> str:

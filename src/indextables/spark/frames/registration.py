@@ -7,7 +7,7 @@ from threading import RLock
 
 from pyspark.sql import SparkSession
 
-from indextables.spark.catalyst.python_workers import data_source_python
+from indextables.spark.catalyst.python_workers import data_source_python, use_this_python
 from indextables.spark.catalyst.session_state import has_data_source, register_data_source
 from indextables.spark.options import FORMAT, PROVIDER
 from indextables.spark.source.data_source import IndexTablesDataSource, ProviderDataSource
@@ -29,6 +29,7 @@ def ensure_registered(spark: SparkSession) -> None:
     with LOCK:
         if has_data_source(spark, PROVIDER):
             return
+        use_this_python(spark)
         if not has_data_source(spark, FORMAT) or _runs_elsewhere(spark):
             register_data_source(spark, FORMAT, IndexTablesDataSource)
         register_functions(spark)
