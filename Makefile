@@ -8,6 +8,7 @@ SIZE ?= small
 SCENARIO ?= all
 WORKERS ?= 3
 RUNS ?= 10
+LAWS ?= tests/laws
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 JAVA = export JAVA_HOME="$$(scripts/java-home)" &&
 
@@ -42,8 +43,8 @@ slowest: $(READY) ## where the time of the last `make test` went, by folder, by 
 unit: $(READY) ## the tests that need no JVM
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not spark"
 
-laws: $(READY) ## the laws with 20,000 examples each
-	@HYPOTHESIS_PROFILE=full $(JAVA) $(BIN)/python -m pytest tests/laws --all
+laws: $(READY) ## the laws with 20,000 examples each, for hours; goes on where it was stopped; LAWS=tests/laws/test_planner.py
+	@export HYPOTHESIS_PROFILE=full && $(JAVA) $(BIN)/python -m pytest $(LAWS) --all --resume -n 2
 
 torture: $(READY) ## many processes, hundreds of SIGKILLs and faults, the final state checked each time
 	@$(BIN)/python -m tests.torture

@@ -15,6 +15,7 @@ from tests import slowest
 from tests.connect.selection import BREADTH, is_of_connect, runs_over_connect, why_not_over_connect
 from tests.connect.server import connect_server
 from tests.quick import compile_java_once, keep_bytecode, keep_freed_memory, place_for_files
+from tests.resume import Resumed
 from tests.stores.servers import SECRET, Server, azure_oauth_server, azure_server, missing, s3_server
 from tests.stores.token_server import TokenServer
 from tests.tiers import Tiers, slow
@@ -106,12 +107,15 @@ def pytest_configure(config: pytest.Config) -> None:
     tiers = Tiers(config)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default" if tiers.runs_all else "first tier"))
     config.pluginmanager.register(tiers)
+    if config.getoption("--resume"):
+        config.pluginmanager.register(Resumed(config))
     slowest.register(config, "connect" if config.getoption("--connect") else "classic")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run the tests of Spark Connect, and no others")
     parser.addoption("--all", action="store_true", help="run the slow tests too")
+    parser.addoption("--resume", action="store_true", help="leave out what has passed on the same code")
     parser.addoption("--shuffle", metavar="SEED", help="run the modules of tests in a random order")
 
 
