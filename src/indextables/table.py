@@ -16,6 +16,7 @@ Methods import their modules on first use, so that opening a table is fast.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -25,11 +26,11 @@ from indextables.engine import engine
 from indextables.errors import IndexTablesError, TableNotFoundError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.table_paths import missing_table_errors
+from indextables.read.scan_output import ScanOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
-    from pathlib import Path
 
     import pyarrow as pa
 
@@ -68,10 +69,11 @@ if TYPE_CHECKING:
     from indextables.write.write_progress import WriteProgress
 
 
-class IndexTable:
+class IndexTable(ScanOutput):
     """A table at a version. Writes through this handle advance it; commits of others are visible after `refresh()`.
 
-    Threads may share a handle: it moves forward only.
+    Threads may share a handle: it moves forward only. A handle is iterable, and libraries read all rows of it as of a scan:
+    `len(table)`, `table.to_pandas()`, `polars.DataFrame(table)`. It is true in conditions, also where the table is empty.
     """
 
     def __init__(
@@ -237,6 +239,29 @@ class IndexTable:
     def fields(self) -> dict[str, FieldRule]:
         """The field rule of each column."""
         return self._rules
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows, in batches; `scan` selects some of them."""
+        return self.scan().to_batches()
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, in memory.
+
+        >>> table = IndexTable.write("memory://docs/all_rows", {"day": ["mon", "tue"], "n": [1, 2]})
+        >>> len(table), table.to_arrow()["n"].to_pylist()
+        (2, [1, 2])
+        """
+        return self.scan().to_arrow()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream of Arrow's, which can be read once."""
+        return self.scan().to_reader()
 
     def __repr__(self) -> str:
         return f"IndexTable({self.path!r}, version={self.version})"
@@ -670,15 +695,16 @@ class IndexTable:
         cls,
         text: str,
         *,
-        tables: Mapping[str, IndexTable | str | Path] | None = None,
+        tables: Mapping[str, IndexTable | str | Path | Data] | None = None,
         limit: int | None = None,
         time_zone: str = "UTC",
         options: Mapping[str, str] | None = None,
     ) -> pa.Table:
         """Runs a query (SELECT) without Spark, in DuckDB's SQL with INDEXQUERY; see docs/sql.md.
 
-        A table is named by its path in single quotes, or by a name in `tables`. `limit` is how many rows of the result are
-        returned at most. `time_zone` applies to times without a zone; `options` are for the tables at paths.
+        A table is named by its path in single quotes, or by a name in `tables`: of a table, a path, or data as `write`
+        takes it, which is read into memory. `limit` is how many rows of the result are returned at most. `time_zone` applies
+        to times without a zone; `options` are for the tables at paths.
 
         >>> import pyarrow as pa
         >>> table = IndexTable.create("memory://docs/queried", {"level": pa.string(), "message": pa.string()},
@@ -690,22 +716,28 @@ class IndexTable:
         >>> found.to_pylist()
         [{'level': 'ERROR', 'n': 1}, {'level': 'WARN', 'n': 1}]
         """
+        from indextables.display.notebooks import shown_as_grid
         from indextables.query import DuckDBSession
+        from indextables.write.input_data import table_of
 
-        known = {name.lower(): table for name, table in (tables or {}).items()}
+        known = {
+            name.lower(): given if isinstance(given, IndexTable | str | Path) else table_of(given)
+            for name, given in (tables or {}).items()
+        }
         with DuckDBSession(time_zone=time_zone) as session:
-            return session.query(
-                text, lambda reference: cls._named(reference, known, options).scan(), names=known, limit=limit
+            found = session.query(
+                text, lambda reference: cls._named(reference, known, options), names=known, limit=limit
             )
+        return shown_as_grid(found)
 
     @classmethod
     def _named(
         cls,
         reference: TableReference,
-        known: Mapping[str, IndexTable | str | Path],
+        known: Mapping[str, IndexTable | str | Path | pa.Table],
         options: Mapping[str, str] | None,
-    ) -> IndexTable:
-        """The table that a query names."""
+    ) -> Scan | pa.Table:
+        """The rows of the table that a query names."""
         given = reference.name if reference.is_path else known.get(reference.name.lower())
         if given is None:
             raise TableNotFoundError(
@@ -713,10 +745,13 @@ class IndexTable:
                 f"'{reference.name}', or name it (tables={{{reference.name!r}: path}}, --table {reference.name}=PATH)",
                 table=reference.name,
             )
+        is_now = reference.version is None and reference.timestamp is None
+        if not isinstance(given, IndexTable | str | Path):
+            if not is_now:
+                raise IndexTablesError(f"{reference.name!r} is data in memory, which has no versions; name it alone")
+            return given
         table = given if isinstance(given, IndexTable) else cls.open(given, options=options)
-        if reference.version is None and reference.timestamp is None:
-            return table
-        return table.at(reference.version, reference.timestamp)
+        return (table if is_now else table.at(reference.version, reference.timestamp)).scan()
 
     def prewarm(self, where: str | Predicate | None = None) -> PrewarmResult:
         """Unpacks the indexes of the splits that may match a condition into the local cache."""

@@ -153,6 +153,11 @@ def test_a_search_without_hits_tells_where_it_looked(table: IndexTable, shell: I
     assert "searched" not in Seen(table.scan(where="day = 'nowhere'")._repr_html_()).text
 
 
+def test_the_result_of_a_query_is_a_grid(table: IndexTable, shell: InteractiveShell) -> None:
+    found = IndexTable.sql("SELECT count(*) AS lines FROM t", tables={"t": table})
+    assert Seen(shell.display_formatter.format(found)[0]["text/html"]).texts[:2] == ["lines", "28"]
+
+
 def test_other_tables_are_shown_as_before(shell: InteractiveShell) -> None:
     assert "text/html" not in shell.display_formatter.format(pa.table({"n": [1]}))[0]
 

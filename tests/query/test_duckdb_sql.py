@@ -1,14 +1,18 @@
 """SELECT without Spark: what it finds, what it pushes down to the scans, and what it refuses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from indextables import IndexTable
-from indextables.errors import DamagedSplitError, IndexTablesError, StatementError, TableNotFoundError
+from indextables.errors import DamagedSplitError, IndexTablesError, SchemaError, StatementError, TableNotFoundError
 from indextables.predicate import IndexQuery
 from indextables.query import DuckDBSession
 from indextables.query.query_table import Relation
@@ -164,3 +168,48 @@ def test_errors_of_a_scan_keep_their_type(tmp_path: Path) -> None:
     split.write_bytes(bytes(split.stat().st_size))
     with pytest.raises(DamagedSplitError):
         IndexTable.sql(f"SELECT sum(n) FROM '{tmp_path / 't'}'")
+
+
+TEAMS = {"name": ["WARN", "ERROR"], "team": ["ops", "dev"]}
+
+
+@pytest.mark.parametrize(
+    "data_of",
+    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, lambda columns: pa.table(columns).to_reader(),
+     lambda columns: duckdb.from_arrow(pa.table(columns)),
+     lambda columns: IndexTable.write("memory://sql/teams", columns, mode="overwrite").scan(where="team < 'z'")],
+    ids=["pandas", "polars", "lazy polars", "arrow", "stream", "duckdb", "scan"],
+)  # fmt: skip
+def test_data_in_memory_is_a_table_of_the_query(
+    logs: IndexTable, data_of: Callable[[dict[str, list[str]]], Any]
+) -> None:
+    text = """SELECT n, c.team, d.team FROM logs JOIN C ON level = c.name CROSS JOIN c AS d
+              WHERE message INDEXQUERY 'disk' AND c.team = 'dev' AND n < 3 ORDER BY ALL"""
+    found = IndexTable.sql(text, tables={"logs": logs, "c": data_of(TEAMS)})
+    assert [tuple(row.values()) for row in found.to_pylist()] == [(2, "dev", "dev"), (2, "dev", "ops")]
+
+
+def test_conditions_are_pushed_down_beside_data_in_memory(logs: IndexTable) -> None:
+    tables = {"logs": logs.scan(), "c": pa.table(TEAMS)}
+    with DuckDBSession() as session:
+        text = "SELECT n FROM logs, c WHERE message INDEXQUERY 'disk' AND n < 2 AND team = 'ops' AND level = name"
+        (relation, _) = session.plan(text, lambda reference: tables[reference.name], tables).relations
+    assert relation.scan().count() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT * FROM c VERSION AS OF 1", "'c' is data in memory, which has no versions"),
+        ("SELECT * FROM c WHERE name INDEXQUERY 'x'", "'c' is data in memory, and a search is on a table"),
+        ("SELECT nmae FROM c", "no column 'nmae'; did you mean 'name'"),
+    ],
+)
+def test_data_in_memory_is_no_table_with_versions_and_an_index(text: str, message: str) -> None:
+    with pytest.raises(IndexTablesError, match=message):
+        IndexTable.sql(text, tables={"c": pa.table(TEAMS)})
+
+
+def test_a_value_that_is_no_table_says_what_may_be_one() -> None:
+    with pytest.raises(SchemaError, match="a int is no data for a table; give a DataFrame of pandas or Polars"):
+        IndexTable.sql("SELECT 1", tables={"c": 3})  # type: ignore[dict-item]

@@ -46,6 +46,25 @@ def test_every_library_gets_the_same_rows(table: IndexTable, arguments: dict[str
     assert not hasattr(scan(), "__len__")
 
 
+def test_a_table_is_all_of_its_rows(table: IndexTable) -> None:
+    rows = table.scan().to_arrow()
+    assert len(table) == len(rows) == 50
+    assert table.to_arrow() == rows
+    assert list(table) == pa.table(table).to_pylist() == table.to_reader().read_all().to_pylist() == rows.to_pylist()
+    assert pl.DataFrame(table).equals(table.to_polars())
+    assert table.to_pandas()["id"].tolist() == rows["id"].to_pylist()
+    assert len(table.at(version=0)) == 0
+    copy = IndexTable.write(f"memory://{uuid4().hex}/copy", table)
+    assert copy.append(table) == 1
+    assert len(copy) == 100
+
+
+def test_an_empty_table_is_true() -> None:
+    empty = IndexTable.create(f"memory://{uuid4().hex}/empty", {"n": pa.int64()})
+    assert empty
+    assert (len(empty), list(empty), empty.to_pandas().shape) == (0, [], (0, 1))
+
+
 @pytest.mark.parametrize("arguments", [{}, {"order_by": "id desc", "offset": 3}])
 def test_a_limit_can_be_given_later(table: IndexTable, arguments: dict[str, Any]) -> None:
     scan = table.scan(columns=["id"], **arguments)
@@ -83,20 +102,24 @@ main()
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
-    """In another process, where the import of polars fails."""
+    """In another process, where the imports of polars and pandas fail."""
     program = """
 import sys
-sys.modules["polars"] = None
 import pyarrow as pa
 from indextables import IndexTable
 table = IndexTable.create("memory://missing/t", {"n": pa.int64()})
-try:
-    table.scan().to_polars()
-except ImportError as error:
-    print(type(error).__name__, error)
+sys.modules["polars"] = sys.modules["pandas"] = None
+for convert in (table.scan().to_polars, table.to_polars, table.to_pandas):
+    try:
+        convert()
+    except ImportError as error:
+        print(type(error).__name__, error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "MissingPackageError polars is not installed; install it with: pip install polars\n"
+    assert done.stdout.splitlines() == [
+        f"MissingPackageError {package} is not installed; install it with: pip install {package}"
+        for package in ("polars", "polars", "pandas")
+    ]
 
 
 def test_a_repr_is_one_short_line(table: IndexTable) -> None:

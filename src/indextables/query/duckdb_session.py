@@ -43,11 +43,11 @@ class DuckDBSession:
     ) -> pa.Table:
         """The result of a query, or its first rows; `find_table` opens the tables, `names` are those without a path."""
         plan = self.plan(text, find_table, names)
-        streams = {relation.name: ScanStream(relation.scan()) for relation in plan.relations}
-        columns = [name for relation in plan.relations for name in relation.table.scan_spec.schema.names]
-        with _blamed(text, list(streams.values()), list(dict.fromkeys(columns))):
-            for name, stream in streams.items():
-                self._connection.register(name, stream)
+        tables = {relation.name: relation.rows() for relation in plan.relations}
+        columns = [name for relation in plan.relations for name in relation.table.schema.names]
+        with _blamed(text, list(tables.values()), list(dict.fromkeys(columns))):
+            for name, rows in tables.items():
+                self._connection.register(name, rows)
             result = self._connection.sql(plan.text)
             huge = [place for place, kind in enumerate(result.types) if str(kind) == _HUGE]
             return _with_names(_narrowed(_first_rows(result.to_arrow_reader(_BATCH), limit), huge))
@@ -99,15 +99,15 @@ def _with_names(rows: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _blamed(text: str, streams: Collection[ScanStream], columns: list[str]) -> Iterator[None]:
+def _blamed(text: str, tables: Collection[ScanStream | pa.Table], columns: list[str]) -> Iterator[None]:
     import duckdb  # noqa: PLC0415 - loaded by now
 
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        for stream in streams:
-            if stream.error is not None:
-                raise stream.error from None
+        for rows in tables:
+            if isinstance(rows, ScanStream) and rows.error is not None:
+                raise rows.error from None
         raise invalid(text, _reason(error, columns)) from error
 
 

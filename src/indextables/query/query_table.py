@@ -27,17 +27,22 @@ class TableReference:
 class Relation:
     """A table in a statement for DuckDB: its name there, and what is pushed down to its scan.
 
-    Each search in `flags` is a column: true where it finds the row.
+    Each search in `flags` is a column: true where it finds the row. Data in memory is read by DuckDB as it is.
     """
 
     name: str
-    table: Scan
+    table: Scan | pa.Table
     predicate: Predicate
     columns: tuple[str, ...]
     flags: Mapping[str, IndexQuery]
 
+    def rows(self) -> "ScanStream | pa.Table":
+        """What DuckDB reads."""
+        return ScanStream(self.scan()) if isinstance(self.table, Scan) else self.table
+
     def scan(self) -> Scan:
         table = self.table
+        assert isinstance(table, Scan)  # noqa: S101 - data in memory is not scanned
         spec = build_scan_spec(
             table.snapshot, table.scan_spec.rules, where=self.predicate, columns=self.columns, search_results=self.flags
         )

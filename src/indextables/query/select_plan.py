@@ -22,8 +22,8 @@ from indextables.query.query_table import Relation, TableReference
 from indextables.read.scan import Scan
 from indextables.schema import available_columns_hint
 
-FindTable = Callable[[TableReference], Scan]
-"""Opens a table: a scan of all its rows."""
+FindTable = Callable[[TableReference], Scan | pa.Table]
+"""Opens a table: a scan of all its rows, or data in memory."""
 _RELATION, _FLAG = "indextables_", "_indextables_search_"
 _INNER = frozenset({"", "INNER", "CROSS"})
 
@@ -51,7 +51,7 @@ class _Reference:
 
     name: str
     node: exp.Table
-    table: Scan
+    table: Scan | pa.Table
     predicates: list[Predicate] = field(default_factory=list)
     flags: dict[IndexQuery, str] = field(default_factory=dict)
 
@@ -175,7 +175,7 @@ class _Planner:
 
     def _push_down(self, reference: _Reference) -> None:
         select = reference.select
-        where = None if select is None else select.args.get("where")
+        where = None if select is None or not isinstance(reference.table, Scan) else select.args.get("where")
         if select is None or where is None or not _filters_before_joins(select, reference.node):
             return
         translator = ConditionReader(
@@ -229,6 +229,8 @@ class _Planner:
         if select is None or not tables:
             raise invalid(self.text, "a search is on a table that its own SELECT reads", search.start)
         reference = self._searched(search, select, tables)
+        if not isinstance(reference.table, Scan):
+            raise invalid(self.text, f"{reference.alias!r} is data in memory, and a search is on a table", search.start)
         if search.column is None:
             return reference, IndexQuery(None, search.query)
         column = reference.column(search.column)

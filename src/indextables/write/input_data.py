@@ -110,6 +110,20 @@ def peeked(data: InputRows) -> InputRows:
     return InputRows(None, (), 0) if first is None else InputRows(first.schema, chain([first], rest))
 
 
+def table_of(data: Data) -> pa.Table:
+    """The data, in memory.
+
+    >>> table_of([{"id": 1}, {"id": 2}])["id"].to_pylist()
+    [1, 2]
+    """
+    rows = batches_of(data)
+    batches = list(rows.batches)
+    try:
+        return pa.Table.from_batches(batches, None if batches else rows.schema or pa.schema([]))
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"the batches of the data have different columns: {error}", column=None) from error
+
+
 def total_rows(data: Iterable[InputRows]) -> int | None:
     """The number of all rows, where each part knows its own."""
     numbers = [rows.num_rows for rows in data]
