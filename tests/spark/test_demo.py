@@ -1,13 +1,17 @@
 """The demo, at a size for tests: it tells its whole story, and Parquet agrees with every answer."""
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from indextables import IndexTable
-from indextables.demo import MESSAGES, START, _lines, _make_room, story
+from indextables.demo import MESSAGES, START, _lines, _make_room, _offer_page, story
 from indextables.errors import IndexTablesError
 from tests.tiers import slow
 
@@ -25,6 +29,7 @@ def test_the_demo_tells_its_story(spark: Any, tmp_path: Path) -> None:
     ]
     assert len(re.findall(r"Parquet [\d,]+ ms: [\d.]+x (faster|slower)", told)) == 4
     assert "5 batches of 100 lines" in told
+    assert re.search(r"MB with LZ4 and ZSTD, index included\n.*MB with SNAPPY, without an index", told)
     logs = IndexTable.open(tmp_path / "logs")
     assert logs.count() == 30_500
     assert logs.fields["message"].type == "text"
@@ -48,3 +53,21 @@ def test_only_the_directory_of_an_earlier_demo_is_removed(tmp_path: Path) -> Non
     (tmp_path / "other").mkdir()
     with pytest.raises(IndexTablesError, match="not of an earlier demo"):
         _make_room(tmp_path / "other")
+
+
+def test_the_last_line_is_a_command_that_serves_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    IndexTable.write(tmp_path / "the demo" / "logs", [{"message": "disk full"}])
+    _offer_page(tmp_path / "the demo" / "logs")
+    last = capsys.readouterr().out.rstrip("\n").rpartition("\n")[2]
+    with subprocess.Popen([*shlex.split(last), "--no-open"], stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        assert "http://127.0.0.1:" in serving.stdout.readline()
+        serving.terminate()
+
+
+@slow("the demo, with a JVM of its own")
+def test_nothing_is_said_after_the_last_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from indextables.demo import main; main(1_000)"]
+    own = {**os.environ, "TMPDIR": str(tmp_path), "PYSPARK_PYTHON": sys.executable}
+    said = subprocess.run(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    assert said.stdout.rstrip().rpartition("\n")[2].endswith(f" serve {tmp_path}/indextables-demo/logs")

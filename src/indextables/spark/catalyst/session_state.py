@@ -1,7 +1,10 @@
 """What PySpark does not show of a session: its parser, all its settings, and the data sources registered by name."""
 
+from contextlib import suppress
+from subprocess import TimeoutExpired
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
@@ -36,6 +39,18 @@ def session_settings(spark: Any) -> dict[str, str]:
     if not isinstance(spark, SparkSession):
         return {key: value for key, value in spark.conf.getAll.items() if value is not None}
     return strings(spark.conf._jconf.getAllAsJava())
+
+
+def stop_session(spark: Any) -> None:
+    """Stops a session and the JVM that PySpark has started for it, and waits: what the JVM says at its end has been said."""
+    gateway = spark._sc._gateway
+    spark.stop()
+    if (process := getattr(gateway, "proc", None)) is not None:
+        gateway.shutdown()
+        process.stdin.close()
+        with suppress(TimeoutExpired):
+            process.wait(30)
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def run_in_spark(spark: Any, text: str) -> None:
