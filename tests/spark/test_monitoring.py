@@ -86,13 +86,22 @@ class TestLines:
         assert (line["splits_after_pruning"], line["splits_to_scan"]) == (8, 1)
 
     def test_what_metadata_answers(self, frame: Any, table: IndexTable, caplog: pytest.LogCaptureFixture) -> None:
-        assert frame.filter("level = 'INFO'").count() == 15
+        """Pruning is logged as for a scan, and `rows` are the matching rows of the table, whatever is computed of them."""
+        info = frame.filter("level = 'INFO'")
+        assert info.count() == 15
         assert len(frame.groupBy("level").count().collect()) == 4
-        assert events(caplog) == ["Metadata aggregate"] * 2
-        assert [(line["table"], line["version"], line["rows"]) for line in facts(caplog, "Metadata aggregate")] == [
-            (table.path, 2, 15),
-            (table.path, 2, 4),
-        ]
+        assert info.agg(F.max("id")).collect()[0][0] > 0
+        assert info.union(frame).count() == 75
+        assert events(caplog) == [PRUNING, "Metadata aggregate"] * 5
+        lines = facts(caplog, "Metadata aggregate")
+        assert [line["rows"] for line in lines] == [15, 60, 15, 15, 60]
+        assert {(line["table"], line["version"]) for line in lines} == {(table.path, 2)}
+        [first, second, *_] = facts(caplog, PRUNING)
+        assert (first["table"], first["version"], first["filters"]) == (table.path, 2, "level = 'INFO'")
+        assert (first["total_partitions"], first["partitions_after_pruning"], first["partitions_pruned"]) == (4, 1, 3)
+        assert (first["total_splits"], first["splits_after_pruning"], first["splits_to_scan"]) == (8, 2, 0)
+        assert first["read_by"] == "none: the transaction log has the answer"
+        assert (second["filters"], second["partitions_after_pruning"], second["splits_to_scan"]) == ("TRUE", 4, 0)
 
     def test_what_is_only_planned_or_explained_has_none(self, frame: Any, caplog: pytest.LogCaptureFixture) -> None:
         wanted = frame.filter("level = 'INFO'").select("id")

@@ -178,7 +178,7 @@ class Query:
         rows = count_rows(self.plans[0], self.reader.tables)
         if rows is None:
             return self.frame(is_counted=True)
-        log_metadata_rows(self.plans[0], self.reader.tables, rows=rows)
+        log_metadata_rows(self.plans[0], self.reader.tables)
         return rows
 
     def planned(self, *, is_counted: bool = False) -> QueryPlan:

@@ -25,6 +25,7 @@ from indextables.spark.options import REQUEST, path_in, settings_in
 from indextables.spark.planner.column_names import columns_of, name_of, renamed
 from indextables.spark.planner.metadata_aggregates import aggregate_rows
 from indextables.spark.planner.plan import Aggregate, Condition, Filter, Function, Output, Relation
+from indextables.spark.planner.query_log import log_metadata_rows
 from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.planner.table_relation import TableRelation
 from indextables.spark.source.job_option import encode_job
@@ -169,8 +170,12 @@ def _aggregated(request: AggregateRows, options: ReadOptions) -> bytes | None:
         Output(len(columns) + place, function, frozenset(), None if name is None else number_of(name))
         for place, (function, name) in enumerate(request.outputs)
     )
-    rows = aggregate_rows(Aggregate(2, keys, frozenset(keys), outputs, child), {0: TableRelation(options, columns)})
-    return None if rows is None else ipc_bytes(rows)
+    aggregate, tables = Aggregate(2, keys, frozenset(keys), outputs, child), {0: TableRelation(options, columns)}
+    rows = aggregate_rows(aggregate, tables)
+    if rows is None:
+        return None
+    log_metadata_rows(aggregate, tables)
+    return ipc_bytes(rows)
 
 
 def _explained(request: ExplainScan, options: ReadOptions) -> str:
