@@ -13,6 +13,7 @@ from indextables.log.split_adds import adds_of
 from indextables.log.splits import splits_table
 from indextables.schema import to_json
 from indextables.split.statistics import Statistics
+from indextables.values import encode as encode_values
 from tests.laws import strategies as its
 
 TYPES = {
@@ -62,6 +63,7 @@ RENAMED = structs.replace(
 FIELDS = {0: [], 1: ["s"], 2: ["t_day", "n_bucket", "area"]}
 counts = st.integers(0, 2**53)
 longs = st.integers(-(2**63), 2**63 - 1)
+times = longs.map(lambda number: encode_values(pa.array([number]).view(pa.timestamp("us", "UTC")))[0].as_py())
 texts = st.text(max_size=5)
 values = {
     "t_day": st.sampled_from(["2024-02-29", "1969-12-31", "no day"]),
@@ -102,8 +104,8 @@ def adds(draw: st.DrawFn, path: str) -> Add:
         "footer_end_offset": counts,
         "index_start_offset": counts,
         "index_end_offset": counts,
-        "time_range_start": longs,
-        "time_range_end": longs,
+        "time_range_start": times,
+        "time_range_end": times,
         "split_tags": st.lists(texts, min_size=1, max_size=2),
         "delete_opstamp": longs,
         "num_merge_ops": st.integers(0, 9),

@@ -1,6 +1,7 @@
 """What version files say in full, and what readers take an absent field for."""
 
 from base64 import b64decode
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pyarrow.parquet as pq
 from indextables import IndexTable
 from indextables.log.actions import Add, CommitInfo, Metadata, PartitionSpec, Remove, ReplaceWhere
 from indextables.log.codec import decode, encode
-from tests.log.hand_written import edit_checkpoint
+from tests.log.hand_written import edit_adds, edit_checkpoint
 
 ROWS = pa.table({"id": [1, 2, 3], "region": ["eu", "us", "us"]})
-IN_EVERY_ADD = {"path", "partitionValues", "specId", "size", "modificationTime", "dataChange", "numRecords"}
+IN_EVERY_ADD = {
+    *("path", "partitionValues", "specId", "size", "modificationTime", "dataChange", "numRecords"),
+    *("hasFooterOffsets", "splitTags", "numMergeOps"),
+}
 
 
 def logged(table: IndexTable, kind: str) -> list[dict[str, Any]]:
@@ -30,6 +34,7 @@ def test_entries_of_an_unpartitioned_table_are_explicit(tmp_path: Path) -> None:
     table.overwrite(ROWS)
     adds, removes = logged(table, "add"), logged(table, "remove")
     assert [add.keys() >= IN_EVERY_ADD for add in adds] == [True, True]
+    assert [(a["splitTags"], a["deleteOpstamp"], a["numMergeOps"]) for a in adds] == [([], 0, 0)] * 2
     assert [(a["partitionValues"], a["specId"], a["dataChange"], a["numRecords"]) for a in adds] == [
         ({}, 0, True, 3)
     ] * 2
@@ -56,6 +61,29 @@ def test_entries_of_a_partitioned_table_are_explicit(tmp_path: Path) -> None:
     assert [add["dataChange"] for add in adds] == [True] * 4 + [False] * 2 + [True]
     assert [remove["dataChange"] for remove in removes] == [False] * 4 + [True]
     assert [action["dataChange"] for action in logged(table, "replaceWhere")] == [True]
+
+
+def test_times_of_splits_are_text_and_numbers_of_older_releases_are_read(tmp_path: Path) -> None:
+    table = IndexTable.create(str(tmp_path), {"ts": pa.timestamp("us", "UTC")})
+    table.append({"ts": [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (1, 2)]})
+    [add] = logged(table, "add")
+    assert (add["timeRangeStart"], add["timeRangeEnd"]) == ("2024-01-01T12:00:00Z", "2024-01-02T12:00:00Z")
+    table.checkpoint()
+
+    def as_before(add: dict[str, Any]) -> None:
+        add |= {"timeRangeStart": 1_704_110_400_000_000, "timeRangeEnd": 1_704_196_800_000_000}
+        for name in ("splitTags", "numMergeOps"):
+            del add[name]
+
+    edit_adds(table.path, 1, as_before)
+    assert table.check().findings == ()  # the checkpoint says the same as the version
+    table.overwrite({"ts": []})
+    table.restore(version=1)
+    restored = logged(table, "add")[-1]
+    assert {name: restored[name] for name in ("timeRangeStart", "splitTags", "numMergeOps")} == {
+        name: add[name] for name in ("timeRangeStart", "splitTags", "numMergeOps")
+    }
+    assert table.count() == 2
 
 
 def test_a_checkpoint_is_explicit(tmp_path: Path) -> None:
@@ -127,4 +155,4 @@ def test_metadata_with_defaults_is_read_back_equal() -> None:
 
 def test_what_is_unknown_is_left_out() -> None:
     [line] = encode([Add(path="a.split", size=1, modification_time=2)]).splitlines()
-    assert msgspec.json.decode(line)["add"].keys() == IN_EVERY_ADD - {"numRecords"} | {"hasFooterOffsets"}
+    assert msgspec.json.decode(line)["add"].keys() == IN_EVERY_ADD - {"numRecords"}

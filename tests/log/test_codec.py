@@ -21,7 +21,7 @@ GOLDEN = rb"""
 {"txn":{"appId":"loader","version":7}}
 {"replaceWhere":{"predicate":"year = 2023","timestamp":1704067200000,"dataChange":true,"operationMetrics":{}}}
 {"remove":{"path":"a/b.split","deletionTimestamp":1704067200000,"dataChange":false,"partitionValues":{"a":null}}}
-{"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"dataChange":true,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"splitTags":["x"],"numMergeOps":1,"docMappingId":0,"termFilter":"AQEAAf8=","logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
+{"add":{"path":"a=%5B%23small%5D/b.split","partitionValues":{"dt":"2024-01-01","gone":null},"specId":2,"size":104,"modificationTime":1704067200000,"dataChange":true,"numRecords":3,"minValues":{"n":-1,"s":"a"},"maxValues":{"n":1.5,"s":"z"},"nullCounts":{"n":0},"footerStartOffset":90,"footerEndOffset":104,"hasFooterOffsets":true,"indexStartOffset":50,"indexEndOffset":90,"timeRangeStart":"2024-01-01T00:00:00Z","timeRangeEnd":"2024-01-01T12:00:00Z","splitTags":["x"],"deleteOpstamp":0,"numMergeOps":1,"docMappingId":0,"termFilter":"AQEAAf8=","logicalPartitions":{"complete":true,"columns":["app"],"tuples":[["A"],[null]],"counts":[2,1]},"physicalPartition":{"app":"[#small]"}}}
 """[1:]
 ACTIONS = [
     CommitInfo(
@@ -58,7 +58,10 @@ ACTIONS = [
         has_footer_offsets=True,
         index_start_offset=50,
         index_end_offset=90,
+        time_range_start="2024-01-01T00:00:00Z",
+        time_range_end="2024-01-01T12:00:00Z",
         split_tags=["x"],
+        delete_opstamp=0,
         num_merge_ops=1,
         doc_mapping_id=0,
         term_filter=b"\1\1\0\1\xff",

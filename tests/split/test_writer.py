@@ -112,7 +112,7 @@ def test_what_the_log_is_told(tmp_path: Path) -> None:
     assert 4 < facts.index[0] < facts.index[1] == facts.footer[0]
     assert facts.footer[0] < len(data) - 8 - int.from_bytes(data[-8:-4], "little")  # page indexes come before it
     assert facts.statistics == Statistics.of(rows.combine_chunks().to_batches()[0])
-    assert facts.time_range == (1_700_000_000_000_000, 1_700_000_000_999_000)
+    assert facts.time_range == ("2023-11-14T22:13:20Z", "2023-11-14T22:13:20.999000Z")
 
 
 def test_what_the_log_is_told_travels_between_processes(tmp_path: Path) -> None:

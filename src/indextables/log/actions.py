@@ -156,11 +156,11 @@ class Add(Record, frozen=True, kw_only=True):
     has_footer_offsets: bool = always(False)
     index_start_offset: Count | None = None
     index_end_offset: Count | None = None
-    time_range_start: LongNumber | None = None
-    time_range_end: LongNumber | None = None
-    split_tags: Sequence[str] = ()
+    time_range_start: str | LongNumber | None = None  # a number is microseconds: release 0.1.0 wrote these
+    time_range_end: str | LongNumber | None = None
+    split_tags: Sequence[str] = always([])
     delete_opstamp: LongNumber | None = None
-    num_merge_ops: Number = 0
+    num_merge_ops: Number = always(0)
     doc_mapping_id: Number | None = None
     uncompressed_size_bytes: Count | None = None
     term_filter: bytes | None = None

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 
 from indextables.log.actions import Add, LogicalPartitions, Metadata
 from indextables.log.column_ids import renamed_columns
-from indextables.log.splits import PLAIN_COLUMNS, partition_texts
-from indextables.values import json_values
+from indextables.log.splits import INSTANT, PLAIN_COLUMNS, TIMES, partition_texts
+from indextables.values import encode, json_values
 
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "data_change": lambda given: given is not False,
     "has_footer_offsets": bool,
-    "split_tags": lambda tags: tuple(tags or ()),
+    "split_tags": lambda tags: tags or [],
     "num_merge_ops": lambda merges: merges or 0,
     "logical_partitions": lambda logical: None if logical is None else LogicalPartitions(**logical),
     "physical_partition": lambda physical: None if physical is None else dict(physical),
@@ -36,7 +36,7 @@ _COLUMNS = [name for name in PLAIN_COLUMNS if name != "deletion_vector"]
 def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
     """The adds that give these rows of a splits table. Deletion vectors are actions of their own."""
     facts = zip(
-        splits.select(_COLUMNS).to_pylist(),
+        _plain(splits),
         partition_texts(splits, metadata),
         _statistics(splits, "min", metadata),
         _statistics(splits, "max", metadata),
@@ -53,6 +53,13 @@ def adds_of(splits: pa.Table, metadata: Metadata) -> list[Add]:
         )
         for fields, partition, lower, upper, nulls in facts
     ]
+
+
+def _plain(splits: pa.Table) -> list[dict[str, Any]]:
+    columns = {name: splits[name].combine_chunks() for name in _COLUMNS}
+    texts = {name: encode(columns[name].view(INSTANT)) for name in TIMES}
+    facts: list[dict[str, Any]] = pa.table(columns | texts).to_pylist()
+    return facts
 
 
 def _statistics(splits: pa.Table, name: str, metadata: Metadata) -> list[Mapping[str, Any]]:

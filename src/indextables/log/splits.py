@@ -69,6 +69,9 @@ PLAIN_COLUMNS = {
     "physical_partition": pa.map_(pa.string(), pa.string()),
     "deletion_vector": DELETION_VECTOR,
 }
+INSTANT = pa.timestamp("us", "UTC")
+TIMES = ("time_range_start", "time_range_end")
+"""Columns that are microseconds here, and texts in the log."""
 _STATISTICS = {"min": "min_values", "max": "max_values", "null_count": "null_counts"}
 _ABSENT = object()
 
@@ -244,6 +247,8 @@ def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array
     if name == "deletion_vector":  # an action of its own; the file that an add describes has all its rows
         return pa.nulls(len(adds), kind)
     given = [getattr(add, name) for add in adds]
+    if name in TIMES:
+        return _times(given)
     if name == "logical_partitions":
         given = [msgspec.to_builtins(value) for value in given]
     if name == "physical_partition":
@@ -252,6 +257,13 @@ def _plain_column(name: str, kind: pa.DataType, adds: Sequence[Add]) -> pa.Array
         return pa.array(given, kind)
     except OverflowError:  # a number beyond 64 bits is unknown
         return pa.array([value if value is None or -(2**63) <= value < 2**63 else None for value in given], kind)
+
+
+def _times(given: Sequence[str | int | None]) -> pa.Array:
+    """Microseconds, of texts and of numbers; a text that is not a time is unknown."""
+    texts = pa.array([time if isinstance(time, str) else None for time in given], pa.string())
+    numbers = pa.array([None if isinstance(time, str) else time for time in given], pa.int64())
+    return pc.coalesce(numbers, values.decode(texts, INSTANT).view(pa.int64()))
 
 
 def _partition_column(adds: Sequence[Add], metadata: Metadata, kind: pa.StructType) -> pa.Array:

@@ -73,21 +73,24 @@ class Statistics:
     def null_counts(self) -> dict[str, int]:
         return {name: column.nulls for name, column in self.columns.items()}
 
-    def time_range(self) -> tuple[int, int] | None:
-        """The first and last microsecond of the first timestamp column, or else of the first date column.
+    def time_range(self) -> tuple[str, str] | None:
+        """The first and last time of the first timestamp column, or else of the first date column, as text in UTC.
 
         None where there is no such column, no value in it, or a day so far away that no timestamp is.
 
         >>> from datetime import date
         >>> Statistics.of(pa.record_batch({"on": [date(1970, 1, 2), date(1970, 1, 1)]})).time_range()
-        (0, 86400000000)
+        ('1970-01-01T00:00:00Z', '1970-01-02T00:00:00Z')
         """
         for kind, unit in ((pa.types.is_timestamp, 1), (pa.types.is_date, _MICROSECONDS_PER_DAY)):
             for column in self.columns.values():
                 if kind(column.extremes.type):
                     counts = column.extremes.cast(pa.int32() if unit > 1 else pa.int64()).to_pylist()
-                    ends = tuple(count * unit for count in counts)
-                    return (ends[0], ends[1]) if ends and ends[0] >= -(2**63) and ends[1] < 2**63 else None
+                    ends = [count * unit for count in counts]
+                    if not ends or ends[0] < -(2**63) or ends[1] >= 2**63:
+                        return None
+                    first, last = values.encode(pa.array(ends, pa.timestamp("us", "UTC"))).to_pylist()
+                    return first, last
         return None
 
 

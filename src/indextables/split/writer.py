@@ -53,7 +53,7 @@ class SplitSummary:
     footer: tuple[int, int]
     index: tuple[int, int]
     statistics: Statistics
-    time_range: tuple[int, int] | None
+    time_range: tuple[str, str] | None
     term_filter: bytes | None
 
 

@@ -179,6 +179,7 @@ def _add(plan: WritePlan, key: str, contents: Contents, facts: SplitSummary) -> 
         index_end_offset=facts.index[1],
         time_range_start=facts.time_range[0] if facts.time_range else None,
         time_range_end=facts.time_range[1] if facts.time_range else None,
+        delete_opstamp=0,
         doc_mapping_id=plan.doc_mapping_id,
         uncompressed_size_bytes=facts.uncompressed_bytes,
         term_filter=facts.term_filter,
