@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from indextables.errors import InvalidPredicateError, PredicateError, UnsupportedOperatorError
-from indextables.predicate import IndexQuery, Literal, Predicate, col, parse
+from indextables.predicate import IndexQuery, Literal, Predicate, col, parse, parse_condition
 
 x = col("x")
 
@@ -158,6 +158,28 @@ def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
     with pytest.raises(InvalidPredicateError, match=reason) as caught:
         parse(text)
     assert caught.value.predicate == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "position"),
+    [
+        ("`status` > 1 AND\nlevle = 'x'", "there is no column 'levle'; did you mean 'level'? The table has", 17),
+        ("level = 'colour' AND colour = 1", "there is no column 'colour'; the table has status, level", 21),
+        ("status > 1 ADN level = 'x'", "'ADN' is not expected here; did you mean AND?", 11),
+        (
+            "status betwen 1 and 2",
+            "'betwen' is not expected here; to search for words, give them as the query; did you mean BETWEEN?",
+            7,
+        ),
+        ("starts_wth(level, 'a')", "there is no function 'starts_wth' here; did you mean startswith()?", 0),
+        ("uper(level) = 'A'", "there is no function 'uper' here", 0),
+    ],
+)
+def test_misspelled_names_get_a_suggestion(text: str, reason: str, position: int) -> None:
+    with pytest.raises(PredicateError) as caught:
+        parse_condition(text, pa.schema({"status": pa.int32(), "level": pa.string()}))
+    assert caught.value.reason.startswith(reason)
+    assert (caught.value.predicate, caught.value.position) == (text, position)
 
 
 def test_positions_count_characters_over_lines() -> None:

@@ -115,11 +115,9 @@ class _Binder:
         return [field for field in self.schema if self.same_name(field.name, name)]
 
     def missing(self, name: str, hint: str = "") -> InvalidPredicateError:
-        reason = f"there is no column {name!r}"
         names = self.schema.names
-        return InvalidPredicateError(
-            f"{reason}; {available_columns_hint(name, names)}{hint}", predicate=name, reason=reason, columns=names
-        )
+        reason = f"there is no column {name!r}; {available_columns_hint(name, names)}{hint}"
+        return InvalidPredicateError(reason, predicate=name, reason=reason, columns=names)
 
     def same_name(self, one: str, other: str) -> bool:
         return one == other if self.case_sensitive else one.lower() == other.lower()

@@ -32,4 +32,15 @@ def parse_condition(
         reason = "a condition is a text of SQL, or built from col(...)"
         raise InvalidPredicateError(f"{where!r} is no condition: {reason}", predicate=repr(where), reason=reason)
     written = parse(where, time_zone=time_zone) if isinstance(where, str) else where
-    return bind(written, schema, time_zone=time_zone, case_sensitive=case_sensitive)
+    try:
+        return bind(written, schema, time_zone=time_zone, case_sensitive=case_sensitive)
+    except InvalidPredicateError as error:
+        if isinstance(where, str) and error.columns:
+            error.predicate, error.position = where, _position_of(error.predicate, where)
+        raise
+
+
+def _position_of(name: str, text: str) -> int | None:
+    from indextables.predicate import parser  # noqa: PLC0415 - it is loaded by now
+
+    return parser.position_of(name, text)

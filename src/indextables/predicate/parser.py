@@ -25,6 +25,7 @@ from indextables.errors import (
     SchemaError,
     UnsupportedOperatorError,
 )
+from indextables.nearest import nearest
 from indextables.predicate.cast import cast_scalar
 from indextables.predicate.dialect import Dialect
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
@@ -55,6 +56,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 _FUNCTIONS = {"isnull", "isnotnull"}  # that sqlglot has no class for
 _SEARCHES = {"indexquery", "textsearch", "indexqueryall"}
+_KEYWORDS = ("AND", "BETWEEN", "IN", "INDEXQUERY", "IS", "LIKE", "NOT", "OR")
 _OPERANDS = ("this", "low", "high", "expression", "expressions")
 _WHOLE_NUMBERS = {
     exp.DType.TINYINT: pa.int8(),
@@ -107,6 +109,12 @@ def syntax_tree(text: str) -> exp.Expr:
             raise _invalid(text, "it is empty" if not any(trees) else "it is more than one condition")
 
 
+def position_of(name: str, text: str) -> int | None:
+    """Where a text first has a name."""
+    tokens = (token for token in Dialect().tokenize(text) if token.token_type != TokenType.STRING)
+    return next((token.start for token in tokens if token.text == name), None)
+
+
 def _check_depth(text: str, tokens: Sequence[Token]) -> None:
     steps = ((t.token_type in _OPENING) - (t.token_type in _CLOSING) for t in tokens)
     nested = max(accumulate(steps), default=0)
@@ -131,9 +139,13 @@ def _first_complaint(text: str, error: ParseError) -> tuple[str, int | None]:
     facts = next((e for e in error.errors if e.get("line")), None)
     if facts is None:
         return "it is not a condition", None
-    lines = text.splitlines(keepends=True)[: facts["line"] - 1]
+    end = sum(map(len, text.splitlines(keepends=True)[: facts["line"] - 1])) + facts["col"] - 1
+    near = facts["highlight"]
+    is_unexpected = "Unexpected token" in facts["description"]
     words = "; to search for words, give them as the query" if _WORDS.fullmatch(text) else ""
-    return _complaint(facts["description"], facts["highlight"]) + words, sum(map(len, lines)) + facts["col"] - 1
+    meant = nearest(near, _KEYWORDS) if is_unexpected else None
+    hint = f"; did you mean {meant}?" if meant else ""
+    return _complaint(facts["description"], near) + words + hint, end - (len(near) - 1 if is_unexpected else 0)
 
 
 def _complaint(description: str, near: str) -> str:
@@ -292,6 +304,10 @@ class ConditionReader:
                     return self.unsupported(node, f"{kind.sql('spark')} is not a type of a column")
                 if not _is_column(node) or _unqualified(of.unnest()) is None:
                     return self.error(_innermost_cast(of), Refusal.COLUMN)
+            case _, exp.Anonymous():
+                meant = nearest(node.name, [*_OPERATORS.values(), *_FUNCTIONS, *_SEARCHES])
+                hint = f"; did you mean {meant}()?" if meant else ""
+                return self.unsupported(node, f"there is no function {node.name!r} here{hint}")
         return self.unsupported(node, refusal.value)
 
     def unsupported(self, node: exp.Expr, reason: str, message: str | None = None) -> UnsupportedOperatorError:

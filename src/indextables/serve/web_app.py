@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib.resources import files
@@ -37,6 +38,7 @@ from indextables.serve.view_rows import page_of, rows_at
 from indextables.serve.view_state import MAX_DOWNLOAD, Parameters, parse_state
 
 logger = logging.getLogger(__name__)
+_WORD = re.compile(r"\w+")
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -162,10 +164,12 @@ def _span(error: Exception) -> tuple[int, int] | None:
         case SearchQueryError(query=text, position=int(start)):
             end = error.end
         case PredicateError(predicate=text, position=int(start)):
-            pass
+            word = _WORD.match(text, start)
+            end = word and word.end()
         case _:
             return None
-    return utf16_offset(text, start), utf16_offset(text, min(len(text), start + 1) if end is None else end)
+    end = start + 1 if end is None else end
+    return utf16_offset(text, start), utf16_offset(text, min(len(text), end))
 
 
 def _parameter(error: Exception) -> str | None:
