@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from indextables.arrow_features import skip_pandas_import
-from indextables.cli import import_verb, inspect_verbs, maintain_verbs, sql_verb, write_verbs
+from indextables.cli import export_verb, import_verb, inspect_verbs, maintain_verbs, sql_verb, write_verbs
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
 from indextables.release import __version__
@@ -90,6 +90,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
         inspect_verbs.serve,
         inspect_verbs.count,
         inspect_verbs.tail,
+        export_verb.export,
         inspect_verbs.info,
         inspect_verbs.schema,
         inspect_verbs.explain,

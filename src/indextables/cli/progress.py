@@ -29,6 +29,15 @@ def rows_imported() -> Iterator[Callable[[WriteProgress], None]]:
 
 
 @contextmanager
+def rows_exported() -> Iterator[Callable[[int], None]]:
+    """A callback for the rows that were written so far."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows written"), TimeElapsedColumn())
+    with Progress(*columns, **_place()) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda rows: progress.update(task, completed=rows)
+
+
+@contextmanager
 def groups_merged(label: str = "groups merged") -> Iterator[Callable[[MergeProgress], None]]:
     """A callback for the progress of a merge or of a reindexing; the total may grow."""
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -88,6 +88,8 @@ def sql(
 def _with_verb(query: str, error: StatementError) -> StatementError:
     """The error, with the command to use in place of a statement that is not a query."""
     words = query.upper().split()
+    if "indextables export" in error.reason:
+        return error
     verb = _VERBS.get(" ".join(words[:2])) or _VERBS.get(" ".join(words[:1]))
     if verb is None:
         return error

@@ -46,6 +46,11 @@ def query_tree(text: str) -> exp.Query:
             return tree
         case [_, _, *_]:
             raise invalid(text, "it is more than one statement; run one at a time")
+        case [exp.Copy(args={"kind": False})]:
+            hint = (
+                "`indextables export TABLE FILE` writes rows of a table to a file, `sql --csv` prints those of a query"
+            )
+            raise invalid(text, f"a query writes no file; {hint}")
         case _:
             raise invalid(text, "only queries are run here: SELECT, WITH ... SELECT, FROM")
 
