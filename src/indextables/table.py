@@ -147,10 +147,11 @@ class IndexTable(ScanOutput):
     ) -> Self:
         """Writes data to a table, which is made if it is not there, in one commit; gives the table.
 
-        `data` is a DataFrame of pandas (without its index) or Polars, a relation of DuckDB, Arrow data, a list of dicts or
-        a dict of columns. `mode` is what happens to a table that is there: `errorifexists`, `append`, `overwrite` or
-        `ignore`, as in Spark. `text` names the columns that are searched by their words; see `create` for the other
-        arguments. They describe a new table; an existing one must agree with those that are given.
+        `data` is a DataFrame of pandas (without its index) or Polars, a relation of DuckDB, Arrow data, a dataset of Arrow
+        (`pyarrow.dataset.dataset("orders", partitioning="hive")`), a list of dicts or a dict of columns. `mode` is what
+        happens to a table that is there: `errorifexists`, `append`, `overwrite` or `ignore`, as in Spark. `text` names the
+        columns that are searched by their words; see `create` for the other arguments. They describe a new table; an
+        existing one must agree with those that are given.
 
         >>> lines = [{"day": "mon", "message": "disk full"}, {"day": "tue", "message": "all is well"}]
         >>> table = IndexTable.write("memory://docs/written", lines, partition_by="day", text="message")

@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from indextables.arrow_features import skip_pandas_import
 from indextables.cli import export_verb, import_verb, inspect_verbs, maintain_verbs, sql_verb, write_verbs
+from indextables.cli.arguments import WORDS
 from indextables.errors import IndexTablesError
 from indextables.redaction import redacted
 from indextables.release import __version__
@@ -46,6 +47,7 @@ class _Verb(TyperCommand):
     """An option that has one value may be given once: of two values, one would be lost in silence."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[WORDS] = [str(self.name), *args]
         try:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         except _UsageError as error:

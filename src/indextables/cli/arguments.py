@@ -45,6 +45,9 @@ Columns = Annotated[
     ),
 ]
 
+WORDS = "indextables.words"
+"""The key of the words of a command, in the `meta` of its context."""
+
 
 def open_table(
     path: str, option: Iterable[str] | None, *, version: int | None = None, timestamp: str | None = None

@@ -8,7 +8,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -17,14 +16,12 @@ from typing import TypeAlias, TypeVar
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow.csv import ConvertOptions
 
 from indextables.cli.input_files import InputFile
 from indextables.errors import IndexTablesError, SchemaError
 from indextables.schema import type_name
 from indextables.values import decode, table_type
-from indextables.write.dataframe_input import columns_without_index
 
 BLOCK = 8 << 20  # of text: the sample for type inference, and the longest record
 ZONED = r"\d ?(?:Z|[+-]\d\d:?\d\d)$"
@@ -49,20 +46,6 @@ class Reader(ABC):
     @abstractmethod
     def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
         """The rows in the wanted columns; `strict` if others are refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParquetReader(Reader):
-    def columns(self, file: InputFile) -> pa.Schema:
-        with read_errors(file, "Parquet"):
-            schema = named(pq.read_schema(file.path))
-        return pa.schema([schema.field(name) for name in columns_without_index(schema)])
-
-    def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        own = names_in(self.columns(file).names, wanted)
-        with read_errors(file, "Parquet"), pq.ParquetFile(file.path) as opened:
-            for batch in opened.iter_batches(columns=list(own.values())):
-                yield in_columns(batch, own, wanted)
 
 
 def opened(source: InputFile | BytesIO) -> Path | BytesIO:
@@ -188,7 +171,7 @@ def not_utf8(what: str, column: str | None) -> SchemaError:
 
 def misfit(place: str, column: str, value: object, kind: pa.DataType) -> SchemaError:
     shown = shortened(value if isinstance(value, str) else msgspec.json.encode(value).decode())
-    name = _name_of(kind)
+    name = kind_name(kind)
     advice = f"correct it, or give a new table another type, as in --type {column}=string"
     if isinstance(value, str) and (digits := lossy(kind)) and re.match(digits, value):
         advice = (
@@ -212,7 +195,7 @@ def _timestamp_advice(column: str, text: str, kind: pa.DataType) -> str:
     return f"correct it, or say how it is written, as in --timestamp '{column}={column} as %d/%m/%Y %H:%M:%S'"
 
 
-def _name_of(kind: pa.DataType) -> str:
+def kind_name(kind: pa.DataType) -> str:
     if pa.types.is_nested(kind):
         return "an object" if pa.types.is_struct(kind) else "an array"
     return type_name(table_type(kind))

@@ -1,4 +1,4 @@
-"""Files of rows, read as Arrow batches: Parquet, CSV, JSON lines, logs."""
+"""Files of rows, read as Arrow batches: CSV, JSON lines, logs, and columnar formats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,18 @@ from shlex import quote
 
 import pyarrow as pa
 
+from indextables.cli.columnar_readers import ColumnarReader
 from indextables.cli.csv_reader import CsvReader
-from indextables.cli.file_reader import ParquetReader, Reader, Types, shortened
-from indextables.cli.input_files import InputFile, format_of
+from indextables.cli.file_reader import Reader, Types, kind_name, names_in, shortened
+from indextables.cli.input_files import COLUMNAR, InputFile, format_of
 from indextables.cli.json_reader import JsonReader
 from indextables.cli.log_patterns import LogPattern
 from indextables.cli.log_reader import LogReader, pattern_of
+from indextables.cli.path_columns import PathColumnsReader, path_columns, path_types
 from indextables.cli.timestamp_columns import TimestampColumn, TimestampReader
 from indextables.errors import ConfigError, IndexTablesError, SchemaError
 from indextables.nearest import nearest
+from indextables.plural import agreeing
 from indextables.schema import column_named, refuse_ambiguous_names
 
 
@@ -30,10 +33,11 @@ class FileOptions:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRows:
-    """The rows of files, and the reader of log files if they are such files."""
+    """The rows of files, the reader of log files if they are such files, and the columns that come from their paths."""
 
     batches: pa.RecordBatchReader
     log: LogReader | None
+    path_columns: Sequence[str] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,23 +62,27 @@ def rows_in(
     types = {} if table is None else dict(zip(table.names, table.types, strict=True))
     known = {name.lower(): kind for name, kind in {**types, **(named or {})}.items()}
     reader = reader_of(files, options or FileOptions(), known, frozenset(name.lower() for name in named or ()))
-    if named and isinstance(reader, ParquetReader):
-        raise IndexTablesError("the columns of Parquet files have their types; --type is for CSV and JSON lines")
+    inner, in_paths = _innermost(reader), path_columns(files)
+    if isinstance(inner, ColumnarReader) and {name.lower() for name in named or ()} - set(map(str.lower, in_paths)):
+        raise IndexTablesError(
+            "the columns of Parquet, Arrow and ORC files have their types; --type is for CSV and JSON lines"
+        )
     found = [reader.columns(file) for file in files]
     for schema in found:
         refuse_ambiguous_names(schema.names)
-    schema = _together(
-        [*found, *([pa.schema(types), pa.schema(dict(named or {}))] if reader.may_have_more_columns else [])], known
-    )
+    more = [("", pa.schema(types)), ("", pa.schema(dict(named or {})))] if reader.may_have_more_columns else []
+    owned = [(file.name, schema) for file, schema in zip(files, found, strict=True)]
+    schema = _together([*owned, *more], known, columns, are_texts=not isinstance(inner, ColumnarReader))
     for name in named or ():
         column_named(schema, name)
     wanted = schema if columns is None else pa.schema([schema.field(column_named(schema, name)) for name in columns])
     if table is not None and not merge_schema:
         for file, own in zip(files, found, strict=True):
             _refuse_other_columns(reader, file, own, wanted, table)
-    _refuse_nested(wanted, may_be_text=isinstance(reader, JsonReader))
-    batches = _batches(reader, files, wanted, strict=columns is None)
-    return ImportedRows(pa.RecordBatchReader.from_batches(wanted, batches), _log_reader(reader))
+    _refuse_nested(wanted, may_be_text=isinstance(inner, JsonReader))
+    batches = pa.RecordBatchReader.from_batches(wanted, _batches(reader, files, wanted, strict=columns is None))
+    own = names_in(in_paths, wanted)
+    return ImportedRows(batches, inner if isinstance(inner, LogReader) else None, list(own))
 
 
 def _refuse_nested(wanted: pa.Schema, *, may_be_text: bool) -> None:
@@ -94,9 +102,8 @@ def _refuse_nested(wanted: pa.Schema, *, may_be_text: bool) -> None:
     )
 
 
-def _log_reader(reader: Reader) -> LogReader | None:
-    inner = reader.inner if isinstance(reader, TimestampReader) else reader
-    return inner if isinstance(inner, LogReader) else None
+def _innermost(reader: Reader) -> Reader:
+    return _innermost(reader.inner) if isinstance(reader, TimestampReader | PathColumnsReader) else reader
 
 
 def _refuse_other_columns(reader: Reader, file: InputFile, own: pa.Schema, wanted: pa.Schema, table: pa.Schema) -> None:
@@ -112,6 +119,10 @@ def _refuse_other_columns(reader: Reader, file: InputFile, own: pa.Schema, wante
         return
     meant = {name: found for name in strange if (found := nearest(name, missing or table.names))}
     hints = [f"did you mean {found!r} by {name!r}?" for name, found in meant.items()]
+    in_path = [name for name, _ in file.path_values if name in strange]
+    hints += (
+        [f"{_list(in_path)} {agreeing(len(in_path), 'comes', 'come')} from the path of the file;"] if in_path else []
+    )
     faults = [
         *([f"the table has no column {_list(strange)}"] if strange else []),
         *([f"the file has no column {_list(missing)}"] if missing else []),
@@ -142,8 +153,8 @@ def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, na
     timestamps = list(options.timestamps)
     reader: Reader
     match formats:
-        case ["parquet"]:
-            reader = ParquetReader()
+        case [name] if name in COLUMNAR:
+            reader = ColumnarReader(name)
         case ["json"]:
             reader = _json_reader(files, types, named)
         case ["csv" | "tsv" as name]:
@@ -156,9 +167,14 @@ def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, na
             own = [pattern.timestamp] if pattern.timestamp else reader.iso_timestamps(files[0])
             timestamps += [column for column in own if column.name.lower() not in given]
         case _:
+            examples = {format_of(file, options.format): file for file in reversed(files)}
+            named_formats = ", ".join(f"{name} ({examples[name]})" for name in formats)
             raise IndexTablesError(
-                f"the files are of several formats: {', '.join(formats)}; import one format at a time"
+                f"the files are of several formats: {named_formats}; import one format at a time, as in "
+                f"'DIRECTORY/**/*{examples[formats[0]].path.suffix}'"
             )
+    if kinds := path_types(files, types):
+        reader = PathColumnsReader(reader, kinds, named)
     return TimestampReader(reader, timestamps) if timestamps else reader
 
 
@@ -176,29 +192,59 @@ def _refuse_other_options(formats: Sequence[str], options: FileOptions) -> None:
         raise ConfigError(f"--delimiter is for CSV, and the files are {formats[0]}", key="--delimiter", value=None)
 
 
-def _together(schemas: Sequence[pa.Schema], types: Types) -> pa.Schema:
-    """The columns of all files: in the known types, or in one that holds what each of them has, or as the first has it.
+def _together(
+    schemas: Sequence[tuple[str, pa.Schema]], types: Types, columns: Sequence[str] | None = None, *, are_texts: bool
+) -> pa.Schema:
+    """The columns of all files: in the known types, or in one that holds what each of them has.
+
+    Columns that are not among those of an import may have types that contradict each other.
 
     >>> first, second = pa.schema({"n": pa.int64(), "zip": pa.int64()}), pa.schema({"N": pa.float64(), "zip": pa.string()})
-    >>> _together([first, second], {})
+    >>> _together([("a.csv", first), ("b.csv", second)], {}, are_texts=True)
     n: double
     zip: string
+    >>> _together([("a.parquet", first), ("b.parquet", second)], {}, are_texts=False)
+    Traceback (most recent call last):
+    indextables.errors.SchemaError: column 'zip' is long in a.parquet and string in b.parquet, ...
     """
-    found: dict[str, pa.Field] = {}
-    for field in (field for schema in schemas for field in schema):
-        known = found.setdefault(field.name.lower(), field)
-        found[field.name.lower()] = known.with_type(types.get(field.name.lower()) or _wider(known.type, field.type))
+    found: dict[str, tuple[str, pa.Field]] = {}
+    chosen = None if columns is None else {name.lower() for name in columns}
+    for file, field in ((file, field) for file, schema in schemas for field in schema):
+        key = field.name.lower()
+        first, known = found.setdefault(key, (file, field))
+        kind = types.get(key) or _wider(known.type, field.type, are_texts=are_texts)
+        if kind is None and chosen is not None and key not in chosen:
+            kind = known.type
+        if kind is None:
+            raise _no_common_type(first, known, file, field, are_texts=are_texts)
+        found[key] = (first if kind == known.type else file, known.with_type(kind))
     if not found:
         raise SchemaError("the files are empty, so their columns cannot be inferred", column=None)
-    return pa.schema([pa.field(field.name, _stored(field.type)) for field in found.values()])
+    return pa.schema([pa.field(field.name, _stored(field.type)) for _, field in found.values()])
 
 
-def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+def _wider(first: pa.DataType, second: pa.DataType, *, are_texts: bool) -> pa.DataType | None:
+    if first == second:
+        return first
+    if not are_texts and pa.types.is_binary(first) != pa.types.is_binary(second):
+        return None
     schemas = [pa.schema({"column": first}), pa.schema({"column": second})]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive").types[0]
     except pa.ArrowTypeError:
-        return pa.string() if pa.string() in {first, second} else first
+        return pa.string() if are_texts and pa.string() in {first, second} else None
+
+
+def _no_common_type(first: str, known: pa.Field, file: str, field: pa.Field, *, are_texts: bool) -> SchemaError:
+    name = field.name
+    advice = (
+        f"give it one, as in --type {quote(f'{name}=string')}" if are_texts else "convert the column in one of them"
+    )
+    return SchemaError(
+        f"column {name!r} is {kind_name(_stored(known.type))} in {first} and {kind_name(_stored(field.type))} in {file}, "
+        f"and no type holds both; {advice}, or leave it out with --columns",
+        column=name,
+    )
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

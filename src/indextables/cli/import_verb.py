@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import typer
 
 from indextables.cli.arguments import (
+    WORDS,
     Columns,
     DryRun,
     Json,
@@ -23,7 +24,7 @@ from indextables.cli.arguments import (
     parse_types,
 )
 from indextables.cli.output import show_metrics
-from indextables.config import Config
+from indextables.config import Config, is_secret
 from indextables.errors import ConfigError, LayoutError, TableNotFoundError
 from indextables.kernels import sum_of
 from indextables.log.table_paths import refuse_file
@@ -44,23 +45,30 @@ if TYPE_CHECKING:
     from indextables.cli.log_reader import UnmatchedLines
     from indextables.log.snapshot import Snapshot
 
+_REPLACING = ("--overwrite", "--overwrite-schema")
+_SHOWN_FILES = 3  # in a command
 _SAMPLE = 1000  # rows that show which column is prose
 _WORDS = 3  # of prose, on average
 _DISTINCT = 0.05  # of the rows, at least
 
 
 def import_(
+    context: typer.Context,
     path: Table,
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE", help="CSV, JSON lines, Parquet or log files, compressed or not; - reads standard input."
+            metavar="FILE",
+            help="CSV, JSON lines, Parquet, Arrow (Feather), ORC or log files, compressed or not; directories and globs of "
+            "such files; - reads standard input.",
         ),
     ],
     *,
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help="csv, tsv, json, parquet or log. Default: by file extension."),
+        typer.Option(
+            "--format", metavar="NAME", help="csv, tsv, json, parquet, arrow, orc or log. Default: by file extension."
+        ),
     ] = None,
     pattern: Annotated[
         str | None,
@@ -126,13 +134,17 @@ def import_(
 ) -> None:
     r"""Import files into a table, and create it if it does not exist.
 
+    Directories are read with all directories below them. Those of a Hive
+    layout (country=NO/day=2024-01-01) are columns of their files.
+
     Examples:
       indextables import logs app.csv --text message --partition-by 'day(ts)'
       indextables import logs access.log --pattern combined
+      indextables import orders orders/ --partition-by country,day
       indextables import logs jobs.log --pattern '(?P<ts>\S+) (?P<job>\w+): (?P<message>.*)'
       zcat *.jsonl.gz | indextables import logs - --format json
     """
-    from indextables.cli.input_files import input_files
+    from indextables.cli.input_files import input_files, note_on_left_out
 
     refuse_file(Location.parse(path))
     schema_options = {"mergeSchema": merge_schema, "overwriteSchema": overwrite_schema}
@@ -146,12 +158,12 @@ def import_(
     is_new = table is None or settings.overwrite_schema
     if table is not None and not is_new and (layout or fields):
         raise _not_new(table, "--partition-by" if layout else "--text")
-    with input_files(files) as inputs:
+    with input_files(files, read.format) as inputs:
         from indextables.cli.import_files import rows_in
         from indextables.maintain.replace_where import resolve_overwrite
 
         rows = rows_in(
-            inputs,
+            inputs.files,
             parse_names(columns),
             table=None if table is None or is_new else table.schema,
             merge_schema=settings.merge_schema,
@@ -173,11 +185,18 @@ def import_(
                 by_value=True,
             )
         first, batches = _peeked(rows.batches)
-        done = _Import(path, job, inputs[0].name if len(inputs) == 1 else pluralize(len(inputs), "file"), len(inputs))
+        count = len(inputs.files)
+        source = inputs.files[0].name if count == 1 else pluralize(count, "file")
+        done = _Import(path, job, source, count, inputs.left_out)
         if dry_run:
             _show_plan(done, sum(batch.num_rows for batch in batches), rows, as_json=as_json)
         else:
             _run(done, batches, rows, as_json=as_json)
+        if inputs.left_out and not as_json:
+            typer.echo(note_on_left_out(inputs.left_out), err=True)
+    if is_new and not layout and rows.path_columns and not as_json:
+        words = context.meta[WORDS] if len(files) <= _SHOWN_FILES else []
+        typer.echo(_note_on_paths(rows.path_columns, words, dry_run=dry_run), err=True)
     if table is None and not as_json and _has_only_exact_strings(job):
         typer.echo(_note_on_text(path, first, dry_run=dry_run), err=True)
 
@@ -190,6 +209,7 @@ class _Import:
     job: WriteJob
     source: str
     files: int
+    left_out: Sequence[str]
 
     def sentence(self, after: "Snapshot", added: dict[str, int]) -> str:
         """What was done; for a table that existed before, also what it holds now, from its log."""
@@ -269,7 +289,7 @@ def _show_plan(planned: _Import, count: int, rows: "ImportedRows", *, as_json: b
     would = {Mode.ERROR: "create", Mode.OVERWRITE: "overwrite"}.get(planned.job.mode, "append")
     columns = {field.name: type_name(field.type) for field in normalize(rows.schema)}
     plan = {"table": planned.table, "would": would, "files": planned.files, "rows": count, "columns": columns}
-    show_metrics({**plan, **(_unmatched_lines(rows) if as_json else {})}, as_json=as_json)
+    show_metrics({**plan, **(_details(planned, rows) if as_json else {})}, as_json=as_json)
     if not as_json:
         _note_unmatched_lines(rows)
 
@@ -282,10 +302,19 @@ def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", 
     if as_json:
         found = {"table": planned.table, "version": after.version, "files": planned.files}
         found |= {"rows": added["numAddedRows"], "splits": added["numAddedSplits"]}
-        show_metrics({**found, **_unmatched_lines(rows)}, as_json=True)
+        show_metrics({**found, **_details(planned, rows)}, as_json=True)
         return
     typer.echo(planned.sentence(after, added))
     _note_unmatched_lines(rows)
+
+
+def _details(done: _Import, rows: "ImportedRows") -> dict[str, Any]:
+    """What is said in notes, for JSON."""
+    return {
+        **_unmatched_lines(rows),
+        **({"path_columns": list(rows.path_columns)} if rows.path_columns else {}),
+        **({"files_left_out": list(done.left_out)} if done.left_out else {}),
+    }
 
 
 def _unmatched_lines(rows: "ImportedRows") -> dict[str, Any]:
@@ -310,6 +339,20 @@ def _note_on_lines(unmatched: "UnmatchedLines", pattern: str) -> str:
     else:
         what = f"{lines} did not match {pattern} and {agreeing(left_out, 'was', 'were')} left out"
     return f"note: {what}; the first is {unmatched.first}. If it is a row, describe such lines with --pattern"
+
+
+def _note_on_paths(columns: Sequence[str], words: Sequence[str], *, dry_run: bool) -> str:
+    """How to partition a new table by the columns of a Hive layout; the command is given again, if its words are known."""
+    layout = ["--partition-by", ",".join(columns)]
+    again = layout if dry_run else [*layout, *(word for word in _REPLACING if word not in words)]
+    how = f"run: indextables {join([*map(_without_secret, words), *again])}" if words else f"add {join(again)}"
+    come, them = agreeing(len(columns), "comes", "come"), agreeing(len(columns), "it", "them")
+    return f"note: {', '.join(columns)} {come} from the paths of the files; to partition the table by {them}, {how}"
+
+
+def _without_secret(word: str) -> str:
+    key, mark, _ = word.rpartition("=")
+    return f"{key}{mark}***" if any(is_secret(part.removeprefix("-o")) for part in key.split("=")) else word
 
 
 def _text_of_log(rows: "ImportedRows") -> dict[str, str]:

@@ -76,13 +76,23 @@ def _contents(store: Store, keys: Sequence[str]) -> str | None:
     if below:
         named = ", ".join(posixpath.join(str(store.location), key) for key in below[:_MOST_NAMED])
         return f"it is a directory with {'a table' if len(below) == 1 else 'tables'} in it; open {named}"
-    names = {key.partition("/")[0] for key in keys}
-    foreign = next((text for name, text in _FOREIGN.items() if name in names), None)
-    if foreign or any(key.startswith("metadata/") and key.endswith(".metadata.json") for key in keys):
-        return foreign or _ICEBERG
+    foreign = foreign_table(keys)
+    if foreign is not None:
+        return foreign
     if any(key.endswith(".parquet") for key in keys):
-        return f"it is a directory of Parquet files; {_IMPORT.format(f'{store.location}/*.parquet')}"
+        return f"it is a directory of Parquet files; {_IMPORT.format(store.location)}"
     return None
+
+
+def foreign_table(keys: Sequence[str]) -> str | None:
+    """Which table of another format has such files, and how to read it; None where they are no table.
+
+    >>> foreign_table(["_delta_log/0.json", "a.parquet"])
+    'it is a Delta table; read it with Spark or delta-rs, and write its rows to a table'
+    """
+    names = {key.partition("/")[0] for key in keys}
+    is_iceberg = any(key.startswith("metadata/") and key.endswith(".metadata.json") for key in keys)
+    return next((text for name, text in _FOREIGN.items() if name in names), _ICEBERG if is_iceberg else None)
 
 
 def _surroundings(store: Store) -> str:

@@ -32,6 +32,14 @@ def is_lazy_polars(data: object) -> bool:
     return polars is not None and isinstance(data, polars.LazyFrame)
 
 
+def reader_from_stream(data: Any) -> pa.RecordBatchReader | None:
+    """The batches of data that exports an Arrow stream, or of a dataset of Arrow; None for other data."""
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(data, dataset.Dataset):
+        return data.scanner().to_reader()
+    return pa.RecordBatchReader.from_stream(data) if hasattr(data, "__arrow_c_stream__") else None
+
+
 def table_from_pandas(frame: Any) -> pa.Table:
     """The columns of a frame of pandas, without its index. NaN, NaT and None are null."""
     odd = [name for name in frame.columns if not isinstance(name, str)]

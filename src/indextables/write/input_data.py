@@ -18,6 +18,7 @@ from indextables.write.dataframe_input import (
     is_lazy_polars,
     is_pandas,
     is_pandas_series,
+    reader_from_stream,
     schema_from_polars,
     table_from_pandas,
     without_pandas_index,
@@ -33,6 +34,12 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
+class Dataset(Protocol):
+    """A dataset of Arrow: `pyarrow.dataset.dataset("orders", partitioning="hive")`."""
+
+    def scanner(self) -> Any: ...
+
+
 class LazyFrame(Protocol):
     """A lazy frame of Polars."""
 
@@ -45,6 +52,7 @@ Data: TypeAlias = (
     | pa.RecordBatch
     | Iterable[pa.RecordBatch]
     | ArrowStream
+    | Dataset
     | LazyFrame
     | Rows
     | Columns
@@ -93,8 +101,8 @@ def batches_of(  # noqa: PLR0911 - one for each form
             return batches_of(table_from_pandas(data))
         case _ if is_lazy_polars(data):
             return InputRows(schema_from_polars(data), batches_from_polars(data))
-        case _ if hasattr(data, "__arrow_c_stream__"):
-            return batches_of(pa.RecordBatchReader.from_stream(data))
+        case _ if (reader := reader_from_stream(data)) is not None:
+            return batches_of(reader)
         case Iterable() if not isinstance(data, str | bytes):
             return InputRows(None, _checked(data))
         case _:
@@ -241,7 +249,8 @@ def _refuse_ambiguous_names(names: list[Any]) -> None:
 
 def _unsupported(item: object) -> SchemaError:
     hint = (
-        "give a DataFrame of pandas or Polars, a relation of DuckDB, Arrow data, a list of dicts or a dict of columns"
+        "give a DataFrame of pandas or Polars, a relation of DuckDB, Arrow data or an Arrow dataset, a list of dicts or a "
+        "dict of columns"
     )
     if isinstance(item, str | Path):
         hint = f"read the file first, as in pyarrow.parquet.read_table({str(item)!r}), or use `indextables import`"
