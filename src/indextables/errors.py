@@ -60,9 +60,13 @@ constructor, so that a program need not parse the message:
 4
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
+
+_NOT_OF_USERS = (__file__.removesuffix("errors.py"), sys.prefix, sys.base_prefix)
+"""Where code lies that is not the user's: that of this package, and what is installed."""
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -83,6 +87,14 @@ class IndexTablesError(_Facts, Exception):
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _unpickle, (type(self), self.args, self.__dict__)
+
+    def _render_traceback_(self) -> list[str]:
+        """What notebooks show: the lines of the user's code, and the message. `traceback.print_last()` prints all."""
+        import traceback  # noqa: PLC0415 - IPython alone calls this
+
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(_NOT_OF_USERS)]
+        return [*"".join(traceback.format_list(own)).splitlines(), f"{type(self).__name__}: {self}"]
 
 
 def _unpickle(cls: type[IndexTablesError], args: tuple[Any, ...], state: dict[str, Any]) -> IndexTablesError:

@@ -158,6 +158,19 @@ def test_the_result_of_a_query_is_a_grid(table: IndexTable, shell: InteractiveSh
     assert Seen(shell.display_formatter.format(found)[0]["text/html"]).texts[:2] == ["lines", "28"]
 
 
+def test_an_error_is_shown_with_the_lines_of_the_user_only(
+    table: IndexTable, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.user_ns["attacked"] = table
+    shell.run_cell("def find(words):\n    return attacked.search(words)\n\nfind('disk AND')")
+    first, *lines, last = capsys.readouterr().out.rstrip().splitlines()
+    assert "<module>" in first
+    assert [line for line in lines if "site-packages" in line or "src/indextables" in line] == []
+    assert "find('disk AND')" in " ".join(lines)
+    assert len(lines) < 6
+    assert last.startswith("SearchQueryError: the search 'disk AND' cannot be read at position 8, its end")
+
+
 def test_other_tables_are_shown_as_before(shell: InteractiveShell) -> None:
     assert "text/html" not in shell.display_formatter.format(pa.table({"n": [1]}))[0]
 
