@@ -156,3 +156,44 @@ def test_output_is_no_wider_than_80_columns_in_a_pipe_and_as_wide_as_columns_say
 def test_a_delete_and_a_restore_say_which_options_they_need(path: str) -> None:
     assert "give --where, --query or both" in run("delete", path, code=1).stderr
     assert "give --version or --timestamp" in run("restore", path, code=1).stderr
+
+
+def test_an_address_is_looked_for_as_a_whole(tmp_path: Path) -> None:
+    hosts = ["10.2.61.170", "10.2.61.171", "10.7.0.1"]
+    table = IndexTable.write(tmp_path / "t", {"host": hosts, "message": ["up", "Up", "UP"]}, text="message")
+    said = run("search", table.path, "10.2.61.170").stdout
+    assert said.endswith("\ndid you mean host:10.2.61.170?\n")
+    assert len(found("search", table.path, "host:10.2.61.170")) == 1
+    part = re.search(r"search for (\S+)", run("search", table.path, '"10.2.61"').stdout)
+    assert part is not None
+    assert len(found("search", table.path, part[1])) == 2
+    assert run("search", table.path, "10.2.61.99").stdout.endswith("0 rows; searched: message (words)\n")
+
+
+def test_a_path_with_a_wildcard_is_written_as_the_message_says(tmp_path: Path) -> None:
+    table = IndexTable.write(
+        tmp_path / "t", {"path": ["/admin", "/admin/users", "/"], "message": ["a"] * 3}, text="message"
+    )
+    for words, hits in (("path:/admin*", 2), ("path:/admin/u*", 1)):
+        said = run("search", table.path, words, code=1).stderr
+        written = re.search(r"write (\S+)", said)
+        assert written is not None
+        assert len(found("search", table.path, f"path:{written[1]}")) == hits
+
+
+def test_tail_says_why_there_are_no_rows(tmp_path: Path) -> None:
+    table = IndexTable.write(tmp_path / "t", {"n": [1]})
+    table.append({"n": [2]})
+    assert run("tail", table.path, "--where", "n = 7").stdout.endswith("\n0 rows\n")
+    table.merge_splits()
+    table.set_properties({"owner": "web"})
+    said = " ".join(run("tail", table.path).stdout.split())
+    note = (
+        "0 rows: the last commit, version 3 (ALTER TABLE), added none; for those of version 1 (APPEND), use --after 0"
+    )
+    assert said.endswith(note)
+    assert run("tail", table.path, "--after", 0, "--json").stdout == '{"n":2}\n'
+    assert run("tail", table.path, "--json").stdout == ""
+    table.delete("n = 1")
+    table.set_properties({"owner": "shop"})
+    assert " ".join(run("tail", table.path).stdout.split()).endswith("version 5 (ALTER TABLE), added none")

@@ -115,6 +115,19 @@ def _bucket(value: Any, step: Any, origin: Any) -> Any:
     return floored(value, step, origin)
 
 
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ([0, 10, 100], r"write \[\(0, 10\), \(10, 100\)\]"),
+        ([(1, 2), 3], "3 is not a pair"),
+        ([(1, 2, 3)], "is not a pair"),
+    ],
+)
+def test_ranges_of_no_pairs_say_how_they_are_written(given: Any, written: str) -> None:
+    with pytest.raises(SearchQueryError, match=written):
+        ranges("n", given)
+
+
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize(
     ("column", "pairs"),

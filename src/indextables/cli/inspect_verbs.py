@@ -20,6 +20,7 @@ from indextables.cli.arguments import (
 )
 from indextables.cli.output import show_lines, show_metrics, show_report, show_rows
 from indextables.config import duration_argument
+from indextables.errors import ChangedRowsError
 from indextables.plural import pluralize
 from indextables.schema import type_name
 from indextables.table import IndexTable
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from indextables.read.scan import Scan
     from indextables.search import FieldRule
     from indextables.serve.server import Bound
+
+_LOOK_BACK = 20  # commits
 
 
 def info(
@@ -175,8 +178,29 @@ def tail(
         if as_json:
             show_lines(rows)
         elif len(rows) or not follow:
-            show_rows(rows, as_json=False, style=highlighter(scan.scan_spec.match_spans))
+            is_unexplained = not len(rows) and after is None
+            note = _why_no_rows(table, skip_change_commits=skip_change_commits) if is_unexplained else ""
+            show_rows(rows, as_json=False, style=highlighter(scan.scan_spec.match_spans), note=note)
         seen = table.version
+
+
+def _why_no_rows(table: IndexTable, *, skip_change_commits: bool) -> str:
+    """For a last commit that has added no rows: what it did, and how to see the rows that were added last."""
+
+    def added(after: int) -> int:
+        return table.incremental_scan(after, columns=[], skip_change_commits=skip_change_commits).count()
+
+    done = {entry["version"]: entry["operation"] for entry in table.history().to_pylist()}
+    if table.version not in done or added(table.version - 1):  # and the search or the condition has none of them
+        return ""
+    note = f"0 rows: the last commit, version {table.version} ({done[table.version]}), added none"
+    for version in range(table.version - 1, max(-1, table.version - _LOOK_BACK), -1):
+        try:
+            if version in done and added(version - 1):
+                return f"{note}; for those of version {version} ({done[version]}), use --after {version - 1}"
+        except ChangedRowsError:  # which --after would be refused for, too
+            break
+    return note
 
 
 def _versions(table: IndexTable, *, interval: str, follow: bool) -> Iterator[int]:
@@ -212,6 +236,8 @@ def count(
 ) -> None:
     """Count rows, from the transaction log where its statistics suffice.
 
+    With --by, the largest groups come first.
+
     Examples:
       indextables count logs --where "ts >= '2024-01-31'"
       indextables count logs --query timeout --by level
@@ -219,7 +245,11 @@ def count(
     table = open_table(path, option, version=version, timestamp=timestamp)
     scan = table.scan(where=where, query=query)
     if by is not None:
-        show_rows(scan.group_by(*parse_names(by) or ()).count(), as_json=as_json)
+        import pyarrow.compute as pc
+
+        groups = scan.group_by(*parse_names(by) or ()).count()
+        largest_first = pc.sort_indices(groups, sort_keys=[("count", "descending")])  # equal ones stay in their order
+        show_rows(groups.take(largest_first), as_json=as_json)
     elif as_json:
         show_metrics({"count": scan.count()}, as_json=True)
     else:

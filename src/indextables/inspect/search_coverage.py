@@ -41,7 +41,7 @@ class NearMiss:
 
 def near_miss(spec: ScanSpec, sample: Callable[[Sequence[str]], pa.Table]) -> NearMiss | None:
     """The first column whose values have a word of the searches; `sample` gives some rows of columns."""
-    terms = [term for query in spec.queries.values() for term in _terms(query) if term.text]
+    terms = [term for query in spec.queries.values() for term in _terms(query)]
     columns = [name for name, rule in spec.rules.items() if rule.type == STRING]
     if not terms or not columns:
         return None
@@ -49,11 +49,13 @@ def near_miss(spec: ScanSpec, sample: Callable[[Sequence[str]], pa.Table]) -> Ne
     return next((miss for name in columns for term in terms if (miss := _in_column(name, term, rows))), None)
 
 
-def _in_column(column: str, term: Term, rows: pa.Table) -> NearMiss | None:
+def _in_column(column: str, term: Term | Phrase, rows: pa.Table) -> NearMiss | None:
     """How a column has a word; None if it has not, or if the search has found it or looked for it in another column."""
     values = rows[column]
     if term.field != column and term.field in rows.column_names:
         return None
+    if isinstance(term, Phrase):
+        return next(_of_phrase(column, term.words, values), None)
     if matches(Term(column, term.text), values).any():
         return None if term.field == column else NearMiss(column, term.text, term.text, is_whole=True)
     candidates = (*_whole(column, term.text, values), *_inside(column, term.text, values))
@@ -74,7 +76,16 @@ def _inside(column: str, word: str, values: pa.ChunkedArray) -> Iterator[NearMis
         yield NearMiss(column, word, found[0], is_whole=False)
 
 
-def _terms(query: Query) -> Iterator[Term]:
+def _of_phrase(column: str, words: Sequence[str], values: pa.ChunkedArray) -> Iterator[NearMiss]:
+    """The words of a phrase as values have them, one after the other: `10.2.61.170` is four words of a text column."""
+    separated = r"[^\pL\pN]+".join(map(re.escape, words))
+    found = pc.struct_field(pc.extract_regex(values, f"(?i)(?P<found>{separated})"), "found")
+    for is_whole, texts in ((True, found.filter(pc.equal(found, values))), (False, found.drop_null())):
+        for text in texts.slice(0, 1).to_pylist():
+            yield NearMiss(column, text, text, is_whole=is_whole)
+
+
+def _terms(query: Query) -> Iterator[Term | Phrase]:
     """The words that rows have to contain, with the columns that they were searched in."""
     match query:
         case And(terms) | Or(terms):
@@ -82,9 +93,9 @@ def _terms(query: Query) -> Iterator[Term]:
                 yield from _terms(term)
         case Boost(term) | Prefer(term, _):
             yield from _terms(term)
-        case Term():
+        case Phrase():
             yield query
-        case Phrase(field, words):
-            yield from (Term(field, word) for word in words)
+        case Term() if query.text:
+            yield query
         case _:
             return

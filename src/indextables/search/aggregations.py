@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -101,8 +102,19 @@ def date_histogram(field: str, interval: str | timedelta) -> DateHistogram:
 
 
 def ranges(field: str, pairs: Iterable[tuple[Any, Any]]) -> Ranges:
-    """Ranges that may overlap and have open ends: `ranges("n", [(None, 10), (10, 100)])`."""
-    return Ranges(field, tuple((lower, upper) for lower, upper in pairs))
+    """Ranges that may overlap and have open ends: `ranges("n", [(None, 10), (10, 100)])`.
+
+    >>> ranges("n", [0, 10, 100])
+    Traceback (most recent call last):
+    indextables.errors.SearchQueryError: ranges of 'n' cannot be put in ranges: 0 is not ...; write [(0, 10), (10, 100)]
+    """
+    given = list(pairs)
+    odd = [pair for pair in given if not isinstance(pair, list | tuple) or len(pair) != 2]  # noqa: PLR2004 - a pair
+    if odd:
+        joined = list(pairwise(given)) if len(odd) == len(given) and len(given) > 1 else [(0, 10), (10, None)]
+        reason = f"{odd[0]!r} is not a pair of a start and an end, each a value or None; write {joined!r}"
+        raise _refusal(Ranges(field, ()), reason)
+    return Ranges(field, tuple((lower, upper) for lower, upper in given))
 
 
 def stats(field: str) -> Stats:

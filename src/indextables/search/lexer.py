@@ -44,9 +44,11 @@ _TOKEN = re.compile(
 _NEXT_WORD = re.compile(rf"(?!{_OPERATOR})(?:/|{_WORD})", re.DOTALL)
 _JOINED = re.compile(r"(?:\\.|[^\\])*?(?P<sign>&&|\|\|).*", re.DOTALL)
 _SQL_EQUALS = re.compile(r"(?P<sign>==?)\Z|\w+(?P<equals>==?)'")
+_WITHOUT_SPACE = re.compile(r"""[^\s()"^~]+""")
+_WILDCARD = re.compile(r"(?<!\\)[*?]")
+_BARE_SLASH = re.compile(r"(?<!\\)/")
 _UNFINISHED = {
     '"': 'the quote is not closed; write \\" for a quote that is part of the text',
-    "/": "the regular expression is not closed; put a text with slashes in quotes",
     "[": "a range is written [a TO b], {a TO b} or [a TO *]",
     "{": "a range is written [a TO b], {a TO b} or [a TO *]",
     "\\": "a backslash takes the meaning from the character after it, and there is none",
@@ -112,6 +114,10 @@ def _scan(text: str) -> Iterator[Token]:
         found = _TOKEN.match(text, position)
         if found is None:
             character = text[position]
+            if character == "/":
+                raise syntax_error(
+                    text, f"the regular expression is not closed; {_slashes_hint(text, position)}", position
+                )
             raise syntax_error(text, _UNFINISHED.get(character, f"{character!r} is not expected here"), position)
         if found.lastgroup != "SPACE":
             yield _check(text, found)
@@ -134,10 +140,24 @@ def _check(text: str, found: re.Match[str]) -> Token:
         case "BOOST" | "DISTANCE":
             return _number(text, found)
         case "REGEX":
-            _refuse_word_after(
-                text, found.end(), "a regular expression ends before it; put a text with slashes in quotes"
-            )
+            hint = _slashes_hint(text, position)
+            _refuse_word_after(text, found.end(), f"a regular expression ends before it; {hint}")
     return Token(kind, written, position)
+
+
+def _slashes_hint(text: str, position: int) -> str:
+    r"""How to search for a text with slashes: in quotes, if there are no `*` and `?`, which would mean themselves there.
+
+    >>> print(_slashes_hint("path:/admin/*", 5))
+    to search for a text with slashes, write \/admin\/*
+    >>> _slashes_hint("/var/log", 0)
+    'put a text with slashes in quotes'
+    """
+    word = _WITHOUT_SPACE.match(text, position)
+    if word is None or not _WILDCARD.search(word[0]):
+        return "put a text with slashes in quotes"
+    escaped = _BARE_SLASH.sub(r"\/", word[0])
+    return f"to search for a text with slashes, write {escaped}"
 
 
 def _word(text: str, written: str, position: int) -> Token:
