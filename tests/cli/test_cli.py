@@ -223,6 +223,13 @@ def test_counts(table: str) -> None:
     ]
 
 
+def test_groups_are_counted_with_the_largest_first(tmp_path: Path) -> None:
+    days = [*["mon"] * 2, *["sun"] * 5, "fri", None, *["tue"] * 2]
+    table = IndexTable.write(tmp_path / "t", {"day": days, "n": list(range(11))})
+    counted = [(row["day"], row["count"]) for row in found("count", table.path, "--by", "day")]
+    assert counted == [("sun", 5), ("mon", 2), ("tue", 2), ("fri", 1), (None, 1)]
+
+
 def test_the_past(table: str) -> None:
     IndexTable.open(table).append(LINES)
     assert run("count", table).stdout == "8\n"

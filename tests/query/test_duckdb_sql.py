@@ -119,6 +119,11 @@ def test_a_condition_is_not_pushed_below_what_it_filters(logs: IndexTable, text:
         ("SELECT 'x FROM logs", "not closed"),
         ("DELETE FROM logs", "only queries are run here"),
         ("SELECT 1; SELECT 2", "more than one statement"),
+        (
+            "SELECT score() FROM logs WHERE message INDEXQUERY 'x'",
+            r"score\(\) needs Spark; .*IndexTable.search give hits",
+        ),
+        ("COPY (SELECT 1) TO 'x.csv'", "a query writes no file; `indextables export TABLE FILE`"),
         ("WITH logs AS (SELECT 1) SELECT * FROM logs", "both called 'logs'"),
         ("SELECT * FROM read_csv('/etc/passwd')", "disabled"),
         ("SELECT * FROM read_text('/etc/passwd')", "disabled"),
@@ -208,6 +213,12 @@ def test_conditions_are_pushed_down_beside_data_in_memory(logs: IndexTable) -> N
 def test_data_in_memory_is_no_table_with_versions_and_an_index(text: str, message: str) -> None:
     with pytest.raises(IndexTablesError, match=message):
         IndexTable.sql(text, tables={"c": pa.table(TEAMS)})
+
+
+def test_hits_can_be_queried_with_their_scores(logs: IndexTable) -> None:
+    hits = logs.search("disk OR full", limit=1000)
+    found = IndexTable.sql("SELECT message FROM hits WHERE _score > 0 ORDER BY _score DESC", tables={"hits": hits})
+    assert found["message"].to_pylist() == ["disk full", "disk slow"]
 
 
 def test_a_value_that_is_no_table_says_what_may_be_one() -> None:

@@ -41,8 +41,20 @@ def plan_select(
 ) -> SelectPlan:
     """Plans a query; `names` are the tables that it may name without a path."""
     tree = query_tree(text)
+    _refuse_score(text, tree)
     references = list(_references(text, tree, find_table, {name.lower() for name in names}))
     return _Planner(text, tree, tokens_of_query(text), references, read_instant).plan()
+
+
+def _refuse_score(text: str, tree: exp.Query) -> None:
+    """DuckDB has no function `score`, and would suggest another one that is spelt alike."""
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower() == "score":
+            reason = (
+                "score() needs Spark; without it, `indextables search TABLE 'disk'` and IndexTable.search give hits with "
+                "their _score, and IndexTable.sql can query them: tables={'hits': table.search('disk', limit=1000)}"
+            )
+            raise invalid(text, reason, call.meta.get("start"))
 
 
 @dataclass(slots=True)

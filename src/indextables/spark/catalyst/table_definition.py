@@ -15,11 +15,12 @@ from indextables.spark.source.quoting import quote_name
 class TableDefinition:
     """`partitioning` holds terms as Spark writes them: `` `app` ``, `days(ts)`.
 
-    `computed_columns` have DEFAULT, GENERATED or IDENTITY; `computed_options` are expressions that are not literals.
+    `computed_columns` tells which of DEFAULT, GENERATED and IDENTITY a column has; `computed_options` are expressions
+    that are not literals.
     """
 
     columns: StructType
-    computed_columns: tuple[str, ...]
+    computed_columns: Mapping[str, str]
     partitioning: tuple[str, ...]
     options: Mapping[str, str]
     computed_options: tuple[str, ...]
@@ -38,7 +39,7 @@ def table_definition(statement: CreateTable) -> TableDefinition:
     options = [(str(key), value) for key, value in pairs(spec.optionExpression().options())]
     return TableDefinition(
         columns=StructType([_column(column) for column in columns]),
-        computed_columns=tuple(str(column.name()) for column in columns if _is_computed(column)),
+        computed_columns={str(column.name()): clause for column in columns for clause in _computed_by(column)},
         partitioning=tuple(_term(transform) for transform in sequence(plan.partitioning())),
         options={key: _literal_text(value) for key, value in options if kind(value) == "Literal"},
         computed_options=tuple(str(value.sql()) for _, value in options if kind(value) != "Literal"),
@@ -57,9 +58,13 @@ def _column(column: Java) -> StructField:
     return StructField(str(column.name()), data_type(column.dataType()), bool(column.nullable()), metadata)
 
 
-def _is_computed(column: Java) -> bool:
-    parts = (column.defaultValue(), column.generationExpression(), column.identityColumnSpec())
-    return any(part.isDefined() for part in parts)
+def _computed_by(column: Java) -> list[str]:
+    parts = {
+        "DEFAULT": column.defaultValue(),
+        "GENERATED": column.generationExpression(),
+        "IDENTITY": column.identityColumnSpec(),
+    }
+    return [clause for clause, part in parts.items() if part.isDefined()]
 
 
 def _literal_text(literal: Java) -> str:

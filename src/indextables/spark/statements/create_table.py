@@ -66,8 +66,9 @@ def _refuse_clauses(definition: TableDefinition) -> None:
 
 
 def _refuse_expressions(definition: TableDefinition) -> None:
-    for column in definition.computed_columns:
-        raise _refused(f"a computed column {column}", "compute it in the query that writes")
+    for column, clause in definition.computed_columns.items():
+        instead = "give its value in each INSERT" if clause == "DEFAULT" else "compute it in the query that writes"
+        raise _refused(f"{clause} for the column {column}", instead)
     for option in definition.computed_options:
         raise _refused(f"the option {option}", "write a constant")
 
