@@ -19,6 +19,8 @@ STATES: list[dict[str, Any]] = [
     {},
     {"sort": "-time", "size": 7},
     {"q": "disk", "sort": "score", "size": 500},
+    {"q": "disk", "sort": '["host","desc"]', "size": 60},
+    {"sort": '["odd, `name`"]', "offset": 50, "size": 30},
     {"q": "-connection", "is": '["level","ERROR"]', "offset": 3, "size": 4},
     {"q": 'message:"disk full" OR level:WARN', "where": "status >= 404 AND price < 20"},
     {"is": ['["level",null]', '["level","INFO"]'], "not": '["host","web-2"]', "version": 2},

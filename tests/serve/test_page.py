@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -17,7 +20,8 @@ from playwright.sync_api import Browser, Route, expect
 from indextables import IndexTable
 from tests.serve.browser import SearchPage, chromium, new_page, served
 from tests.serve.pictures import draw
-from tests.serve.shop_logs import number_of, shop_table
+from tests.serve.shop_logs import lines, number_of, shop_table
+from tests.serve.tickets import ticket_table
 from tests.tiers import slow
 
 ROWS = 2_400
@@ -87,8 +91,13 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
 
 
 @pytest.fixture(scope="module")
-def address(shop: IndexTable, hostile: IndexTable, bare: IndexTable) -> Iterator[str]:
-    with served([shop, hostile, bare]) as address:
+def tickets(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    return ticket_table(tmp_path_factory.mktemp("desk") / "tickets", 600)
+
+
+@pytest.fixture(scope="module")
+def address(shop: IndexTable, hostile: IndexTable, bare: IndexTable, tickets: IndexTable) -> Iterator[str]:
+    with served([shop, hostile, bare, tickets]) as address:
         yield address
 
 
@@ -150,6 +159,26 @@ def test_a_mistake_is_marked_where_it_is_and_the_hits_stay(page: SearchPage) -> 
     expect(page.at("#chart")).to_be_hidden()  # it does not say that there are no hits
 
 
+def test_what_was_found_before_a_mistake_is_faded_and_cannot_be_used(page: SearchPage) -> None:
+    page.open()
+    page.button("Condition").click()
+    page.at("#where").fill("statsu >= 500")
+    page.at("#where").press("Enter")
+    expect(page.at("#problem")).to_contain_text("there is no column 'statsu'; did you mean 'status'?")
+    expect(page.at("#where-mirror .wrong")).to_have_text("statsu")
+    for part in ("#hits", "#chart", "#facets"):
+        expect(page.at(part)).to_have_css("opacity", "0.35")
+        assert page.at(part).evaluate("(place) => place.inert")
+    expect(page.at("#count")).to_have_text("Faded: the hits of the last search that worked")
+    page.at("#where").fill("status >= 500")
+    page.at("#where").press("Enter")
+    page.loaded()
+    for part in ("#hits", "#chart", "#facets"):
+        expect(page.at(part)).to_have_css("opacity", "1")
+        assert not page.at(part).evaluate("(place) => place.inert")
+    assert page.count != f"{ROWS:,}"
+
+
 def test_fields_and_values_are_completed(page: SearchPage, shop: IndexTable) -> None:
     page.open()
     page.page.keyboard.press("/")
@@ -197,6 +226,89 @@ def test_facets_include_and_exclude_and_pills_take_back(page: SearchPage, shop: 
     page.button("Only status missing", exact=False).click()
     page.loaded()
     assert page.count == number_of(shop, "service = 'payments' AND level <> 'INFO' AND status IS NULL")
+
+
+def test_labels_that_are_searched_by_their_words_have_a_facet(page: SearchPage, tickets: IndexTable) -> None:
+    page.open(table="tickets")
+    expect(page.at("#facets .facet-name")).to_have_text(["state", "city", "product"])  # neither subjects nor bodies
+    page.button("Only city New York", exact=False).click()
+    page.loaded()
+    assert page.count == number_of(tickets, "city = 'New York'")
+    page.search("york")
+    assert page.count == number_of(tickets, query="city:york")
+
+
+def test_hits_are_broken_down_by_a_column(page: SearchPage, tickets: IndexTable) -> None:
+    page.open(table="tickets")
+    by, legend = page.at("#chart").get_by_label("Break hits down by"), page.at(".legend .key")
+    expect(by.locator("option")).to_have_text(["nothing", "state", "city", "product"])
+    expect(legend).to_have_count(0)
+    by.select_option("product")
+    page.loaded()
+    expect(legend).to_have_count(5)
+    assert set(legend.all_inner_texts()) == {"app", "router", "invoice", "(empty)", "missing"}
+    assert len(set(legend_colours(page))) == 5
+    colours = dict(zip(legend.all_inner_texts(), legend_colours(page), strict=True))
+    page.button("Only product missing").click()
+    page.loaded()
+    assert page.count == number_of(tickets, "product IS NULL")
+    page.page.go_back()
+    page.loaded()
+    page.button("Exclude product app").click()
+    page.loaded()
+    assert state(page)["by"] == ["product"]
+    page.page.reload()
+    page.loaded()
+    expect(legend).to_have_count(4)
+    by.select_option("")
+    page.loaded()
+    expect(legend).to_have_count(0)
+    page.page.go_back()
+    page.page.go_back()
+    page.loaded()
+    assert dict(zip(legend.all_inner_texts(), legend_colours(page), strict=True)) == colours
+    page.open(table="shop")
+    expect(by).to_have_value("level")
+    expect(legend).to_have_text(["FATAL", "ERROR", "WARN", "INFO", "DEBUG"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_values_differ_for_the_colour_blind(browser: Browser, address: str, scheme: str) -> None:
+    page = new_page(browser, address, color_scheme=scheme).open(table="shop", by="host")
+    expect(page.at(".legend .key")).to_have_text([re.compile(r"web-\d\d")] * 7 + [re.compile("other values")])
+    for sight, matrix in SIGHTS.items():
+        seen = [lab(matrix @ linear(colour)) for colour in legend_colours(page)]
+        pairs = [np.linalg.norm(one - other) for one, other in combinations(seen, 2)]
+        assert min(pairs) > 12, sight
+    page.page.context.close()
+
+
+SIGHTS = {  # what remains of light (Machado, Oliveira and Fernandes, 2009)
+    "all": np.eye(3),
+    "protanopia": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
+    "deuteranopia": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
+    "tritanopia": np.array([[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]),
+}
+Colour = np.ndarray[Any, Any]
+
+
+def legend_colours(page: SearchPage) -> list[str]:
+    colour = "(squares) => squares.map((square) => getComputedStyle(square).backgroundColor)"
+    return list(page.at(".legend .key i").evaluate_all(colour))
+
+
+def linear(colour: str) -> Colour:
+    """The light of a colour `rgb(1, 2, 3)`."""
+    shares = np.array([int(number) for number in re.findall(r"\d+", colour)][:3]) / 255
+    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+
+
+def lab(light: Colour) -> Colour:
+    """A colour in a space in which distances are what the eye sees (CIELAB)."""
+    rgb_to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    share = rgb_to_xyz @ np.clip(light, 0, 1) / np.array([0.9505, 1, 1.089])
+    x, y, z = np.where(share > 0.008856, np.cbrt(share), 7.787 * share + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def test_a_drag_over_the_histogram_zooms_in(page: SearchPage, shop: IndexTable) -> None:
@@ -283,6 +395,56 @@ def test_rows_are_sorted_by_time_or_score(page: SearchPage, shop: IndexTable) ->
     assert state(page)["sort"] == ["score"]
 
 
+def test_a_click_on_the_name_of_a_column_sorts_by_it(page: SearchPage, tickets: IndexTable) -> None:
+    page.open(table="tickets")
+    heading = page.at("th").filter(has_text="city")
+    expect(heading).to_have_attribute("aria-sort", "none")
+    expect(page.at("th").filter(has_text="opened")).to_have_attribute("aria-sort", "descending")
+    page.button("city", within=".rows thead").click()
+    page.loaded()
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    expect(page.button("city", within=".rows thead")).to_be_focused()
+    page.page.keyboard.press("Enter")
+    page.loaded()
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    assert state(page)["sort"] == ['["city","desc"]']
+    expect(page.at("#sort option:checked")).to_have_text("city, descending")
+    page.button("Show more").click()
+    expect(page.rows).to_have_count(100)
+    newest = tickets.scan(columns=["city", "opened"], order_by="city desc, opened desc", limit=100).to_arrow()
+    assert page.column("city") == newest["city"].to_pylist()
+    assert page.column("opened") == [str(time)[:23] for time in newest["opened"].to_pylist()]
+    page.button("city", within=".rows thead").click()
+    page.loaded()
+    assert "sort" not in state(page)
+    page.at("#sort").select_option("subject, ascending")
+    page.loaded()
+    assert page.column("subject") == sorted(page.column("subject"))
+    page.button("opened", within=".rows thead", exact=False).click()
+    page.loaded()
+    assert page.column("opened") == sorted(page.column("opened"), reverse=True)
+    page.open(table="tickets", sort='["product"]', columns='["product"]', where="product IS NULL OR product < 'b'")
+    products = page.column("product")
+    assert products == sorted(products), "the dash of nulls comes after all letters"
+    assert products[0] == ""
+
+
+def test_columns_are_as_wide_as_their_values(page: SearchPage) -> None:
+    def widths() -> dict[str, float]:
+        measure = "(cells) => cells.map((cell) => [cell.dataset.column, cell.getBoundingClientRect().width])"
+        return dict(page.at("tr.line:first-child td[data-column]").evaluate_all(measure))
+
+    page.open(table="tickets")
+    wide = widths()
+    assert wide["city"] < 130
+    assert wide["body"] > wide["subject"] > wide["city"]
+    page.open(table="tickets", columns='["opened","city","product"]')
+    narrow = widths()
+    assert narrow["city"] == pytest.approx(wide["city"], abs=1)
+    assert narrow["product"] < 100
+    assert page.at(".rows").evaluate("(table) => table.offsetWidth >= table.parentElement.clientWidth - 2")
+
+
 def test_columns_are_chosen(page: SearchPage) -> None:
     page.open()
     headings = page.at(".rows th:not(.open) bdi")
@@ -321,6 +483,24 @@ def test_a_row_opens_to_all_of_its_columns_and_to_its_neighbours(page: SearchPag
     page.button("Only this value: service").click()
     page.loaded()
     assert state(page)["is"] == [json.dumps(["service", row["service"]], separators=(",", ":"))]
+
+
+def test_json_in_a_text_unfolds(page: SearchPage, tickets: IndexTable) -> None:
+    page.open(table="tickets", columns='["opened","city"]')
+    page.rows.first.click()
+    place = page.at(".detail .field-row").filter(has=page.page.locator("dt", has_text=re.compile("^customer$")))
+    [row] = tickets.scan(columns=["customer"], order_by="opened desc", limit=1).to_arrow().to_pylist()
+    serial = json.loads(row["customer"])["device"]["serial"]
+    assert serial > 2**53
+    expect(place.locator(".json-key")).to_have_text(
+        ["name", "device", "model", "serial", "tags", "0", "1", "note", "lang"]
+    )
+    expect(place.locator("li", has_text="serial").last).to_have_text(f"serial {serial}")  # not rounded
+    place.locator("summary", has_text="device").click()
+    expect(place.get_by_text("model")).to_be_hidden()
+    place.get_by_role("button", name="Unfold the JSON: customer").click()
+    expect(place.locator("dd")).to_have_text(row["customer"])
+    expect(page.button("Unfold the JSON: city")).to_have_count(0)
 
 
 def test_more_rows_come_on_request(page: SearchPage) -> None:
@@ -389,6 +569,81 @@ def test_the_view_is_downloaded_and_copied_as_code(page: SearchPage, shop: Index
     page.button("Export").click()
     page.button("Show the code …").click()
     expect(page.at("#snippet pre")).to_have_text([copied["Python"], copied["SQL"], copied["CLI"]])
+
+
+def test_new_rows_are_shown_by_themselves(browser: Browser, tmp_path: Path) -> None:
+    table = shop_table(tmp_path / "live", 40, commits=1)
+    with served([table]) as address:
+        page = new_page(browser, address)
+        page.page.clock.install()
+        page.open()
+        expect(page.at(".refresh")).to_have_attribute("data-refresh", "off")
+        page.at("#refresh").select_option("Every 5 seconds")
+        expect(page.at(".refresh")).to_have_attribute("data-refresh", "on")
+        expect(page.at("#refreshed")).to_have_text(re.compile(r"checked \d\d:\d\d:\d\d"))
+        page.at("#q").fill("not searched for")
+        table.append(lines(3, seed=1))
+        page.page.clock.fast_forward(5_000)
+        expect(page.at("#count b")).to_have_text("43")
+        expect(page.at("#q")).to_have_value("not searched for")
+        expect(page.at("#version-label")).to_have_text("v2, latest")
+        page.loaded()
+        page.rows.first.click()
+        table.append(lines(4, seed=2))
+        page.page.clock.fast_forward(5_000)
+        expect(page.at("#refreshed")).to_have_text("version 3 is there: close the open row to see it")
+        assert page.count == "43"
+        page.rows.first.click()
+        page.page.clock.fast_forward(5_000)
+        expect(page.at("#count b")).to_have_text("47")
+        page.page.reload()
+        page.loaded()
+        expect(page.at(".refresh")).to_have_attribute("data-refresh", "on")  # it is remembered
+        page.at("#refresh").select_option("No auto-refresh")
+        expect(page.at("#refreshed")).to_be_empty()
+        assert page.problems == []
+        page.page.context.close()
+
+
+def test_searches_are_saved_in_the_browser_and_as_a_file(page: SearchPage, browser: Browser, address: str) -> None:
+    page.open(("is", '["service","payments"]'), table="shop", q="timeout")
+    count = page.count
+    page.button("Saved searches").click()
+    panel = page.at("#saved-panel")
+    expect(panel).to_contain_text("No search is saved yet")
+    panel.get_by_label("Name of the search").fill("payments that <b>fail</b>")
+    panel.get_by_label("Name of the search").press("Enter")
+    expect(page.at("#toast")).to_have_text("Saved payments that <b>fail</b>")
+    page.page.keyboard.press("Escape")
+    page.open(table="tickets")
+    page.at("#q").fill("typed")
+    page.button("Saved searches").click()
+    panel.get_by_role("button", name="payments that <b>fail</b>").first.click()
+    page.loaded()
+    assert (page.count, page.at("#q").input_value(), page.at("#table").input_value()) == (count, "timeout", "shop")
+    page.button("Saved searches").click()
+    with page.page.expect_download() as saved:
+        page.button("Export to a file").click()
+    file = Path(saved.value.path())
+    assert [search["name"] for search in json.loads(file.read_text())] == ["payments that <b>fail</b>"]
+    page.button("Delete payments that <b>fail</b>").click()
+    expect(panel).to_contain_text("No search is saved yet")
+    other = new_page(browser, address).open(table="bare")
+    other.button("Saved searches").click()
+    other.at("#saved-panel input[type=file]").set_input_files(
+        {"name": "notes.json", "mimeType": "application/json", "buffer": b'[{"name": 1}]'}
+    )
+    expect(other.at("#toast")).to_contain_text("notes.json is not a file of searches")
+    other.at("#saved-panel input[type=file]").set_input_files(file)
+    expect(other.at("#toast")).to_have_text("Imported 1 search")
+    other.page.reload()
+    other.loaded()
+    other.button("Saved searches").click()
+    other.at("#saved-panel").get_by_role("button", name="payments that <b>fail</b>").first.click()
+    other.loaded()
+    assert other.count == count
+    assert other.problems == []
+    other.page.context.close()
 
 
 def test_nothing_found_says_what_to_try(page: SearchPage) -> None:
@@ -481,10 +736,13 @@ def test_the_page_fits_a_phone_and_is_used_by_keys(browser: Browser, address: st
 
 
 @slow("pictures of the documentation")
-def test_the_pictures_of_the_documentation_are_drawn(browser: Browser, shop: IndexTable, tmp_path: Path) -> None:
-    light, dark, phone = draw(browser, shop, tmp_path)
-    assert light.read_bytes() != dark.read_bytes()
-    assert phone.stat().st_size < light.stat().st_size < 200_000
+def test_the_pictures_of_the_documentation_are_drawn(
+    browser: Browser, shop: IndexTable, tickets: IndexTable, tmp_path: Path
+) -> None:
+    drawn = {path.stem.removeprefix("search-page-"): path for path in draw(browser, shop, tickets, tmp_path)}
+    assert list(drawn) == ["light", "dark", "phone", "error", "breakdown", "tickets"]
+    assert len({path.read_bytes() for path in drawn.values()}) == len(drawn)
+    assert drawn["phone"].stat().st_size < drawn["light"].stat().st_size < 200_000
 
 
 def test_scripts_in_names_and_values_are_text(page: SearchPage, hostile: IndexTable) -> None:

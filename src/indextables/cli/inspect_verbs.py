@@ -120,7 +120,7 @@ def search(
     table = open_table(path, option, version=version, timestamp=timestamp)
     names = parse_names(columns)
     most = limit if as_json else limit + 1  # one more shows that there are more
-    rows = table.search(query, where=where, columns=names, limit=most, order_by=parse_names(sort))
+    rows = table.search(query, where=where, columns=names, limit=most, order_by=", ".join(sort) if sort else None)
     if as_json:
         show_rows(rows, as_json=True)
         return

@@ -27,6 +27,7 @@ _MAX_VERSION = 2**62
 _ANSWERS = 128
 _SAMPLE = 10_000  # rows in which words of a search without hits are looked for
 _MAX_BUCKETS, _MAX_NEIGHBOURS, _MAX_FACETS = 500, 100, 20
+_MAX_SERIES = 7  # values that get a colour of their own
 Answer = dict[str, Any]
 
 
@@ -98,8 +99,9 @@ class Api:
     def histogram(self, given: Parameters, query: Cancellation) -> Answer:
         shown, state = self.shown(given), parse_state(given).rows_only
         wanted = whole_number(given, "buckets", default=80, least=1, most=_MAX_BUCKETS)
+        by = _breakdown(shown, given.get("by"))
         return self._timed(
-            ("histogram", shown, state, wanted), lambda: _histogram(shown, state, wanted, check=query.check)
+            ("histogram", shown, state, wanted, by), lambda: _histogram(shown, state, wanted, by, check=query.check)
         )
 
     def facets(self, given: Parameters, query: Cancellation) -> Answer:
@@ -233,33 +235,49 @@ def _highlights(spans: MatchSpans, values: Mapping[str, Any]) -> dict[str, list[
     }
 
 
-def _histogram(shown: TableVersion, state: ViewState, wanted: int, *, check: Callable[[], None]) -> Answer:
+def _breakdown(shown: TableVersion, named: str | None) -> str | None:
+    """The column by whose values hits are counted: the level column unless another one is named; none for an empty name."""
+    if named is None or named == "":
+        return shown.level_column if named is None else None
+    column = column_named(shown.schema, named)
+    if column not in shown.facet_columns and shown.table.count():
+        known = ", ".join(shown.facet_columns) or "none"
+        reason = f"hits are not broken down by {column!r}: its values hardly repeat; columns whose values do: {known}"
+        raise ConfigError(reason, key="by", value=named)
+    return column
+
+
+def _histogram(
+    shown: TableVersion, state: ViewState, wanted: int, by: str | None, *, check: Callable[[], None]
+) -> Answer:
     view, time = shown.view(state, check=check), shown.time
-    none: Answer = {"version": shown.version, "column": None, "interval": None, "from": None, "to": None, "buckets": []}
+    none: Answer = {"version": shown.version, "column": None, "interval": None, "from": None, "to": None}
+    none |= {"by": by, "series": [], "buckets": []}
     if time is None:
         return none
     start = None if state.start is None else time.parse(state.start, parameter="from")
     end = None if state.end is None else time.parse(state.end, parameter="to")
-    found = time_histogram(view, start=start, end=end, wanted=wanted, level=shown.level_column)
+    found = time_histogram(view, start=start, end=end, wanted=wanted, by=by)
     if found is None:
         return {**none, "column": time.name}
     texts = time.texts(found.buckets.edges)
-    levels = {str(value): counts.tolist() for value, counts in found.levels.items() if value is not None}
     return {
-        "version": shown.version,
+        **none,
         "column": time.name,
         "interval": found.buckets.seconds,
         "from": texts[0],
         "to": texts[-1],
-        "buckets": [
-            {
-                "start": texts[bucket],
-                "count": count,
-                **({"levels": {name: n[bucket] for name, n in levels.items() if n[bucket]}} if levels else {}),
-            }
-            for bucket, count in enumerate(found.counts.tolist())
-        ],
+        "series": [] if by is None else _series(found.parts, shown.schema.field(by)),
+        "buckets": [{"start": text, "count": count} for text, count in zip(texts, found.counts.tolist(), strict=False)],
     }
+
+
+def _series(parts: Mapping[Any, Any], field: pa.Field) -> list[Answer]:
+    """The counts of the most frequent values, bucket by bucket, and of the rows without a value."""
+    ranked = sorted(parts, key=lambda value: (value is None, -parts[value].sum(), str(value)))
+    chosen = [value for value in ranked if value is not None][:_MAX_SERIES] + ([None] if None in parts else [])
+    values = cells(pa.array(chosen, field.type))
+    return [{"value": shown, "counts": parts[value].tolist()} for shown, value in zip(values, chosen, strict=True)]
 
 
 def _facet(shown: TableVersion, state: ViewState, column: str, *, check: Callable[[], None]) -> Answer:

@@ -4,7 +4,9 @@ import shlex
 
 from indextables.predicate import IndexQuery, Predicate, conjunction, to_sql
 from indextables.predicate.sql_text import name_sql
+from indextables.read.sort_order import SortTerm
 from indextables.serve.served_tables import TableVersion
+from indextables.serve.view_rows import order_of
 from indextables.serve.view_state import Sort, ViewState
 
 
@@ -25,10 +27,15 @@ def _is_ranked(state: ViewState) -> bool:
 
 
 def _order(shown: TableVersion, state: ViewState) -> str | None:
-    """The order by time, as in SQL."""
-    if shown.time is None or _is_ranked(state):
-        return None
-    return name_sql(shown.time.name) + ("" if state.sort is Sort.OLDEST else " desc")
+    """The order of the rows, as in SQL; None where they are ranked, or have no order."""
+    terms = () if _is_ranked(state) else order_of(state.sort, shown.schema, shown.time)
+    return ", ".join(map(_order_term, terms)) or None
+
+
+def _order_term(term: SortTerm) -> str:
+    is_default = term.nulls_first is not term.descending
+    nulls = "" if is_default else f" nulls {'first' if term.nulls_first else 'last'}"
+    return f"{name_sql(term.column)}{' desc' if term.descending else ''}{nulls}"
 
 
 def _python(state: ViewState, path: str, where: str | None, order: str | None, version: int | None) -> str:

@@ -9,6 +9,7 @@ from threading import Lock
 from time import monotonic
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.errors import ConfigError, SchemaError, TableNotFoundError
 from indextables.redaction import redacted
@@ -26,6 +27,7 @@ _FRESH = 2.0  # seconds for which the newest version that was found counts as th
 _VERSIONS = 8  # versions of a table that are kept open
 _LEVEL_NAMES = ("level", "severity", "loglevel", "log_level", "lvl", "severity_text", "priority")
 _FEW_VALUES = 50  # a column with so few values is a facet, however few rows there are
+_LONGEST_LABEL = 60  # characters of a text that is searched by its words and still has a facet
 _MOST_VALUES = 10_000
 _MOST_NUMBERS = 200  # distinct numbers of a facet
 _ID = re.compile(r"[^A-Za-z0-9_-]+")
@@ -66,11 +68,11 @@ class TableVersion:
 
     @cached_property
     def facet_columns(self) -> list[str]:
-        """The columns whose values repeat: texts that are not words, truth values, and numbers of which there are few."""
-        view = self.view(ViewState())
-        exact = [f for f in self.schema if is_countable(f.type) and f.name not in self.text_columns]
+        """The columns whose values repeat: texts, truth values, and numbers and words of which there are few."""
+        view, words = self.view(ViewState()), set(self.text_columns)
         timed = None if self.time is None else self.time.name
-        return [f.name for f in exact if f.name != timed and not pa.types.is_date(f.type) and _repeats(view, f)]
+        fields = [f for f in self.schema if is_countable(f.type) and not pa.types.is_date(f.type) and f.name != timed]
+        return [f.name for f in fields if _repeats(view, f, is_words=f.name in words)]
 
     @cached_property
     def level_column(self) -> str | None:
@@ -85,18 +87,26 @@ class TableVersion:
         return View.of(self.table.scan(where=condition, query=state.query), self.time, check=check)
 
 
-def _repeats(view: View, facet_field: pa.Field) -> bool:
+def _repeats(view: View, facet_field: pa.Field, *, is_words: bool) -> bool:
     """Whether the values of a column repeat, by those of the largest split."""
     largest = max(view.tasks, key=lambda task: task.split.num_records or 0, default=None)
     if largest is None:
-        return bool(pa.types.is_string(facet_field.type) or pa.types.is_boolean(facet_field.type))
+        return bool(pa.types.is_string(facet_field.type) or pa.types.is_boolean(facet_field.type)) and not is_words
     reader = view.open(largest)
     is_text = pa.types.is_string(facet_field.type)
     if is_text and reader.num_rows > _MOST_VALUES and not reader.footer.has_dictionary(facet_field.name):
         return False
     _, values = codes_of(reader, facet_field, None)
+    if is_words:
+        return _are_labels(values, reader.num_rows)
     distinct, most = len(values), _MOST_VALUES if is_text else _MOST_NUMBERS
     return distinct <= min(most, max(_FEW_VALUES, reader.num_rows // 4))
+
+
+def _are_labels(values: pa.Array, rows: int) -> bool:
+    """Whether texts are few and short, such as the names of cities, and not sentences."""
+    longest = pc.max(pc.utf8_length(values)).as_py() or 0
+    return len(values) <= min(_FEW_VALUES, rows // 2) and longest <= _LONGEST_LABEL
 
 
 @dataclass(eq=False)

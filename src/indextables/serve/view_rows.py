@@ -11,10 +11,11 @@ from indextables.read.ordered_scan import as_written, first_row_numbers
 from indextables.read.scan_plan import SplitTask
 from indextables.read.sort_order import Order, SortTerm
 from indextables.read.split_scan import SplitScan, is_search_only, ranked
+from indextables.schema import column_named
 from indextables.search.row_matching import Numbers
 from indextables.serve.time_column import TimeColumn
 from indextables.serve.view import View, all_numbers
-from indextables.serve.view_state import Sort
+from indextables.serve.view_state import ColumnSort, Sort
 
 _MORE = 8  # times as many candidates are ranked if too few of them satisfy the other conditions
 Keys = np.ndarray[Any, Any]
@@ -37,24 +38,28 @@ class Page:
     more: bool
 
 
-def page_of(view: View, sort: Sort, *, offset: int, size: int) -> Page:
+def page_of(view: View, sort: Sort | ColumnSort, *, offset: int, size: int) -> Page:
     """The rows from `offset` on, in the order of a sort."""
     wanted = offset + size + 1
     if sort is Sort.SCORE and view.scan.scan_spec.search is not None:
         found = _best(view, wanted)
-    elif view.time is None:
-        found = _first(view, wanted)
+    elif order := order_of(sort, view.schema, view.time):
+        found = _ordered(view, order, wanted)
     else:
-        found = _by_time(view, view.time, wanted, sort)
+        found = _first(view, wanted)
     end = offset + size
     scores = None if found.scores is None else found.scores[offset:end]
     return Page(found.ids[offset:end], scores, len(found.ids) > end)
 
 
-def time_order(time: TimeColumn, sort: Sort) -> Order:
-    """The order of a sort by time: as in Spark, a null comes before all times."""
+def order_of(sort: Sort | ColumnSort, schema: pa.Schema, time: TimeColumn | None) -> Order:
+    """The order that a sort means, empty without a time column. By time, as in Spark, a null comes before all times."""
     descending = sort is not Sort.OLDEST
-    return (SortTerm(time.name, descending=descending, nulls_first=not descending),)
+    by_time = () if time is None else (SortTerm(time.name, descending=descending, nulls_first=not descending),)
+    if isinstance(sort, Sort):
+        return by_time
+    first = SortTerm(column_named(schema, sort.column), descending=sort.descending, nulls_first=False)
+    return (first, *(term for term in by_time if term.column != first.column))
 
 
 def rows_at(view: View, ids: Sequence[RowId], columns: Sequence[str]) -> pa.Table:
@@ -71,8 +76,8 @@ def rows_at(view: View, ids: Sequence[RowId], columns: Sequence[str]) -> pa.Tabl
     return pa.concat_tables(parts).take(pa.array(np.argsort(order))).select(list(columns))
 
 
-def _by_time(view: View, time: TimeColumn, wanted: int, sort: Sort) -> Page:
-    splits, visits, rows = first_row_numbers(view.scan, time_order(time, sort), wanted)
+def _ordered(view: View, order: Order, wanted: int) -> Page:
+    splits, visits, rows = first_row_numbers(view.scan, order, wanted)
     places = np.array([view.place_of[task.split.path] for task in splits], np.int64)
     return Page(row_ids(places[visits], rows), None, more=False)
 

@@ -39,6 +39,14 @@ class Sort(Enum):
     SCORE = "score"
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnSort:
+    """The order of the values of a column, equal ones by time, the newest first. Rows without a value come last."""
+
+    column: str
+    descending: bool
+
+
 class Parameters(Protocol):
     """The parameters of a request, each of which may be there several times."""
 
@@ -65,7 +73,7 @@ class ViewState:
     end: str | None = None
     included: tuple[Filter, ...] = ()
     excluded: tuple[Filter, ...] = ()
-    sort: Sort = Sort.NEWEST
+    sort: Sort | ColumnSort = Sort.NEWEST
     columns: tuple[str, ...] | None = None
     offset: int = 0
     size: int = _DEFAULT_SIZE
@@ -137,12 +145,19 @@ def _text(given: Parameters, name: str) -> str | None:
     return text if text and text.strip() else None
 
 
-def _sort(text: str | None) -> Sort:
+def _sort(text: str | None) -> Sort | ColumnSort:
     named = {"oldest": Sort.OLDEST, "newest": Sort.NEWEST, "": Sort.NEWEST, None: Sort.NEWEST}
+    if text is not None and text.startswith("["):
+        match _json(text, "sort"):
+            case [str(column)] | [str(column), "asc"]:
+                return ColumnSort(column, descending=False)
+            case [str(column), "desc"]:
+                return ColumnSort(column, descending=True)
     try:
         return named[text] if text in named else Sort(text)
     except ValueError:
-        raise ConfigError(f"sort is {text!r}; it is time, -time or score", key="sort", value=text) from None
+        choices = 'time, -time, score, or a column like ["host", "desc"]'
+        raise ConfigError(f"sort is {text!r:.60}; it is {choices}", key="sort", value=text) from None
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:

@@ -58,11 +58,11 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeHistogram:
-    """`counts` are the rows of each bucket; `levels` are the same for each value of the level column."""
+    """`counts` are the rows of each bucket; `parts` are the same for each value of a column, None for its nulls."""
 
     buckets: Buckets
     counts: Counts
-    levels: dict[Any, Counts]
+    parts: dict[Any, Counts]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +90,9 @@ def time_range(view: View) -> tuple[int, int] | None:
 
 
 def time_histogram(
-    view: View, *, start: int | None, end: int | None, wanted: int, level: str | None
+    view: View, *, start: int | None, end: int | None, wanted: int, by: str | None
 ) -> TimeHistogram | None:
-    """The rows of a view by time, from `start` to before `end` where these are given; None without any time."""
+    """The rows of a view by time, from `start` to before `end` if given, and by a column; None without any time."""
     time, ends = view.time, time_range(view)
     if time is None or ends is None:
         return None
@@ -101,13 +101,13 @@ def time_histogram(
     if first > last:
         return None
     buckets = choose_buckets(first, last, wanted=wanted, counts_days=time.counts_days)
-    parts = list(view.scan.over(view.tasks, lambda task: _histogram_of(view, task, time, buckets, level)))
-    levels: dict[Any, Counts] = {}
-    for _, by_level in parts:
-        for value, counts in by_level.items():
-            levels[value] = levels[value] + counts if value in levels else counts
-    total = np.sum([counts for counts, _ in parts], axis=0) if parts else np.zeros(len(buckets), np.int64)
-    return TimeHistogram(buckets, total, levels)
+    of_splits = list(view.scan.over(view.tasks, lambda task: _histogram_of(view, task, time, buckets, by)))
+    parts: dict[Any, Counts] = {}
+    for _, by_value in of_splits:
+        for value, counts in by_value.items():
+            parts[value] = parts[value] + counts if value in parts else counts
+    total = np.sum([counts for counts, _ in of_splits], axis=0) if of_splits else np.zeros(len(buckets), np.int64)
+    return TimeHistogram(buckets, total, parts)
 
 
 def facet(view: View, column: str) -> Facet:
@@ -149,21 +149,21 @@ def _ends_of(view: View, task: SplitTask, time: TimeColumn) -> tuple[int | None,
 
 
 def _histogram_of(
-    view: View, task: SplitTask, time: TimeColumn, buckets: Buckets, level: str | None
+    view: View, task: SplitTask, time: TimeColumn, buckets: Buckets, by: str | None
 ) -> tuple[Counts, dict[Any, Counts]]:
     rows, reader = view.rows_in(task), view.open(task)
     times = times_of(reader, time, rows)
     inside = buckets.cover(times) & (times != NULL_TIME)
     is_whole = bool(inside.all())
     numbers = buckets.number_of(times if is_whole else times[inside])
-    if level is None:
+    if by is None:
         return np.bincount(numbers, minlength=len(buckets)), {}
-    codes, values = codes_of(reader, view.schema.field(level), rows)
+    codes, values = codes_of(reader, view.schema.field(by), rows)
     codes = codes if is_whole else codes[inside]
     kinds = len(values) + 1
     table = np.bincount(numbers * kinds + codes, minlength=len(buckets) * kinds).reshape(len(buckets), kinds)
-    by_level = dict(zip([*values.to_pylist(), None], table.T, strict=True))
-    return table.sum(axis=1), {value: counts for value, counts in by_level.items() if counts.any()}
+    by_value = dict(zip([*values.to_pylist(), None], table.T, strict=True))
+    return table.sum(axis=1), {value: counts for value, counts in by_value.items() if counts.any()}
 
 
 def _counts_of(view: View, task: SplitTask, field: pa.Field) -> pa.Table:

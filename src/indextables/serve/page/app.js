@@ -3,12 +3,14 @@
 import { get } from "./api.js";
 import { $, drawIcons, h } from "./dom.js";
 import { showFacets, showPills } from "./facets.js";
-import { bytes, counted, milliseconds, number, rangeLabel, setTimeType, switchZone, zone, zoneName } from "./format.js";
+import { bytes, clockLabel, counted, milliseconds, number, rangeLabel, setTimeType, switchZone, zone, zoneName } from "./format.js";
 import { Histogram } from "./histogram.js";
 import { Hits, nothingFound } from "./hits.js";
+import { AutoRefresh } from "./refresh.js";
+import { savedPanel } from "./saved.js";
 import { columnsPanel, iso, panel, sharePanel, showKeys, showPast, themeButton, timePanel, versionPanel } from "./panels.js";
 import { QueryBox, showProblem } from "./query-box.js";
-import { defaultColumns, EMPTY, fromAddress, same, toParams } from "./state.js";
+import { breakdown, defaultColumns, EMPTY, fromAddress, same, sortFrom, sortText, toParams, withPair } from "./state.js";
 
 const BUCKETS = 80;
 
@@ -43,10 +45,11 @@ function submit() {
 
 // ---------------------------------------------------------------------------------------------- drawing a view
 
-async function draw() {
+/** Draws the view; `keepTyped` leaves alone what is being typed. */
+async function draw({ keepTyped = false } = {}) {
   const current = ++turn;
   document.body.dataset.state = "loading";
-  drawControls();
+  if (!keepTyped) drawControls();
   busy(true);
   try {
     const finding = get("api/hits", hitsParams()).then((hits) => ({ hits }), (error) => ({ error }));
@@ -58,7 +61,8 @@ async function draw() {
     if (error) throw error;
     if (current !== turn || !hits) return;
     drawHits(hits);
-    showProblem(null);
+    fade(false);
+    if (!keepTyped) showProblem(null);
     busy(false);
     await Promise.all([drawCount(hits, current), drawAdvice(hits, current), drawHistogram(current), drawFacets(current)]);
     if (current === turn) document.body.dataset.state = "complete";
@@ -101,11 +105,22 @@ function drawTable() {
   $("version").classList.toggle("warned", !latest);
   $("time").hidden = $("chart").hidden = table.timeColumn === null;
   drawZone();
-  for (const option of $("sort").options) if (option.value.endsWith("time")) option.disabled = table.timeColumn === null;
-  $("sort").value = view.sort ?? (table.timeColumn === null ? "score" : "time");
+  drawSort();
   drawFilters(); // in the zone of this table
   showPast(table, view, change);
   document.title = [view.q, table.name, "indextables"].filter(Boolean).join(" | ");
+}
+
+/** The orders: by time, by score, and by the columns that are shown. */
+function drawSort() {
+  const option = (value, label, disabled = false) => h("option", { value, disabled }, label);
+  const columns = (view.columns ?? defaultColumns(table)).filter((name) => name !== table.timeColumn);
+  const chosen = Array.isArray(view.sort) && !columns.includes(view.sort[0]) ? [...columns, view.sort[0]] : columns;
+  const untimed = table.timeColumn === null;
+  $("sort").replaceChildren(
+    option("time", untimed ? "As written" : "Newest first"), option("-time", "Oldest first", untimed), option("score", "Best match first"),
+    h("optgroup", { label: "By column" }, chosen.map((name) => [option(sortText([name]), `${name}, ascending`), option(sortText([name, "desc"]), `${name}, descending`)])));
+  $("sort").value = sortText(view.sort) ?? "time";
 }
 
 function drawHits(answer) {
@@ -149,8 +164,8 @@ async function drawCount(answer, current) {
 
 async function drawHistogram(current) {
   if (table.timeColumn === null) return histogram.show(null);
-  const answer = await get("api/histogram", toParams(view, { buckets: BUCKETS }));
-  if (current === turn && answer) histogram.show(answer, Boolean(view.from || view.to));
+  const answer = await get("api/histogram", toParams({ ...view, by: null }, { buckets: BUCKETS, by: breakdown(table, view) }));
+  if (current === turn && answer) histogram.show(answer, table, Boolean(view.from || view.to));
 }
 
 async function drawFacets(current) {
@@ -167,17 +182,25 @@ function drawFooter({ version, footer }) {
     h("span", { class: "path", title: table.path }, h("bdi", {}, table.path)), h("span", {}, bytes(table.bytes)));
 }
 
-/** What went wrong, beside the box that it is in. What was found before stays, dimmed. */
+/** What went wrong, beside the box that it is in. What was found before stays, faded, and cannot be used. */
 function failed(error) {
   document.body.dataset.state = "failed";
   busy(false);
-  $("hits").classList.add("stale");
+  fade(true);
   showProblem(error);
   const box = error.parameter === "where" ? condition : query;
   if (error.position) box.mark(error.position);
-  if (shown) return;
+  if (shown) return $("count").replaceChildren(h("span", { class: "dim" }, "Faded: the hits of the last search that worked"));
   $("hits").replaceChildren();
   histogram.show(null);
+}
+
+/** Fades what is not of this view. */
+function fade(on) {
+  for (const name of ["hits", "chart", "facets"]) {
+    $(name).classList.toggle("stale", on);
+    $(name).inert = on;
+  }
 }
 
 let busyTimer = 0;
@@ -187,7 +210,6 @@ function busy(on) {
   clearTimeout(busyTimer);
   $("hits").setAttribute("aria-busy", String(on));
   $("progress").hidden = true;
-  $("hits").classList.remove("stale");
   if (!on) return;
   busyTimer = setTimeout(() => {
     $("progress").hidden = false;
@@ -223,7 +245,22 @@ const histogram = new Histogram($("chart"), {
     change({ ...view, from: iso(Math.floor(from - half)), to: iso(Math.ceil(to + half)) });
   },
   reset: () => change({ ...view, from: null, to: null }),
+  breakDown: (by) => change({ ...view, by: by === (table.levelColumn ?? "") ? null : by }),
+  choose: (pair) => change(withPair(view, "is", pair)),
 });
+
+const refresh = new AutoRefresh({ choice: $("refresh"), said: $("refreshed"), look: lookForRows, now: () => clockLabel(Math.floor(Date.now() / 1000) * 1000, true) });
+
+/** Shows the newest version where the view follows it; says what keeps it from that. */
+async function lookForRows() {
+  if (!table || document.body.dataset.state !== "complete") return "waits for the search";
+  if (view.version !== null) return "off: an older version is shown";
+  const { version, latest } = (await get("api/table", toParams({ ...EMPTY, table: view.table }), "refresh")) ?? table;
+  if (latest === table.version || view.table !== table.id) return null;
+  if (hits.hasOpenRow) return `version ${number(version)} is there: close the open row to see it`;
+  await draw({ keepTyped: true });
+  return null;
+}
 
 let checkTimer = 0;
 
@@ -269,7 +306,7 @@ function listen() {
     $("q").focus();
   });
   $("table").addEventListener("change", (event) => change({ ...EMPTY, table: event.target.value, q: view.q }));
-  $("sort").addEventListener("change", (event) => change({ ...view, sort: event.target.value === "time" ? null : event.target.value }));
+  $("sort").addEventListener("change", (event) => change({ ...view, sort: sortFrom(event.target.value) }));
   $("add-where").addEventListener("click", editCondition);
   $("where-remove").addEventListener("click", () => {
     condition.text = "";
@@ -291,7 +328,14 @@ function listen() {
   panel("version", () => (table ? versionPanel(table, view, change) : []));
   panel("time", (close) => (table ? timePanel(table, view, change, close) : []));
   panel("columns", () => (table ? columnsPanel(table, view.columns ?? defaultColumns(table), view, change) : []));
+  panel("saved", (close) => savedPanel(view, openSaved, close));
   panel("share", (close) => sharePanel(view, close));
+}
+
+/** A saved search replaces everything, what is typed too. */
+function openSaved(saved) {
+  [query.text, condition.text] = [saved.q, saved.where];
+  change({ ...saved, table: saved.table ?? view.table });
 }
 
 function drawZone() {
@@ -317,6 +361,7 @@ function pressed(event) {
 async function start() {
   drawIcons();
   themeButton();
+  refresh.start();
   drawZone();
   listen();
   [query.text, condition.text] = [view.q, view.where];

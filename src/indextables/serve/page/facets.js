@@ -1,14 +1,12 @@
 // Facets beside the hits, and the pills of what was chosen.
 
 import { $, h, icon } from "./dom.js";
-import { compact, number, rangeLabel } from "./format.js";
+import { compact, number, rangeLabel, shownValue } from "./format.js";
 import { hasPair, withoutPair, withPair } from "./state.js";
 
 const FEW = 6;
 const folded = new Set();
 const unfolded = new Set();
-
-const shownValue = (value) => (value === null ? "missing" : value === "" ? "(empty)" : String(value));
 
 /** Shows facets; `change(view)` is called with the view that a click asks for. */
 export function showFacets(answer, view, change) {

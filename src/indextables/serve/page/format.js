@@ -175,6 +175,9 @@ export function levelKind(level) {
   return "other";
 }
 
+/** A value of a facet or of a legend. */
+export const shownValue = (value) => (value === null ? "missing" : value === "" ? "(empty)" : String(value));
+
 /** A value as the text of one cell. */
 export function cell(value, type) {
   if (value === null || value === undefined) return "";

@@ -1,23 +1,29 @@
-// The hits over time as stacked bars. Drag to zoom in; the bars are a picture, the time range has a dialog of its own.
+// The hits over time as stacked bars, by the values of a column. Drag to zoom in; the bars are a picture, the time range
+// has a dialog of its own.
 
 import { h, icon, svg } from "./dom.js";
-import { clockLabel, compact, counted, duration, instantLabel, levelKind, number, parts, rangeLabel, ticks, zoneName } from "./format.js";
+import { clockLabel, compact, counted, duration, instantLabel, levelKind, number, parts, rangeLabel, shownValue, ticks, zoneName } from "./format.js";
 
 const [HEIGHT, TOP, AXIS, LEFT] = [112, 8, 20, 44];
-const ORDER = ["fatal", "error", "warn", "info", "debug", "other"]; // from the bottom up: what matters stands on the axis
+const ORDER = ["fatal", "error", "warn", "info", "debug"]; // from the bottom up: what matters stands on the axis
+const PALETTE = ["c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+const OTHERS = "other values";
+const BESIDE_LEVELS = ["c3", "c7", "c6", "c5"]; // that are unlike the colours of levels
 
 export class Histogram {
-  /** `zoom(from, to)` is called with instants in milliseconds; `zoomOut` and `reset` without. */
-  constructor(place, { zoom, zoomOut, reset }) {
-    Object.assign(this, { place, zoom, data: null });
+  /** `zoom(from, to)` is called with instants in milliseconds, `breakDown(column)` with a name, `choose([column, value])` with a value. */
+  constructor(place, { zoom, zoomOut, reset, breakDown, choose }) {
+    Object.assign(this, { place, zoom, choose, data: null, colours: new Map() });
     this.tip = h("div", { class: "tip", hidden: true });
     this.picture = svg("svg", { class: "bars", role: "img", height: HEIGHT });
     this.caption = h("p", { class: "chart-caption" });
-    this.legend = h("div", { class: "legend" });
+    this.by = h("select", { "aria-label": "Break hits down by", onchange: (event) => breakDown(event.target.value) });
+    this.byLabel = h("label", { class: "by" }, "by", this.by);
+    this.legend = h("div", { class: "legend", role: "group", "aria-label": "Values" });
     this.range = h("span", { class: "chart-range" });
     this.out = h("button", { class: "quiet small", type: "button", title: "Show twice the time", onclick: zoomOut }, icon("zoom-out"), "Zoom out");
     this.all = h("button", { class: "quiet small", type: "button", onclick: reset }, "Reset");
-    const head = h("div", { class: "chart-head" }, this.caption, this.legend, h("span", { class: "grow" }), this.range, this.out, this.all);
+    const head = h("div", { class: "chart-head" }, this.caption, this.byLabel, this.legend, h("span", { class: "grow" }), this.range, this.out, this.all);
     place.append(head, h("div", { class: "chart-body" }, this.picture, this.tip));
     this.picture.addEventListener("pointerdown", (event) => this.press(event));
     this.picture.addEventListener("pointermove", (event) => this.move(event));
@@ -27,14 +33,36 @@ export class Histogram {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** Shows an answer of the server, or nothing where the table has no time. */
-  show(answer, zoomed) {
-    const data = answer && answer.buckets.length ? prepare(answer) : null;
+  /** Shows an answer of the server, or nothing where the table has no time; `table` has the columns to choose from. */
+  show(answer, table, zoomed) {
+    const data = answer && answer.buckets.length ? prepare(answer, this.kinds(answer, table)) : null;
     this.data = Number.isFinite(data?.from) && Number.isFinite(data?.to) ? data : null; // a browser has years up to 275,760
-    this.zoomed = zoomed;
     this.place.hidden = !answer;
+    if (answer) this.offer(table.facetColumns, answer.by ?? "");
     this.out.hidden = this.all.hidden = !zoomed;
     this.draw();
+  }
+
+  offer(columns, chosen) {
+    this.by.replaceChildren(h("option", { value: "" }, "nothing"), ...columns.map((name) => h("option", { value: name }, name)));
+    this.by.value = chosen;
+    this.byLabel.hidden = columns.length === 0;
+  }
+
+  /** The class of each value: that of its level, else a colour that the value keeps as long as it is shown. */
+  kinds(answer, table) {
+    const about = JSON.stringify([table.id, answer.by]);
+    if (this.colouredBy !== about) [this.colouredBy, this.colours] = [about, new Map()];
+    const values = answer.series.map(({ value }) => value).filter((value) => value !== null);
+    const level = (value) => (answer.by === table.levelColumn ? levelKind(value) : "other");
+    const plain = values.filter((value) => level(value) === "other");
+    const palette = plain.length < values.length ? BESIDE_LEVELS : PALETTE;
+    for (const value of this.colours.keys()) if (!plain.includes(value)) this.colours.delete(value);
+    for (const value of plain) {
+      const taken = new Set(this.colours.values());
+      if (!this.colours.has(value)) this.colours.set(value, palette.find((colour) => !taken.has(colour)) ?? "other");
+    }
+    return new Map([[null, "missing"], ...values.map((value) => [value, this.colours.get(value) ?? level(value)])]);
   }
 
   draw() {
@@ -58,7 +86,15 @@ export class Histogram {
     this.caption.textContent = total ? `Hits per ${duration(interval)}` : "No hits in this time";
     this.range.textContent = `${rangeLabel(this.data.from, this.data.to)} ${zoneName() === "no time zone" ? "" : zoneName()}`;
     this.picture.setAttribute("aria-label", `${counted(total, "hit")} between ${instantLabel(this.data.from)} and ${instantLabel(this.data.to)}`);
-    this.legend.replaceChildren(...this.data.names.map(([name, kind]) => h("span", { class: `key ${kind}` }, h("i", {}), name)));
+    this.legend.replaceChildren(...this.data.names.map((part) => this.key(part)));
+  }
+
+  /** A value of the legend; a click shows its hits alone. */
+  key({ label, value, kind }) {
+    const shown = [h("i", {}), h("bdi", {}, label)];
+    if (value === undefined) return h("span", { class: `key ${kind}` }, shown);
+    const name = `Only ${this.data.by} ${label}`;
+    return h("button", { class: `key ${kind}`, type: "button", title: name, "aria-label": name, onclick: () => this.choose([this.data.by, value]) }, shown);
   }
 
   x(at) {
@@ -89,7 +125,7 @@ export class Histogram {
       const [left, right] = [this.x(Math.max(bucket.start, this.data.from)), this.x(Math.min(bucket.end, this.data.to))];
       const width = Math.max(right - left - (right - left > 4 ? 1 : 0), 1);
       let y = base;
-      return svg("g", {}, bucket.stack.map(([kind, count]) => {
+      return svg("g", {}, bucket.stack.map(({ kind, count }) => {
         const height = Math.max((count / ceiling) * (base - TOP), 1);
         y -= height;
         return svg("rect", { class: `bar ${kind}`, x: left.toFixed(2), y: y.toFixed(2), width: width.toFixed(2), height: height.toFixed(2) });
@@ -172,30 +208,31 @@ export class Histogram {
     this.tip.replaceChildren(
       h("b", {}, `${instantLabel(bucket.start, { seconds })} – ${clockLabel(bucket.end, seconds)}`), h("span", { class: "dim" }, ` ${year}`),
       h("div", {}, counted(bucket.count, "hit")),
-      ...bucket.levels.map(([name, count, kind]) => h("div", { class: `key ${kind}` }, h("i", {}), name, h("span", { class: "grow" }), number(count))));
+      ...bucket.stack.filter(({ label }) => label !== null).map(({ label, count, kind }) => h("div", { class: `key ${kind}` }, h("i", {}), h("bdi", {}, label), h("span", { class: "grow" }), number(count))));
     const room = this.picture.parentElement.clientWidth - right > this.tip.offsetWidth + 16;
     this.tip.style.left = `${Math.max(0, room ? right + 10 : left - this.tip.offsetWidth - 10)}px`;
   }
 }
 
-/** The buckets with their ends and their levels in the order in which they are stacked. */
-function prepare(answer) {
+/** The buckets with their ends and their parts in the order in which they are stacked. */
+function prepare(answer, kinds) {
   const starts = answer.buckets.map((bucket) => instantOf(bucket.start));
   const interval = answer.interval * 1000;
   const [from, to] = [instantOf(answer.from), instantOf(answer.to)];
+  const rank = ({ value, kind }) => (value === null ? PALETTE.length + ORDER.length : (ORDER.indexOf(kind) + 1 || ORDER.length + 1));
+  const parts = answer.series.map(({ value, counts }) => ({ value, label: shownValue(value), kind: kinds.get(value), counts }))
+    .sort((one, other) => rank(one) - rank(other)); // stable: else the most frequent first
   const buckets = answer.buckets.map((bucket, index) => {
-    const levels = Object.entries(bucket.levels ?? {}).filter(([, count]) => count)
-      .map(([name, count]) => [name, count, levelKind(name)]).sort((one, other) => ORDER.indexOf(one[2]) - ORDER.indexOf(other[2]));
-    const rest = bucket.count - levels.reduce((sum, [, count]) => sum + count, 0);
-    const stack = levels.map(([, count, kind]) => [kind, count]);
-    if (rest > 0) stack.push([bucket.levels ? "other" : "plain", rest]);
-    return { start: starts[index], end: starts[index + 1] ?? to, count: bucket.count, levels, stack };
+    const stack = parts.map(({ label, kind, counts }) => ({ label, kind, count: counts[index] })).filter(({ count }) => count);
+    const rest = bucket.count - stack.reduce((sum, { count }) => sum + count, 0);
+    if (rest > 0) stack.push(answer.by === null ? { label: null, kind: "plain", count: rest } : { label: OTHERS, kind: "other", count: rest, isRest: true });
+    return { start: starts[index], end: starts[index + 1] ?? to, count: bucket.count, stack };
   });
-  const names = new Map(buckets.flatMap((bucket) => bucket.levels.map(([name, , kind]) => [name, kind])));
-  const sorted = [...names].sort((one, other) => ORDER.indexOf(one[1]) - ORDER.indexOf(other[1])).slice(0, 8);
+  const hasOthers = buckets.some(({ stack }) => stack.at(-1)?.isRest);
+  const names = [...parts, ...(hasOthers ? [{ label: OTHERS, kind: "other" }] : [])];
   const most = Math.max(...buckets.map((bucket) => bucket.count), 1);
   const total = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
-  return { from, to: Math.max(to, from + 1), interval, buckets, names: sorted, ceiling: roundUp(most), total };
+  return { by: answer.by, from, to: Math.max(to, from + 1), interval, buckets, names, ceiling: roundUp(most), total };
 }
 
 /** An instant in milliseconds; a time without a zone is shown as if it were in UTC, and so is a date. */

@@ -2,9 +2,11 @@
 
 import { copy, h, icon } from "./dom.js";
 import { cell, counted, fromFirst, full, isTime, levelKind, split, zone } from "./format.js";
+import { nested, tree } from "./json-tree.js";
 import { withPair } from "./state.js";
 
 const AROUND = 5;
+const [LONG, LONG_WORDS] = [48, 24]; // characters of the longest value, from which on a column wraps
 
 export class Hits {
   /** `row(id)` and `context(id, n)` ask the server; `change(view)` follows a click; `more()` asks for the next rows. */
@@ -17,18 +19,50 @@ export class Hits {
     this.types = new Map(table.columns.map((column) => [column.name, column.type]));
     Object.assign(this, { table, view, columns: answer.columns, rows: [], active: -1 });
     this.texts = new Set(table.textColumns);
+    this.lengths = new Map(this.columns.map((name) => [name, answer.rows.map((row) => cell(valueOf(row.values, name), this.types.get(name)).length)]));
+    const focused = document.activeElement?.dataset.sort;
     this.scored = view.sort === "score" && answer.rows.some((row) => typeof row.score === "number");
     this.list = h("tbody");
     this.foot = h("div", { class: "more" });
     const head = h("tr", {}, h("th", { class: "open" }, h("span", { class: "sr" }, "Open")), this.scored ? h("th", {}, "Score") : null,
-      this.columns.map((name) => this.heading(name)));
-    this.place.replaceChildren(h("table", { class: "rows" }, h("thead", {}, head), this.list), this.foot);
+      this.columns.map((name) => this.heading(name)), this.filled(h("th", { class: "fill" })));
+    this.place.replaceChildren(h("table", { class: "rows" }, this.widths(), h("thead", {}, head), this.list), this.foot);
     this.append(answer);
+    if (focused) [...this.place.querySelectorAll("[data-sort]")].find((button) => button.dataset.sort === focused)?.focus();
+  }
+
+  /** Short values get the width that they need. Columns of long ones share the rest, by the lengths of their values. */
+  widths() {
+    const weights = new Map(this.columns.filter((name) => this.kind(name) === "text").map((name) => [name, Math.sqrt(average(this.lengths.get(name)))]));
+    const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
+    const share = (name) => (weights.has(name) ? { style: { width: `${((100 * weights.get(name)) / total).toFixed(1)}%` } } : { class: "fit" });
+    return h("colgroup", {}, h("col", { class: "fit" }), this.scored ? h("col", { class: "fit" }) : null, this.columns.map((name) => h("col", share(name))), this.filled(h("col")));
+  }
+
+  /** An element of the empty column that takes the rest, where no other one does. */
+  filled(element) {
+    return this.columns.some((name) => this.kind(name) === "text") ? null : element;
+  }
+
+  get hasOpenRow() {
+    return this.rows.some(({ detail }) => detail !== null);
   }
 
   heading(name) {
     const zoned = this.types.get(name) === "timestamp" ? h("span", { class: "zone" }, zone() === "utc" ? "UTC" : "local") : null;
-    return h("th", { class: this.kind(name), scope: "col", title: name }, h("bdi", {}, name), zoned);
+    const [direction, next] = this.sorting(name);
+    const label = `Sort by ${name}${direction === "none" ? "" : `, now ${direction}`}`;
+    return h("th", { class: this.kind(name), scope: "col", "aria-sort": direction },
+      h("button", { class: "sorter", type: "button", title: label, "data-sort": name, onclick: () => this.change({ ...this.view, sort: next }) },
+        h("bdi", {}, name), zoned, h("span", { class: "arrow", "aria-hidden": "true" }, { ascending: "▲", descending: "▼", none: "" }[direction])));
+  }
+
+  /** How the rows are sorted by a column, and the sort after a click on its name. */
+  sorting(name) {
+    const { sort } = this.view;
+    if (name === this.table.timeColumn) return sort === null ? ["descending", "-time"] : [sort === "-time" ? "ascending" : "none", null];
+    if (!Array.isArray(sort) || sort[0] !== name) return ["none", [name]];
+    return sort[1] === "desc" ? ["descending", null] : ["ascending", [name, "desc"]];
   }
 
   append(answer) {
@@ -44,7 +78,7 @@ export class Hits {
   kind(name) {
     if (name === this.table.timeColumn) return "time";
     if (name === this.table.levelColumn) return "level";
-    return this.texts.has(name) ? "text" : "short";
+    return Math.max(0, ...(this.lengths.get(name) ?? [])) > (this.texts.has(name) ? LONG_WORDS : LONG) ? "text" : "short";
   }
 
   line(row, index) {
@@ -55,7 +89,7 @@ export class Hits {
     return h("tr", {
       class: `line ${level === null ? "" : levelKind(level)}`, tabindex: index ? -1 : 0,
       onclick: (event) => this.clicked(event, index), onfocus: () => this.mark(index),
-    }, h("td", { class: "open" }, toggle), score, cells);
+    }, h("td", { class: "open" }, toggle), score, cells, this.filled(h("td", { class: "fill" })));
   }
 
   content(name, row) {
@@ -88,7 +122,7 @@ export class Hits {
   }
 
   async open(shown) {
-    const place = h("td", { colspan: this.columns.length + 1 + (this.scored ? 1 : 0) });
+    const place = h("td", { colspan: this.columns.length + 2 + (this.scored ? 1 : 0) });
     shown.detail = h("tr", { class: `detail ${shown.line.classList[1] ?? ""}` }, place);
     shown.line.after(shown.detail);
     this.fillDetail(place, shown.row, shown.row.values);
@@ -115,13 +149,24 @@ export class Hits {
     const type = this.types.get(name);
     const text = value === null ? "null" : full(value, type);
     const highlights = value !== null && typeof value === "string" && !isTime(type) ? valueOf(row.highlights, name) : null;
+    const inner = value === null ? null : nested(value);
+    let unfolded = inner !== null && !highlights?.length;
+    const content = h("dd", { class: value === null ? "absent" : null });
+    const draw = () => content.replaceChildren(...(unfolded ? [tree(inner)] : [highlighted(text, highlights)].flat()));
+    draw();
+    const fold = (event) => {
+      unfolded = !unfolded;
+      event.currentTarget.setAttribute("aria-pressed", String(unfolded));
+      draw();
+    };
     const simple = value === null || typeof value !== "object";
     const button = (label, picture, onclick) => h("button", { class: "quiet square", type: "button", title: label, "aria-label": `${label}: ${name}`, onclick }, icon(picture));
     const choose = (kind) => () => this.change(withPair(this.view, kind, [name, value]));
     return h("div", { class: "field-row" },
       h("dt", { title: type }, h("bdi", {}, name)),
-      h("dd", { class: value === null ? "absent" : null }, highlighted(text, highlights)),
+      content,
       h("span", { class: "field-actions" },
+        inner === null ? null : h("button", { class: "quiet square", type: "button", title: "Unfold the JSON, or show it as text", "aria-label": `Unfold the JSON: ${name}`, "aria-pressed": String(unfolded), onclick: fold }, icon("braces")),
         simple ? [button("Only this value", "plus", choose("is")), button("Exclude this value", "minus", choose("not"))] : null,
         button("Copy the value", "copy", () => copy(value === null ? "" : full(value, null), name))));
   }
@@ -131,7 +176,7 @@ export class Hits {
     try {
       const answer = await this.context(id, n);
       if (!answer) return;
-      const names = this.columns.filter((name) => ["time", "level", "text"].includes(this.kind(name)));
+      const names = this.columns.filter((name) => this.texts.has(name) || this.kind(name) !== "short");
       const line = (row, here) => h("tr", { class: here ? "here" : null },
         names.map((name) => h("td", { class: this.kind(name) }, this.content(name, row))));
       const lines = [...answer.before.map((row) => line(row, false)), line(answer.row, true), ...answer.after.map((row) => line(row, false))];
@@ -177,6 +222,8 @@ export class Hits {
     event.preventDefault();
   }
 }
+
+const average = (lengths) => lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
 
 /** A value of a record of the server, whose keys may be anything. */
 function valueOf(record, name) {

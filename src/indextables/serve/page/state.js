@@ -3,7 +3,7 @@
 const SORTS = ["time", "-time", "score"];
 
 export const EMPTY = Object.freeze({
-  table: null, q: "", where: "", from: null, to: null, is: [], not: [], sort: null, columns: null, version: null,
+  table: null, q: "", where: "", from: null, to: null, is: [], not: [], sort: null, columns: null, by: null, version: null,
 });
 
 /** The view that an address describes; parts that cannot be read are left out. */
@@ -19,8 +19,9 @@ export function fromAddress(search) {
     to: given.get("to") || null,
     is: given.getAll("is").map(json).filter(isPair),
     not: given.getAll("not").map(json).filter(isPair),
-    sort: SORTS.includes(given.get("sort")) ? given.get("sort") : null,
+    sort: sortFrom(given.get("sort")),
     columns: Array.isArray(columns) && columns.every((name) => typeof name === "string") ? columns : null,
+    by: given.get("by"),
     version: /^\d+$/.test(version ?? "") ? Number(version) : null,
   });
 }
@@ -30,8 +31,9 @@ export function toParams(view, more = {}) {
   const params = new URLSearchParams();
   for (const name of ["table", "q", "where", "from", "to"]) if (view[name]) params.set(name, view[name]);
   for (const name of ["is", "not"]) for (const pair of view[name]) params.append(name, JSON.stringify(pair));
-  if (view.sort) params.set("sort", view.sort);
+  if (view.sort) params.set("sort", sortText(view.sort));
   if (view.columns) params.set("columns", JSON.stringify(view.columns));
+  if (view.by !== null) params.set("by", view.by);
   if (view.version !== null) params.set("version", view.version);
   for (const [name, value] of Object.entries(more)) if (value !== null && value !== undefined) params.set(name, value);
   return params;
@@ -55,6 +57,16 @@ export function withoutPair(view, kind, pair) {
   return { ...view, [kind]: view[kind].filter((one) => !samePair(one, pair)) };
 }
 
+/** A sort as the address has it: `time`, `-time`, `score`, or a column as `["host","desc"]`. */
+export const sortText = (sort) => (Array.isArray(sort) ? JSON.stringify(sort) : sort);
+
+export function sortFrom(text) {
+  if (SORTS.includes(text)) return text === "time" ? null : text;
+  const column = json(text);
+  const isSort = Array.isArray(column) && typeof column[0] === "string" && (column.length === 1 || (column.length === 2 && column[1] === "desc"));
+  return isSort ? column : null;
+}
+
 function json(text) {
   try {
     return JSON.parse(text);
@@ -70,12 +82,18 @@ function isPair(value) {
 
 const [FEW_COLUMNS, FACETS_SHOWN, TEXTS_SHOWN] = [5, 2, 2];
 
+/** The column by whose values the histogram is broken down; "" for none. */
+export function breakdown(table, view) {
+  const wanted = view.by ?? table.levelColumn ?? "";
+  return table.facetColumns.includes(wanted) ? wanted : "";
+}
+
 /** What is shown where no columns were chosen: the time, the level, values that repeat, and the text. */
 export function defaultColumns(table) {
   const names = table.columns.map(({ name }) => name);
   const first = [table.timeColumn, table.levelColumn].filter((name) => name !== null);
   const facets = table.facetColumns.filter((name) => !first.includes(name)).slice(0, FACETS_SHOWN);
-  const texts = table.textColumns.slice(0, TEXTS_SHOWN);
+  const texts = table.textColumns.filter((name) => ![...first, ...facets].includes(name)).slice(0, TEXTS_SHOWN);
   const chosen = [...first, ...facets];
   const others = names.filter((name) => !chosen.includes(name) && !texts.includes(name));
   const room = names.length <= FEW_COLUMNS ? names.length : texts.length ? 0 : FEW_COLUMNS - chosen.length;
