@@ -721,6 +721,7 @@ class IndexTable(ScanOutput):
         from indextables.query import DuckDBSession
         from indextables.write.input_data import table_of
 
+        _refuse_same_names(tables or {})
         known = {
             name.lower(): given if isinstance(given, IndexTable | str | Path) else table_of(given)
             for name, given in (tables or {}).items()
@@ -1296,6 +1297,14 @@ def _check(
             parallelism=log.config.read.parallelism,
             progress=callback or (lambda _: None),
         )
+
+
+def _refuse_same_names(tables: Mapping[str, object]) -> None:
+    """Tables of a query are named in any letter case."""
+    seen: dict[str, str] = {}
+    for name in tables:
+        if seen.setdefault(name.lower(), name) != name:
+            raise IndexTablesError(f"the tables {seen[name.lower()]!r} and {name!r} have the same name but for case")
 
 
 def _pairs(

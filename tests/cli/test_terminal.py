@@ -95,6 +95,11 @@ def test_a_disk_that_is_full_is_an_error_of_one_sentence(path: str, words: list[
     assert (done.returncode, done.stderr) == (1, "error: [Errno 28] No space left on device\n")
 
 
+def test_an_export_shows_progress_but_not_among_its_rows(path: str, tmp_path: Path) -> None:
+    assert "3,000 rows written" in seen("export", path, str(tmp_path / "rows.csv"))
+    assert seen("export", path, "-", "--format", "csv", "-c", "n", "-n", "1").splitlines()[:2] == ['"n"', '"0"']
+
+
 def test_an_import_that_is_interrupted_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     place = tmp_path / "table"
     pq.write_table(pa.table({"id": range(50_000)}), tmp_path / "rows.parquet")

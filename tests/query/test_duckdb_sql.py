@@ -221,6 +221,11 @@ def test_hits_can_be_queried_with_their_scores(logs: IndexTable) -> None:
     assert found["message"].to_pylist() == ["disk full", "disk slow"]
 
 
+def test_two_tables_of_one_name_are_refused(logs: IndexTable) -> None:
+    with pytest.raises(IndexTablesError, match="'c' and 'C' have the same name but for case"):
+        IndexTable.sql("SELECT 1", tables={"c": logs, "C": pa.table(TEAMS)})
+
+
 def test_a_value_that_is_no_table_says_what_may_be_one() -> None:
     with pytest.raises(SchemaError, match="a int is no data for a table; give a DataFrame of pandas or Polars"):
         IndexTable.sql("SELECT 1", tables={"c": 3})  # type: ignore[dict-item]

@@ -1,7 +1,8 @@
 """The command `export`: rows of a table to a file. Imports are lazy."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +23,9 @@ from indextables.cli.output import show_metrics
 from indextables.errors import IndexTablesError
 from indextables.plural import pluralize
 from indextables.schema import type_name
+
+if TYPE_CHECKING:
+    from indextables.read.scan import Scan
 
 
 def export(
@@ -79,7 +83,8 @@ def export(
         types = {field.name: type_name(field.type) for field in scan.schema}
         show_metrics({**facts, **would, "rows": scan.count(), "columns": types}, as_json=as_json)
         return
-    with rows_exported() as progress:
+    is_among_rows = output.path is None and sys.stdout.isatty()
+    with rows_exported(_known_rows(scan), shown=not is_among_rows) as progress:
         rows, size = write_rows(output, scan.schema, scan.to_batches(), progress)
     if as_json:
         show_metrics({**facts, "rows": rows, "bytes": size}, as_json=True)
@@ -90,6 +95,16 @@ def export(
         from indextables.cli.search_output import no_hits_note
 
         typer.echo(no_hits_note(path, table, scan), err=True)
+
+
+def _known_rows(scan: "Scan") -> int | None:
+    """The number of rows, if the log has it."""
+    from indextables.read.log_aggregates import count_from_metadata
+
+    from_log = count_from_metadata(scan.plan)
+    if from_log.unknown:
+        return None
+    return from_log.rows if scan.row_limit is None else min(from_log.rows, scan.row_limit)
 
 
 def _refuse_place(file: Path, table: str) -> None:

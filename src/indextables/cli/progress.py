@@ -29,11 +29,13 @@ def rows_imported() -> Iterator[Callable[[WriteProgress], None]]:
 
 
 @contextmanager
-def rows_exported() -> Iterator[Callable[[int], None]]:
-    """A callback for the rows that were written so far."""
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows written"), TimeElapsedColumn())
-    with Progress(*columns, **_place()) as progress:
-        task = progress.add_task("", total=None)
+def rows_exported(total: int | None, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """A callback for the rows that were written so far, of a total if it is known."""
+    bar = (SpinnerColumn(),) if total is None else (BarColumn(),)
+    columns = (*bar, TextColumn("{task.completed:,} rows written"), TimeElapsedColumn())
+    place = _place() if shown else {"disable": True}
+    with Progress(*columns, **place) as progress:
+        task = progress.add_task("", total=total)
         yield lambda rows: progress.update(task, completed=rows)
 
 
