@@ -1,7 +1,7 @@
 """A search over values in memory finds what a look at every value finds, whether an expression or an index decides."""
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from indextables.search import queries as n
@@ -29,6 +29,7 @@ leaves = st.one_of(
 
 
 @given(st.lists(st.none() | texts, max_size=8), st.lists(leaves, min_size=1, max_size=5), st.sampled_from(PLAIN))
+@example(["0\u0130"], [n.Wildcard("x", "???")], "default")
 def test_words_of_any_letters(values: list[str | None], some: list[n.Leaf], tokenizer: str) -> None:
     table = pa.table({"x": pa.array(values, pa.string())})
     rules = resolve(table.schema, {"x": f"text:{tokenizer}"})

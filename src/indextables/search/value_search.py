@@ -102,12 +102,14 @@ def _hits(leaf: Leaf, values: pa.Array, rule: FieldRule) -> Numbers | None:
 class Word:
     """How a tokenizer's words are found by an expression: what is between them, what is in them, and a text in one.
 
-    `separator` and `character` overlap: each also has what only the tokenizer decides about.
+    `separator` and `character` overlap: each also has what only the tokenizer decides about. `growing` are characters of
+    which words have several.
     """
 
     separator: str
     character: str
     text: Callable[[str], str]
+    growing: str | None = None
 
     def expressions(self, leaf: Leaf) -> list[str] | None:
         """Expressions that all values match that may satisfy a leaf, a fast one first; None where only an index can tell."""
@@ -120,7 +122,8 @@ class Word:
             case Prefix(_, text) if text:
                 return [self.text(text), self.bounded(f"{self.text(text)}(?:{self.character})*")]
             case Wildcard(_, pattern) if pattern.strip("*"):  # else the empty text would be a word
-                return [self.bounded("".join(self.piece(found) for found in PIECE.finditer(pattern)))]
+                word = self.bounded("".join(self.piece(found) for found in PIECE.finditer(pattern)))
+                return [word if self.growing is None else f"{word}|{self.growing}"]
             case _:
                 return None
 
@@ -152,7 +155,7 @@ def _is_short(values: pa.Array) -> pa.BooleanArray:
 
 
 _WORDS = {
-    "default": Word("[^0-9A-Za-z]", r"[0-9A-Za-z]|[^\x00-\x7f]", _folded),
+    "default": Word("[^0-9A-Za-z]", r"[0-9A-Za-z]|[^\x00-\x7f]", _folded, growing=r"\x{130}"),
     "whitespace": Word(r"[\t\n\f\r ]", r"[^\t\n\f\r ]", literal),
 }
 _SURE: Mapping[str, Sure] = {"default": _is_short_ascii, "whitespace": _is_short}
