@@ -135,6 +135,23 @@ class TestLines:
         lines = facts(caplog, "Optimized write")
         assert [(line["rows"], line["tasks"], line["target_rows_per_split"]) for line in lines] == [(100, 4, 30)] * 2
 
+    def test_so_do_one_that_needs_no_count_and_a_standard_write(
+        self, spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        path = str(tmp_path / "t")
+        for tasks in (3, 1):
+            spark.range(0, 100, 1, tasks).write.format("indextables").mode("append").save(path)
+        lines = facts(caplog, "Optimized write")
+        chosen = [(line["table"], line["max_rows"], line["tasks"], line["shuffle"]) for line in lines]
+        assert chosen == [(path, 100, 1, True), (path, 100, 1, False)]
+        assert facts(caplog, "Standard write") == []
+        standard = spark.range(0, 100, 1, 3).write.format("indextables").mode("append")
+        standard.option("optimizeWrite.enabled", "false").save(path)
+        [line] = facts(caplog, "Standard write")
+        assert (line["table"], line["planned_tasks"], line["target_rows_per_split"]) == (path, 3, 1_000_000)
+        assert dict(IndexTable.open(path).history().to_pylist()[0]["metrics"])["numTasks"] == "3"
+        assert len(facts(caplog, "Optimized write")) == 2
+
 
 def frame_path(frame: Any) -> str:
     """Where the table of a frame is, as `explain` says."""

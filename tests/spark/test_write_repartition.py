@@ -79,6 +79,7 @@ def test_days_are_days_in_utc_whatever_the_time_zone_of_the_session(spark: Any, 
     [
         (12, 3, [3, 3, 3, 3]),
         (12, 5, [4, 4, 4]),
+        (49, 7, [7] * 7),
         (1001, 500, [333, 334, 334]),
         (10, 100, [10]),
     ],
@@ -162,7 +163,36 @@ def test_an_input_that_differs_each_time_is_written_once(spark: Any, path: str, 
 def test_rows_of_a_shuffled_input_are_cut_evenly(spark: Any, path: str) -> None:
     frame = spark.range(20_000).selectExpr("id", "concat('line ', id) AS message").repartition(3, "message")
     write(frame, path, targetRecordsPerSplit=5_000)
-    assert len(splits(path)) == 4
+    assert splits(path) == [5_000] * 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [6, 6, 7, 7, 7, 7]),
+        ({"partitionBy": "g"}, [6, 7, 7] * 2),
+        ({"partitionBy": "bucket(1, id)"}, [6, 6, 7, 7, 7, 7]),
+    ],
+)
+def test_as_many_splits_as_the_target_needs(
+    spark: Any, path: str, settings: dict[str, str], expected: list[int]
+) -> None:
+    """ceil(40 / 7), of rows in no order that Spark would repeat, and of partitions."""
+    few = spark.range(40, numPartitions=3)
+    frames = [few.repartition(3, "id"), few.join(spark.range(40), "id"), few.dropDuplicates(), few]
+    for number, frame in enumerate(frames):
+        write(frame.selectExpr("id", "id % 2 AS g"), f"{path}{number}", targetRecordsPerSplit=7, **settings)
+    assert [splits(f"{path}{number}") for number in range(len(frames))] == [sorted(expected)] * len(frames)
+
+
+@pytest.mark.parametrize("layout", ["", "p"])
+def test_many_rows_are_spread_by_their_hash(
+    spark: Any, path: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indextables.spark.write.repartition._MAX_PLACED", 100)
+    frame = spark.range(20_000).selectExpr("id", "0 AS p").repartition(3, "id")
+    write(frame, path, targetRecordsPerSplit=5_000, **({"partitionBy": layout} if layout else {}))
+    assert (len(splits(path)), sum(splits(path))) == (4, 20_000)
     assert max(splits(path)) <= 5_500
 
 

@@ -29,7 +29,8 @@ class WriteConfig:
         "optimizeWrite.targetRecordsPerSplit",
         1_000_000,
         positive_integer,
-        "The maximum number of rows of a split. One with more than 1 GiB of rows, uncompressed, has fewer.",
+        "The number of rows of a full split. A split of a repartitioned Spark write may have up to a tenth more, one with "
+        "more than 1 GiB of rows, uncompressed, has fewer.",
         short="targetRecordsPerSplit",
     )
     optimize_write: bool = setting(

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -64,6 +67,29 @@ def place(counts: Sequence[int], *, target: int, unlisted_rows: int = 0, paralle
             heappush(loads, (load + counts[partition] / parts, task))
         by_partition[partition] = tuple(sorted(task for _, task in chosen))
     return Placement(tasks, tuple(by_partition))
+
+
+def rows_to_share_out(counts: Sequence[int], placement: Placement) -> int:
+    """The rows of partitions with several tasks."""
+    return sum(rows for rows, tasks in zip(counts, placement.by_partition, strict=True) if len(tasks) > 1)
+
+
+def share_out(partitions: pa.Array, rows: pa.Array, placement: Placement) -> pa.Array:
+    """The task of each group of rows, given its partition and its number of rows; partitions one after the other.
+
+    The rows of a partition are cut, in the order given, into equal shares for its tasks:
+
+    >>> share_out(pa.array([0, 0, 0, 1]), pa.array([1, 1, 2, 5]), Placement(3, ((0, 1), (2,)))).to_pylist()
+    [0, 0, 1, 2]
+    """
+    before = pc.subtract(pc.cumulative_sum(rows), rows)
+    groups = pa.table({"partition": partitions, "rows": rows, "before": before})
+    whole = groups.group_by("partition", use_threads=False).aggregate([("rows", "sum"), ("before", "min")])
+    own = whole.take(pc.index_in(partitions, whole["partition"]))
+    tasks = pa.array(placement.by_partition, pa.list_(pa.int32()))
+    number = pc.list_value_length(tasks).cast(pa.int64()).take(partitions)
+    share = pc.divide(pc.multiply(pc.subtract(before, own["before_min"]), number), own["rows_sum"])
+    return tasks.flatten().take(pc.add(tasks.offsets.take(partitions), share).combine_chunks())
 
 
 def bin_small_partitions(

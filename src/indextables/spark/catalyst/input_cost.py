@@ -30,19 +30,21 @@ def max_rows(frame: DataFrame) -> int | None:
     return int(most.get()) if most.isDefined() else None
 
 
-def is_one_task(frame: DataFrame) -> bool:
-    """Whether it is known that one task computes all rows of a frame."""
-    return bool(frame._jdf.queryExecution().executedPlan().outputPartitioning().numPartitions() == 1)
+def num_tasks(frame: DataFrame) -> int | None:
+    """How many tasks compute the rows of a frame, as Spark plans it: it may join them where the plan is adaptive."""
+    if not isinstance(frame.sparkSession, SparkSession):
+        return None
+    return int(frame._jdf.queryExecution().executedPlan().outputPartitioning().numPartitions())
 
 
-def is_costly_to_count(frame: DataFrame, columns: Sequence[str]) -> bool:
+def is_costly_to_count(frame: DataFrame, columns: Sequence[str]) -> bool | None:
     """Whether it takes more than reading to count rows by these columns, or by Spark's partitions where there are none.
 
     False where columns of files are read, or rows that Spark has stored, and each of them gives its result by itself: there
-    is no shuffle, no Python and no other source, and the rows are the same each time. False also where it is not known.
+    is no shuffle, no Python and no other source, and the rows are the same each time. None where it is not known.
     """
     if not _is_known(frame):
-        return False
+        return None
     keys = [quote_name([name]) for name in columns]
     counted = frame.groupBy(*keys).count() if keys else frame.select()  # Spark drops a sort below a count by columns
     planned = counted._jdf.queryExecution()

@@ -145,7 +145,7 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         if job is None or job.already_committed:
             return
         started = time.monotonic_ns()
-        with repartitioned(self._frame, job.plan, table=job.table) as frame:
+        with repartitioned(self._frame, job) as frame:
             metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
             job = with_attempts_of(self._session, replace(job, plan=after_repartition(job.plan), metrics=metrics))
             rows: Any = frame

@@ -176,7 +176,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
 def run_job(frame: DataFrame, job: WriteJob, *, log: TransactionLog | None = None) -> None:
     """Writes the rows of a frame by a job that was planned for them; a caller that has the `log` of its table passes it."""
     started = time.monotonic_ns()
-    with worker_errors(), repartitioned(frame, job.plan, table=job.table) as rows:
+    with worker_errors(), repartitioned(frame, job) as rows:
         metrics = {"repartitionTimeMs": (time.monotonic_ns() - started) // 1_000_000}
         write_on_executors(rows, replace(job, plan=after_repartition(job.plan), metrics=metrics), log=log)
 

@@ -65,6 +65,19 @@ def commit_was_tried(messages: Sequence[WriterCommitMessage | None]) -> bool:
     return None not in messages
 
 
+def log_standard_write(job: WriteJob, *, planned_tasks: int | None = None) -> None:
+    """Logs that the rows of a write are not repartitioned."""
+    log_event(
+        logger,
+        "Standard write",
+        table=job.table,
+        partitioning="as Spark has it, without optimization",
+        planned_tasks=planned_tasks,
+        target_rows_per_split=job.plan.config.write.target_records,
+        txn_id=job.plan.job,
+    )
+
+
 def delete_files_of(job: WriteJob) -> None:
     """Deletes the files of a job; those of cancelled tasks, which write on until Spark kills them, after that."""
     deleted = abort_job(job)

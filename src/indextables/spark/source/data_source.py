@@ -91,12 +91,14 @@ class IndexTablesDataSource(DataSource):
 
 def _planned(options: Mapping[str, str], schema: StructType, mode: "Mode") -> "WriteJob":
     from indextables.maintain.replace_where import resolve_overwrite
+    from indextables.spark.source.batch_writer import log_standard_write
     from indextables.write.job_planning import plan_job
 
     settings = settings_in(options)
     rows = arrow_schema(schema)
     job = plan_job(path_in(options), rows, mode=mode, sources=[settings], overwrite=resolve_overwrite)
     _refuse_unclear_overwrite(job, canonical(settings))
+    log_standard_write(job)
     return job
 
 

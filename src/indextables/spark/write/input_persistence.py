@@ -6,7 +6,7 @@ rows that are kept. Those of an executor that is lost are computed again, and go
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark import StorageLevel
@@ -19,28 +19,45 @@ from indextables.write.write_plan import WritePlan
 logger = logging.getLogger(__name__)
 
 
+class WriteInput:
+    """The rows of a frame before they are written: read more than once, and kept on disk where that would take long."""
+
+    def __init__(self, frame: DataFrame, choice: str) -> None:
+        self._frame, self._choice = frame, choice
+        self._is_persisted = False
+
+    def can_read(self, columns: Sequence[str], *, unless_unknown: bool) -> bool:
+        """Whether these columns can be read before the write, at little cost: costly ones are kept on disk if they may be.
+
+        With `unless_unknown`, they are costly where Spark's plan cannot be seen.
+        """
+        cached = self._frame.storageLevel
+        if cached.useMemory or cached.useDisk:  # what the user has cached stays cached
+            return True
+        costly = is_costly_to_count(self._frame, columns)
+        if self._choice != "always" and not (unless_unknown if costly is None else costly):
+            return True
+        if self._choice == "never":
+            return False
+        self._frame.persist(StorageLevel.DISK_ONLY)  # on disk, so that nothing that the user has cached is evicted
+        self._is_persisted = True
+        return True
+
+    def release(self) -> None:
+        if not self._is_persisted:
+            return
+        try:
+            self._frame.unpersist()
+        except SPARK_ERRORS as error:  # the write has ended, well or not, and that is what the caller should hear of
+            logger.warning("the rows that a write kept on disk were not deleted: %s", error)
+
+
 @contextmanager
-def input_persisted(frame: DataFrame, plan: WritePlan) -> Iterator[None]:
+def input_persisted(frame: DataFrame, plan: WritePlan) -> Iterator[WriteInput]:
     """Inside, the frame is computed once, if it would take more than reading columns to count its rows."""
-    if not _is_persisted(frame, plan):
-        yield
-        return
-    frame.persist(StorageLevel.DISK_ONLY)  # on disk, so that nothing that the user has cached is evicted
+    found = WriteInput(frame, plan.config.write.persist_input)
     try:
-        yield
+        found.can_read([field.source for field in plan.layout.fields], unless_unknown=False)
+        yield found
     finally:
-        _release(frame)
-
-
-def _is_persisted(frame: DataFrame, plan: WritePlan) -> bool:
-    choice, cached = plan.config.write.persist_input, frame.storageLevel
-    if choice == "never" or cached.useMemory or cached.useDisk:  # what the user has cached stays cached
-        return False
-    return choice == "always" or is_costly_to_count(frame, [field.source for field in plan.layout.fields])
-
-
-def _release(frame: DataFrame) -> None:
-    try:
-        frame.unpersist()
-    except SPARK_ERRORS as error:  # the write has ended, well or not, and that is what the caller should hear of
-        logger.warning("the rows that a write kept on disk were not deleted: %s", error)
+        found.release()
