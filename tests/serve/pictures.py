@@ -70,7 +70,7 @@ def _point(page: SearchPage) -> None:
 
 def _unfold(page: SearchPage) -> None:
     """A ticket with JSON in it, below the search that finds it in both languages."""
-    page.rows.nth(1).click()
+    page.rows.filter(has_text="Rechnung").first.click()
     page.at(".detail .json").first.wait_for()
     page.page.mouse.move(0, 0)
 

@@ -165,7 +165,7 @@ async function drawCount(answer, current) {
 async function drawHistogram(current) {
   if (table.timeColumn === null) return histogram.show(null);
   const answer = await get("api/histogram", toParams({ ...view, by: null }, { buckets: BUCKETS, by: breakdown(table, view) }));
-  if (current === turn && answer) histogram.show(answer, table, Boolean(view.from || view.to));
+  if (current === turn && answer) histogram.show(answer, table, { zoomed: Boolean(view.from || view.to), wanted: view.by });
 }
 
 async function drawFacets(current) {

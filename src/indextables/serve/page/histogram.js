@@ -33,19 +33,20 @@ export class Histogram {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** Shows an answer of the server, or nothing where the table has no time; `table` has the columns to choose from. */
-  show(answer, table, zoomed) {
+  /** Shows an answer of the server, or nothing where the table has no time; `wanted` is the column that the address names. */
+  show(answer, table, { zoomed, wanted } = {}) {
     const data = answer && answer.buckets.length ? prepare(answer, this.kinds(answer, table)) : null;
     this.data = Number.isFinite(data?.from) && Number.isFinite(data?.to) ? data : null; // a browser has years up to 275,760
     this.place.hidden = !answer;
-    if (answer) this.offer(table.facetColumns, answer.by ?? "");
+    if (answer) this.offer(table.facetColumns, answer.by ?? "", wanted);
     this.out.hidden = this.all.hidden = !zoomed;
     this.draw();
   }
 
-  offer(columns, chosen) {
-    this.by.replaceChildren(h("option", { value: "" }, "nothing"), ...columns.map((name) => h("option", { value: name }, name)));
-    this.by.value = chosen;
+  offer(columns, chosen, wanted) {
+    const missed = wanted && wanted !== chosen ? h("option", { value: wanted, disabled: true }, `nothing: ${wanted} has too many values`) : null;
+    this.by.replaceChildren(...[h("option", { value: "" }, "nothing"), missed, ...columns.map((name) => h("option", { value: name }, name))].filter(Boolean));
+    this.by.value = missed ? wanted : chosen;
     this.byLabel.hidden = columns.length === 0;
   }
 

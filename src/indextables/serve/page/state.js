@@ -82,10 +82,11 @@ function isPair(value) {
 
 const [FEW_COLUMNS, FACETS_SHOWN, TEXTS_SHOWN] = [5, 2, 2];
 
-/** The column by whose values the histogram is broken down; "" for none. */
+/** The column by whose values the histogram is broken down; "" for none. The server refuses a column that is not there. */
 export function breakdown(table, view) {
   const wanted = view.by ?? table.levelColumn ?? "";
-  return table.facetColumns.includes(wanted) ? wanted : "";
+  const hasTooMany = table.columns.some(({ name }) => name === wanted) && !table.facetColumns.includes(wanted);
+  return hasTooMany ? "" : wanted;
 }
 
 /** What is shown where no columns were chosen: the time, the level, values that repeat, and the text. */
