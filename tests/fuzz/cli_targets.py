@@ -70,7 +70,7 @@ def _option(rng: Random) -> list[str]:  # noqa: PLR0911 - one for each option
 _VERBS = (
     "info", "search", "count", "explain", "partitions", "splits", "history", "drop-partitions", "evolve",
     "add-column", "widen-column", "set-properties", "unset-properties", "health", "advise", "merge", "purge",
-    "checkpoint", "prewarm", "compact", "vacuum", "cuont",
+    "checkpoint", "prewarm", "compact", "vacuum", "cuont", "export",
 )  # fmt: skip
 
 
@@ -100,6 +100,9 @@ def _generate_arguments(rng: Random) -> bytes:
             ]
         case "set-properties" | "unset-properties":
             words.append(setting_text(rng))
+        case "export":
+            words += [rng.choice(("-", "/dev/null", "", "\0", "no/rows.csv", "~/x.csv", "s4://b/x.csv", "x" * 300))]
+            words += ["--format", rng.choice(("csv", "tsv", "json", "parquet", "x"))]
         case "explain" | "search" if rng.random() < 0.3:
             words.append(search_text(rng))
     for _ in range(rng.randrange(4)):
