@@ -62,9 +62,9 @@ export const sortText = (sort) => (Array.isArray(sort) ? JSON.stringify(sort) : 
 
 export function sortFrom(text) {
   if (SORTS.includes(text)) return text === "time" ? null : text;
-  const column = json(text);
-  const isSort = Array.isArray(column) && typeof column[0] === "string" && (column.length === 1 || (column.length === 2 && column[1] === "desc"));
-  return isSort ? column : null;
+  const [column, direction = "asc", ...more] = [json(text)].flat();
+  if (typeof column !== "string" || !["asc", "desc"].includes(direction) || more.length || !text.startsWith("[")) return null;
+  return direction === "asc" ? [column] : [column, "desc"];
 }
 
 function json(text) {
