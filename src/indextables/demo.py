@@ -220,10 +220,16 @@ def _without_spark(logs: IndexTable) -> Iterator[str]:
 
 def _offer_page(table: Path) -> None:
     """Offers the search page to a person, and says where the table is. The last line is a command, as it is typed."""
-    if sys.stdin.isatty() and sys.stdout.isatty() and input("\nOpen the search page? [y/N] ").strip().lower() == "y":
+    if sys.stdin.isatty() and sys.stdout.isatty() and _answer("\nOpen the search page? [y/N] ") == "y":
         _serve(table)
     _say(f"\nThe table stays at {table}. To remove it:\n\n   {shlex.join(['rm', '-r', str(table.parent)])}\n")
     _say(f"To search it in a browser:\n\n   {shlex.join([_command(), 'serve', str(table)])}")
+
+
+def _answer(question: str) -> str:
+    """What a person types. `input` asks on standard error, which `make demo` filters by lines."""
+    print(question, end="", flush=True)  # noqa: T201
+    return sys.stdin.readline().strip().lower()
 
 
 def _command() -> str:

@@ -1,6 +1,7 @@
 """The demo, at a size for tests: it tells its whole story, and Parquet agrees with every answer."""
 
 import os
+import pty
 import re
 import shlex
 import subprocess
@@ -63,6 +64,24 @@ def test_the_last_line_is_a_command_that_serves_the_table(tmp_path: Path, capsys
         assert serving.stdout is not None
         assert "http://127.0.0.1:" in serving.stdout.readline()
         serving.terminate()
+
+
+def test_a_person_is_asked_before_the_last_line(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    program = (
+        f"from pathlib import Path; from indextables.demo import _offer_page; _offer_page(Path({str(tmp_path)!r}))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
+    ) as asking:
+        os.write(ours, b"n\n")
+        _, errors = asking.communicate()
+    said = os.read(ours, 10_000).decode()
+    assert errors == b""
+    assert said.index("Open the search page? [y/N]") < said.index("The table stays at")
+    assert said.rstrip().endswith(f" serve {tmp_path}")
+    os.close(ours)
+    os.close(theirs)
 
 
 @slow("the demo, with a JVM of its own")
