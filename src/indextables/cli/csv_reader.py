@@ -1,20 +1,30 @@
 """CSV: a header, and values that are separated by a delimiter."""
 
 import csv
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO, StringIO
+from itertools import chain, islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, WriteOptions, open_csv, write_csv
 
+from indextables.cli.bad_lines import BadLines
 from indextables.cli.file_reader import (
     BLOCK,
+    LONGEST,
+    BlockReader,
+    LongRecordError,
     Reader,
     Types,
     as_read,
+    content_of,
     first_refused,
     fits,
     in_columns,
@@ -26,6 +36,7 @@ from indextables.cli.file_reader import (
     opened,
     place_of,
     read_errors,
+    read_without_refused,
     refuse_utf16,
     shortened,
     text_of,
@@ -33,6 +44,37 @@ from indextables.cli.file_reader import (
 from indextables.cli.input_files import InputFile
 from indextables.errors import IndexTablesError
 from indextables.plural import pluralize
+
+_END = "\x03end of the file"
+
+
+class _InvalidRows:
+    """What is done with rows that have too few or too many values: they are refused, or skipped with a callback.
+
+    The last one is not of the file: it is put after its end, and is missing where a quote is not closed before.
+    """
+
+    def __init__(self, end: str, skip: Callable[[str], None] | None) -> None:
+        self.ended = self.unclosed = False
+        self._end, self._skip = end, skip
+        self._count = 0
+        self.skipped = 0
+
+    def restart(self) -> None:
+        self._count = 0
+
+    def __call__(self, row: Any) -> str:
+        self._count += 1
+        if row.text == self._end:
+            self.ended = True
+            return "skip"
+        self.unclosed = row.text.endswith(self._end)
+        if self._skip is None or self.unclosed:
+            return "error"
+        if self._count > self.skipped:  # not before a record that was too long for a block
+            self.skipped = self._count
+            self._skip(row.text)
+        return "skip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +85,14 @@ class CsvReader(Reader):
     named: frozenset[str]
     delimiter: str
     guessed: bool
+    bad: BadLines | None = None
 
     def columns(self, file: InputFile) -> pa.Schema:
-        with read_errors(file, "CSV", lambda: self._culprit(file, {})):
+        with self._read_errors(file, lambda: self._culprit(file, {})):
             refuse_utf16(file)
             guessed = named(self._open_file(file, ConvertOptions()).schema)
+            if self.bad is not None:  # lines that are not text in UTF-8 are left out
+                guessed = pa.schema([field.with_type(_as_text(field.type)) for field in guessed])
             found = self._without_lossy_numbers(file, guessed)
         if self.guessed:
             _refuse_other_delimiter(file, found.names)
@@ -71,16 +116,96 @@ class CsvReader(Reader):
         return pa.schema([column.with_type(pa.string()) if column.name in text else column for column in guessed])
 
     def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        own = names_in(self.columns(file).names, wanted)
+        names = self.columns(file).names
+        own = names_in(names, wanted)
         kinds = {name: wanted.field(column).type for column, name in own.items()}
-        with read_errors(file, "CSV", lambda: self._culprit(file, kinds)):
-            for batch in self._open_file(file, self._convert_options(kinds)):
-                yield in_columns(batch, own, wanted)
+        end = _END + self.delimiter * len(names)
+        skip = None if self.bad is None else lambda text: self._skip(file, names, kinds, text)
+        invalid = _InvalidRows(end, skip)
+        converting = self._convert_options(kinds)
+        if self.bad is not None:
+            converting = ConvertOptions(column_types=dict.fromkeys(names, pa.binary()))
+        with self._read_errors(file, lambda: self._objection_to(file, kinds, invalid), invalid):
+            for batch in self._open_to_end(file, converting, end, invalid):
+                if self.bad is None:
+                    yield in_columns(batch, own, wanted)
+                else:
+                    yield from self._good_rows(file, batch, own, wanted)
+            if not invalid.ended:
+                invalid.unclosed = True
+                raise pa.ArrowInvalid("a quote is not closed")
 
-    def _open_file(self, source: InputFile | BytesIO, converting: ConvertOptions) -> pa.RecordBatchReader:
-        reading = ReadOptions(block_size=BLOCK)
-        parsing = ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        return open_csv(opened(source), read_options=reading, parse_options=parsing, convert_options=converting)
+    @contextmanager
+    def _read_errors(
+        self, file: InputFile, culprit: Callable[[], IndexTablesError | None], invalid: _InvalidRows | None = None
+    ) -> Iterator[None]:
+        with read_errors(file, "CSV", culprit):
+            try:
+                yield
+            except LongRecordError as error:
+                raise self._too_long(file, error.rows + (invalid.skipped if invalid else 0)) from None
+
+    def _open_file(self, source: InputFile | BytesIO, converting: ConvertOptions) -> BlockReader:
+        parsing = self._parse_options(None if self.bad is None else lambda _: "skip")
+        return BlockReader(
+            lambda size: open_csv(
+                opened(source),
+                read_options=ReadOptions(block_size=size),
+                parse_options=parsing,
+                convert_options=converting,
+            )
+        )
+
+    def _open_to_end(self, file: InputFile, converting: ConvertOptions, end: str, invalid: _InvalidRows) -> BlockReader:
+        """The file and a row after its end, which is invalid; Arrow takes an open quote at the end for closed."""
+
+        def open_file(size: int) -> pa.RecordBatchReader:
+            invalid.restart()
+            return open_csv(
+                content_of(file, f"\n{end}\n".encode()),
+                read_options=ReadOptions(block_size=size),
+                parse_options=self._parse_options(invalid),
+                convert_options=converting,
+            )
+
+        return BlockReader(open_file)
+
+    def _parse_options(self, invalid: Callable[[Any], str] | None) -> ParseOptions:
+        return ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=invalid)
+
+    def _good_rows(
+        self, file: InputFile, batch: pa.RecordBatch, own: dict[str, str], wanted: pa.Schema
+    ) -> list[pa.RecordBatch]:
+        """The rows whose values can be read, of a batch of bytes; the others are kept as bad lines."""
+        kinds = {name: wanted.field(column).type for column, name in own.items()}
+        texts = pa.schema([(name, pa.string()) for name in batch.schema.names])
+        options = WriteOptions(delimiter=self.delimiter)
+
+        def read(start: int, end: int) -> list[pa.RecordBatch]:
+            part = BytesIO()
+            write_csv(batch.slice(start, end - start).cast(texts), part, options)
+            part.seek(0)
+            found = self._open_file(part, self._convert_options(kinds))
+            return [in_columns(rows, own, wanted) for rows in found]
+
+        def refuse(number: int) -> None:
+            cells = [column[number].as_py().decode(errors="surrogateescape") for column in batch.columns]
+            self._refuse(file, batch.schema.names, kinds, self._joined(cells), cells)
+
+        return read_without_refused(len(batch), read, refuse)
+
+    def _skip(self, file: InputFile, names: Sequence[str], kinds: Types, text: str) -> None:
+        self._refuse(file, names, kinds, text, next(csv.reader([text], delimiter=self.delimiter)))
+
+    def _refuse(self, file: InputFile, names: Sequence[str], kinds: Types, text: str, cells: Sequence[str]) -> None:
+        if self.bad is not None:
+            line, header = (part.encode(errors="surrogateescape") for part in (text, self._joined(names)))
+            self.bad.add(line, lambda: self._objection(str(file), names, cells, kinds), file, header=header)
+
+    def _joined(self, cells: Sequence[str]) -> str:
+        text = StringIO(newline="")
+        csv.writer(text, delimiter=self.delimiter, lineterminator="").writerow(cells)
+        return text.getvalue()
 
     def _convert_options(self, kinds: Types) -> ConvertOptions:
         first = {name: self._as_read(name, kind) for name, kind in kinds.items()}
@@ -90,6 +215,9 @@ class CsvReader(Reader):
         """Numbers are read as texts first, so that none loses digits, unless their type was named."""
         checked = lossy(kind) and name.lower() not in self.named
         return pa.string() if checked else as_read(name, kind, self.types)
+
+    def _objection_to(self, file: InputFile, kinds: Types, invalid: _InvalidRows) -> IndexTablesError | None:
+        return self._open_quote(file) if invalid.unclosed else self._culprit(file, kinds) or self._open_quote(file)
 
     def _culprit(self, file: InputFile, kinds: Types) -> IndexTablesError | None:
         """The error of the first invalid record."""
@@ -101,10 +229,41 @@ class CsvReader(Reader):
                 return IndexTablesError(f"{file} is empty; a CSV file begins with the names of its columns")
             numbered = ((records.line_num, cells) for cells in records if cells)
             found = first_refused(numbered, lambda some: self._reads(header, [cells for _, cells in some], kinds))
+            is_last = next(numbered, None) is None
         if not found:
             return None
         line, cells = found[-1]
-        return self._objection(place_of(file, line), header, cells, kinds)
+        at_end = self._open_quote(file) if is_last else None
+        return at_end or self._objection(place_of(file, line), header, cells, kinds)
+
+    def _open_quote(self, file: InputFile) -> IndexTablesError | None:
+        """The error of a quote that is not closed, so that its value goes on to the end of the file."""
+        csv.field_size_limit(sys.maxsize)
+        cells: list[str] = []
+        line = last = 1
+        with text_of(file) as lines:
+            records = csv.reader(chain(lines, ["\n", _END]), delimiter=self.delimiter)
+            for record in records:
+                cells, line, last = record, last, records.line_num + 1
+        if cells == [_END]:
+            return None
+        place = place_of(file, line + sum(len(re.findall("\r\n|\r|\n", cell)) for cell in cells[:-1]))
+        return IndexTablesError(
+            f"{place}: the quote before {shortened(cells[-1].removesuffix(_END))} is not closed, so the value goes on "
+            'to the end of the file; close it, or write "" for a quote in a value'
+        )
+
+    def _too_long(self, file: InputFile, rows: int) -> IndexTablesError:
+        with text_of(file) as lines:
+            records = csv.reader(lines, delimiter=self.delimiter)
+            deque(islice(filter(None, records), rows + 1), maxlen=0)
+            line = records.line_num + 1
+            while not (lines.readline(BLOCK) or "end").strip():
+                line += 1
+        return IndexTablesError(
+            f"{place_of(file, line)}: the row is longer than {LONGEST >> 20} MB, which is not read; perhaps a quote in it "
+            "is not closed"
+        )
 
     def _reads(self, header: Sequence[str], records: Sequence[Sequence[str]], kinds: Types) -> bool:
         if any(len(cells) != len(header) for cells in records):
@@ -130,6 +289,10 @@ class CsvReader(Reader):
                     return not_utf8(f"{place}: column {name!r}", name)
                 return misfit(place, name, value, kinds[name])
         return None
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_binary(kind) else kind
 
 
 def _refuse_other_delimiter(file: InputFile, names: Sequence[str]) -> None:

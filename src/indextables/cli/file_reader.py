@@ -8,10 +8,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BytesIO, TextIOWrapper
+from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -23,7 +23,9 @@ from indextables.errors import IndexTablesError, SchemaError
 from indextables.schema import type_name
 from indextables.values import decode, table_type
 
-BLOCK = 8 << 20  # of text: the sample for type inference, and the longest record
+BLOCK = 8 << 20  # of text: the sample for type inference
+LONGEST = 128 << 20  # record
+_PIECE = 1 << 20
 ZONED = r"\d ?(?:Z|[+-]\d\d:?\d\d)$"
 _SHOWN = 60
 _NULLS = pa.array(ConvertOptions().null_values)
@@ -48,9 +50,146 @@ class Reader(ABC):
         """The rows in the wanted columns; `strict` if others are refused."""
 
 
+class BlockReader:
+    """The batches of a file, one for each block; where a record is longer than a block, the blocks become longer.
+
+    `open_file` opens it with a size of blocks, from its beginning; rows that were read before are skipped.
+    """
+
+    def __init__(self, open_file: Callable[[int], pa.RecordBatchReader]) -> None:
+        self._open_file = open_file
+        self._size = BLOCK
+        self._given = self._read = 0  # rows: of the file, and by the present reader
+        self._reader = self._opened()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._reader.schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                return
+            except pa.ArrowInvalid as error:
+                self._grow(error)
+                self._reader, self._read = self._opened(), 0
+                continue
+            new = batch.slice(min(self._given - self._read, len(batch)))
+            self._read += len(batch)
+            self._given += len(new)
+            if len(new):
+                yield new
+
+    def _opened(self) -> pa.RecordBatchReader:
+        while True:
+            try:
+                return self._open_file(self._size)
+            except pa.ArrowInvalid as error:
+                self._grow(error)
+
+    def _grow(self, error: pa.ArrowInvalid) -> None:
+        if "straddl" not in str(error):
+            raise error
+        if self._size >= LONGEST:
+            raise LongRecordError(self._given) from None
+        self._size *= 4
+
+
+class LongRecordError(IndexTablesError):
+    """A record is longer than what is read at once; `rows` come before it."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(f"the record after row {rows:,} is longer than {LONGEST >> 20} MB, which is not read")
+        self.rows = rows
+
+
+class PieceStream(RawIOBase):
+    """Pieces as one stream of bytes."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = memoryview(b"".join(self._next_pieces()))
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def _next_pieces(self) -> Iterator[bytes]:
+        length = 0
+        for piece in self._pieces:
+            yield piece
+            length += len(piece)
+            if length >= _PIECE:
+                return
+
+
+def content_of(file: InputFile, end: bytes = b"") -> BufferedReader:
+    """The bytes of a file, unpacked, and those after them."""
+
+    def pieces() -> Iterator[bytes]:
+        with pa.input_stream(str(file.path)) as stream:
+            while piece := stream.read(_PIECE):
+                yield piece
+        yield end
+
+    return BufferedReader(PieceStream(pieces()))
+
+
+def line_blocks(file: InputFile, longest: int = LONGEST) -> Iterator[bytes]:
+    """Whole lines, about as many as a block has room for, without the newline at their end."""
+    with pa.input_stream(str(file.path)) as stream:
+        rest = stream.read(3).removeprefix(b"\xef\xbb\xbf")
+        while chunk := stream.read(BLOCK):
+            head, newline, tail = chunk.rpartition(b"\n")
+            if newline:
+                yield rest + head
+                rest = tail
+            else:
+                rest += chunk
+            if len(rest) > longest:
+                raise IndexTablesError(f"{file} has a line of more than {longest >> 20} MB, which is not read")
+        if rest:
+            yield rest.removesuffix(b"\n")
+
+
+def read_without_refused(
+    count: int, read: Callable[[int, int], list[pa.RecordBatch]], refuse: Callable[[int], None]
+) -> list[pa.RecordBatch]:
+    """The batches of those of `count` records that can be read; what cannot be read as a whole is halved.
+
+    >>> def read(start, end):
+    ...     return [pa.record_batch({"n": pa.array(["1", "x", "3"][start:end]).cast(pa.int64())})]
+    >>> [batch["n"].to_pylist() for batch in read_without_refused(3, read, print)]
+    1
+    [[1], [3]]
+    """
+    found, parts = [], [(0, count)] if count else []
+    while parts:
+        start, end = parts.pop()
+        try:
+            found += read(start, end)
+        except (pa.ArrowException, UnicodeDecodeError):
+            if end - start == 1:
+                refuse(start)
+            else:
+                parts += [((start + end) // 2, end), (start, (start + end) // 2)]
+    return found
+
+
 def opened(source: InputFile | BytesIO) -> Path | BytesIO:
     """What Arrow's readers take."""
-    return source.path if isinstance(source, InputFile) else source
+    if isinstance(source, InputFile):
+        return source.path
+    source.seek(0)  # it may be read several times
+    return source
 
 
 def named(schema: pa.Schema) -> pa.Schema:
@@ -101,6 +240,8 @@ def read_errors(
     """Inside, what Arrow refuses becomes what is wrong with the file."""
     try:
         yield
+    except LongRecordError as error:
+        raise IndexTablesError(f"{file}: {error}") from error
     except UnicodeDecodeError as error:  # a name that Arrow takes as it is
         raise not_utf8(str(file), None) from error
     except (pa.ArrowException, OSError) as error:

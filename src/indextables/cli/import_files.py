@@ -6,6 +6,7 @@ from shlex import quote
 
 import pyarrow as pa
 
+from indextables.cli.bad_lines import BadLines
 from indextables.cli.columnar_readers import ColumnarReader
 from indextables.cli.csv_reader import CsvReader
 from indextables.cli.file_reader import Reader, Types, kind_name, names_in, shortened
@@ -29,6 +30,7 @@ class FileOptions:
     delimiter: str | None = None
     pattern: LogPattern | None = None
     timestamps: Sequence[TimestampColumn] = ()
+    bad: BadLines | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class ImportedRows:
     batches: pa.RecordBatchReader
     log: LogReader | None
     path_columns: Sequence[str] = ()
+    bad: BadLines | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -61,7 +64,8 @@ def rows_in(
     """
     types = {} if table is None else dict(zip(table.names, table.types, strict=True))
     known = {name.lower(): kind for name, kind in {**types, **(named or {})}.items()}
-    reader = reader_of(files, options or FileOptions(), known, frozenset(name.lower() for name in named or ()))
+    options = options or FileOptions()
+    reader = reader_of(files, options, known, frozenset(name.lower() for name in named or ()))
     inner, in_paths = _innermost(reader), path_columns(files)
     if isinstance(inner, ColumnarReader) and {name.lower() for name in named or ()} - set(map(str.lower, in_paths)):
         raise IndexTablesError(
@@ -80,9 +84,11 @@ def rows_in(
         for file, own in zip(files, found, strict=True):
             _refuse_other_columns(reader, file, own, wanted, table)
     _refuse_nested(wanted, may_be_text=isinstance(inner, JsonReader))
-    batches = pa.RecordBatchReader.from_batches(wanted, _batches(reader, files, wanted, strict=columns is None))
+    batches = pa.RecordBatchReader.from_batches(
+        wanted, _batches(reader, files, wanted, options.bad, strict=columns is None)
+    )
     own = names_in(in_paths, wanted)
-    return ImportedRows(batches, inner if isinstance(inner, LogReader) else None, list(own))
+    return ImportedRows(batches, inner if isinstance(inner, LogReader) else None, list(own), options.bad)
 
 
 def _refuse_nested(wanted: pa.Schema, *, may_be_text: bool) -> None:
@@ -140,10 +146,17 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _batches(
-    reader: Reader, files: Sequence[InputFile], wanted: pa.Schema, *, strict: bool
+    reader: Reader, files: Sequence[InputFile], wanted: pa.Schema, bad: BadLines | None, *, strict: bool
 ) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    if bad is not None:
+        bad.restart()
     for file in files:
-        yield from reader.batches(file, wanted, strict=strict)
+        for batch in reader.batches(file, wanted, strict=strict):
+            rows += len(batch)
+            yield batch
+    if bad is not None:
+        bad.finish(rows)
 
 
 def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, named: frozenset[str]) -> Reader:
@@ -156,10 +169,10 @@ def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, na
         case [name] if name in COLUMNAR:
             reader = ColumnarReader(name)
         case ["json"]:
-            reader = _json_reader(files, types, named)
+            reader = _json_reader(files, types, named, options.bad)
         case ["csv" | "tsv" as name]:
             mark = options.delimiter or {"csv": ",", "tsv": "\t"}[name]
-            reader = CsvReader(types, named, mark, guessed=options.delimiter is None)
+            reader = CsvReader(types, named, mark, guessed=options.delimiter is None, bad=options.bad)
         case ["log"]:
             pattern = options.pattern or pattern_of(files[0])
             reader = LogReader(pattern, types)
@@ -178,11 +191,11 @@ def reader_of(files: Sequence[InputFile], options: FileOptions, types: Types, na
     return TimestampReader(reader, timestamps) if timestamps else reader
 
 
-def _json_reader(files: Sequence[InputFile], types: Types, named: frozenset[str]) -> JsonReader:
+def _json_reader(files: Sequence[InputFile], types: Types, named: frozenset[str], bad: BadLines | None) -> JsonReader:
     plain = JsonReader(types)
     of_table = any(map(plain.has_other_values, files))
     texts = [name for name, kind in types.items() if kind == pa.string() and (of_table or name in named)]
-    return JsonReader(types, frozenset(texts))
+    return JsonReader(types, frozenset(texts), bad)
 
 
 def _refuse_other_options(formats: Sequence[str], options: FileOptions) -> None:
@@ -190,6 +203,10 @@ def _refuse_other_options(formats: Sequence[str], options: FileOptions) -> None:
         raise ConfigError(f"--pattern is for --format log, and the files are {formats[0]}", key="--pattern", value=None)
     if options.delimiter is not None and not {"csv", "tsv"} & set(formats):
         raise ConfigError(f"--delimiter is for CSV, and the files are {formats[0]}", key="--delimiter", value=None)
+    if options.bad is not None and not {"csv", "tsv", "json"} & set(formats):
+        raise ConfigError(
+            f"--bad-lines is for CSV and JSON lines, and the files are {formats[0]}", key="--bad-lines", value=None
+        )
 
 
 def _together(

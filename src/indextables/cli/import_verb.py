@@ -1,8 +1,8 @@
 """The command `import`: files of rows to a table. Imports are lazy."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from shlex import join, quote
@@ -42,6 +42,7 @@ from indextables.write.write_progress import OnProgress, ProgressCounter
 
 if TYPE_CHECKING:
     from indextables.cli.import_files import FileOptions, ImportedRows
+    from indextables.cli.input_files import InputFile
     from indextables.cli.log_reader import UnmatchedLines
     from indextables.log.snapshot import Snapshot
 
@@ -116,6 +117,23 @@ def import_(
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", metavar="MARK", help="Delimiter of CSV files: ';'.")
     ] = None,
+    bad: Annotated[
+        str,
+        typer.Option(
+            "--bad-lines",
+            metavar="stop|skip",
+            help="What happens at lines of CSV and JSON lines that cannot be read: stop, or skip them and keep them in a "
+            "file.",
+        ),
+    ] = "stop",
+    bad_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--bad-lines-file",
+            metavar="FILE",
+            help="Where bad lines are kept. Default: FILE.bad beside the first file.",
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows of the table.")] = False,
     merge_schema: Annotated[
         bool,
@@ -144,6 +162,7 @@ def import_(
       indextables import logs jobs.log --pattern '(?P<ts>\S+) (?P<job>\w+): (?P<message>.*)'
       zcat *.jsonl.gz | indextables import logs - --format json
     """
+    from indextables.cli.bad_lines import bad_lines
     from indextables.cli.input_files import input_files, note_on_left_out
 
     refuse_file(Location.parse(path))
@@ -158,7 +177,14 @@ def import_(
     is_new = table is None or settings.overwrite_schema
     if table is not None and not is_new and (layout or fields):
         raise _not_new(table, "--partition-by" if layout else "--text")
-    with input_files(files, read.format) as inputs:
+    _refuse_bad_lines_options(bad, bad_file)
+    with (
+        input_files(files, read.format) as inputs,
+        bad_lines(bad_file or _bad_lines_file(files[0], inputs.files[0]), keep=not dry_run)
+        if bad == "skip"
+        else nullcontext() as kept,
+    ):
+        read = replace(read, bad=kept)
         from indextables.cli.import_files import rows_in
         from indextables.maintain.replace_where import resolve_overwrite
 
@@ -192,6 +218,8 @@ def import_(
             _show_plan(done, sum(batch.num_rows for batch in batches), rows, as_json=as_json)
         else:
             _run(done, batches, rows, as_json=as_json)
+        if kept is not None and kept.count and not as_json:
+            typer.echo(kept.note(), err=True)
         if inputs.left_out and not as_json:
             typer.echo(note_on_left_out(inputs.left_out), err=True)
     if is_new and not layout and rows.path_columns and not as_json:
@@ -199,6 +227,20 @@ def import_(
         typer.echo(_note_on_paths(rows.path_columns, words, dry_run=dry_run), err=True)
     if table is None and not as_json and _has_only_exact_strings(job):
         typer.echo(_note_on_text(path, first, dry_run=dry_run), err=True)
+
+
+def _bad_lines_file(given: Path, first: "InputFile") -> Path:
+    """A name beside the first file or directory that was given."""
+    return Path(f"{given if given.exists() else first.name.replace(' ', '-')}.bad")
+
+
+def _refuse_bad_lines_options(bad: str, file: Path | None) -> None:
+    if bad not in {"stop", "skip"}:
+        raise ConfigError(f"{bad!r} is not known; use stop or skip", key="--bad-lines", value=bad)
+    if file is not None and bad != "skip":
+        raise ConfigError(
+            "no bad lines are kept without --bad-lines skip; add it", key="--bad-lines-file", value=str(file)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +354,7 @@ def _details(done: _Import, rows: "ImportedRows") -> dict[str, Any]:
     """What is said in notes, for JSON."""
     return {
         **_unmatched_lines(rows),
+        **({} if rows.bad is None else {"bad_lines": rows.bad.facts()}),
         **({"path_columns": list(rows.path_columns)} if rows.path_columns else {}),
         **({"files_left_out": list(done.left_out)} if done.left_out else {}),
     }

@@ -1,14 +1,14 @@
 """JSON lines: one object in each line. Columns may be kept as the text of their JSON."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
-from itertools import islice
+from io import BufferedReader, BytesIO, TextIOWrapper
 from shlex import quote
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -16,13 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from indextables.arrow_features import HAS_BLOCKS_OF_JSON
+from indextables.cli.bad_lines import BadLines
 from indextables.cli.file_reader import (
     BLOCK,
+    BlockReader,
+    PieceStream,
     Reader,
     Types,
     first_refused,
     fits,
     in_columns,
+    line_blocks,
     misfit,
     named,
     names_in,
@@ -30,6 +34,7 @@ from indextables.cli.file_reader import (
     opened,
     place_of,
     read_errors,
+    read_without_refused,
     refuse_utf16,
     shortened,
     succeeds,
@@ -44,6 +49,9 @@ _MAY_BE_TIMES = {pa.string(), pa.timestamp("s")}
 _TEXTS = {*_MAY_BE_TIMES, pa.null()}
 _TIMES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
+_Lines: TypeAlias = Sequence[tuple[int, bytes]]
+_Read: TypeAlias = Callable[[InputFile | BytesIO, str], Iterable[pa.RecordBatch]]
+
 
 @dataclass(frozen=True, slots=True)
 class JsonReader(Reader):
@@ -51,6 +59,7 @@ class JsonReader(Reader):
 
     types: Types
     texts: frozenset[str] = frozenset()
+    bad: BadLines | None = None
     may_have_more_columns = True
 
     def has_other_values(self, file: InputFile) -> bool:
@@ -68,7 +77,15 @@ class JsonReader(Reader):
             if not any(line.strip() for line in lines):
                 return pa.schema([])
         with read_errors(file, "JSON lines", lambda: self._culprit(file, None, "infer")):
-            return self._inferred(file)
+            try:
+                return self._inferred(file)
+            except (pa.ArrowException, UnicodeDecodeError):
+                if self.bad is None:
+                    raise
+            first = next(line_blocks(file))
+            if first.startswith(b"["):
+                raise _is_array(file, first.partition(b"\n")[0].decode(errors="replace"))
+            return self._inferred(_encode(_consistent(first, self.texts)))
 
     def _inferred(self, source: InputFile | BytesIO) -> pa.Schema:
         """The columns of the first block; Arrow knows neither time zones nor dates nor fractions of a second."""
@@ -97,7 +114,7 @@ class JsonReader(Reader):
         with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, "ignore")):
             found = [
                 name
-                for batch in self._open_file(file, kinds, "ignore")
+                for batch in self._batches(file, lambda source, _: self._open_file(source, kinds, "ignore"), kinds)
                 for name, values in zip(batch.schema.names, batch.columns, strict=True)
                 if values.null_count < len(values)
             ]
@@ -110,8 +127,52 @@ class JsonReader(Reader):
         own = {name: name for name in wanted.names} | names_in(found.names, wanted)
         kinds, others = {own[column.name]: column.type for column in wanted}, "error" if strict else "ignore"
         with read_errors(file, "JSON lines", lambda: self._culprit(file, kinds, others)):
-            for batch in self._read(file, kinds, others):
-                yield in_columns(batch, own, wanted)
+            yield from self._batches(
+                file,
+                lambda source, others: (in_columns(batch, own, wanted) for batch in self._read(source, kinds, others)),
+                kinds,
+                others,
+            )
+
+    def _batches(
+        self, file: InputFile, read: "_Read", kinds: Types, others: str = "ignore"
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a file. Where bad lines are left out, only blocks that have some are read line by line."""
+        if self.bad is None:
+            yield from read(file, others)
+            return
+        number = 1
+        for block in line_blocks(file):
+            try:
+                batches = list(read(BytesIO(block), others))
+            except (pa.ArrowException, UnicodeDecodeError):
+                lines = [(n, line) for n, line in enumerate(block.split(b"\n"), number) if line.strip()]
+                batches = self._good_lines(file, lines, read, kinds, others)
+            yield from batches
+            number += block.count(b"\n") + 1
+
+    def _good_lines(
+        self, file: InputFile, lines: "_Lines", read: "_Read", kinds: Types, others: str
+    ) -> list[pa.RecordBatch]:
+        """The lines of a block that can be read. Others are kept as bad lines; a column that is not known is an error."""
+        bad: set[int] = set()
+
+        def read_some(start: int, end: int) -> list[pa.RecordBatch]:
+            return list(read(_joined(line for _, line in lines[start:end]), "ignore"))
+
+        def refuse(index: int) -> None:
+            number, line = lines[index]
+            bad.add(number)
+            text = line.decode(errors="surrogateescape")
+            if self.bad is not None:
+                self.bad.add(line, lambda: self._objection(place_of(file, number), text, kinds, "ignore"), file)
+
+        found = read_without_refused(len(lines), read_some, refuse)
+        good = [(number, line) for number, line in lines if number not in bad]
+        if others == "error" and good and not succeeds(lambda: list(read(_joined(line for _, line in good), others))):
+            texts = ((number, line.decode(errors="surrogateescape")) for number, line in good)
+            raise self._first_objection(file, texts, kinds, others) or pa.ArrowInvalid("lines cannot be read together")
+        return found
 
     def _read(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> Iterator[pa.RecordBatch]:
         """The batches; texts whose type was inferred as a time all have a time zone, or none has."""
@@ -120,28 +181,35 @@ class JsonReader(Reader):
         for batch in self._open_file(source, kinds, others):
             names = batch.schema.names
             columns = [batch[name].cast(inferred.get(name, batch[name].type)) for name in names]
-            yield pa.RecordBatch.from_arrays(columns, names=names)
+            rows = pa.RecordBatch.from_arrays(columns, names=names)
+            rows.validate(full=True)  # Arrow takes any bytes for text
+            yield rows
 
-    def _open_file(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> pa.RecordBatchReader:
-        if isinstance(source, BytesIO):
-            source.seek(0)  # it is read once for the columns, and again for the rows
-        reading = pj.ReadOptions(block_size=BLOCK)
+    def _open_file(self, source: InputFile | BytesIO, kinds: Types | None, others: str) -> BlockReader:
         first = {name: pa.string() if pa.types.is_temporal(kind) else kind for name, kind in (kinds or {}).items()}
         schema = None if kinds is None else pa.schema(first)
         parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-        content = json_as_text(_lines(source), self.texts) if self.texts else opened(source)
-        if HAS_BLOCKS_OF_JSON:
-            return pj.open_json(content, read_options=reading, parse_options=parsing)
-        return pj.read_json(content, read_options=reading, parse_options=parsing).to_reader()
+
+        def open_file(size: int) -> pa.RecordBatchReader:
+            reading = pj.ReadOptions(block_size=size)
+            content = json_as_text(_lines(source), self.texts) if self.texts else opened(source)
+            if HAS_BLOCKS_OF_JSON:
+                return pj.open_json(content, read_options=reading, parse_options=parsing)
+            return pj.read_json(content, read_options=reading, parse_options=parsing).to_reader()
+
+        return BlockReader(open_file)
 
     def _culprit(self, file: InputFile, kinds: Types | None, others: str) -> IndexTablesError | None:
         """The error of the first invalid line; without types, they are inferred from the lines before it."""
         with text_of(file) as lines:
             numbered = ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
-            at_once = {} if kinds else {"at_once": BLOCK}
-            found = first_refused(
-                numbered, lambda some: self._reads([line for _, line in some], kinds, others), **at_once
-            )
+            return self._first_objection(file, numbered, kinds, others)
+
+    def _first_objection(
+        self, file: InputFile, numbered: Iterator[tuple[int, str]], kinds: Types | None, others: str
+    ) -> IndexTablesError | None:
+        at_once = {} if kinds else {"at_once": BLOCK}
+        found = first_refused(numbered, lambda some: self._reads([line for _, line in some], kinds, others), **at_once)
         if not found:
             return None
         *before, (number, line) = found
@@ -194,8 +262,37 @@ def _lines(source: InputFile | BytesIO) -> Iterator[str]:
         yield from lines
 
 
-def _encode(lines: Sequence[str]) -> BytesIO:
-    return BytesIO("\n".join(lines).encode(errors="surrogateescape"))
+def _encode(lines: Iterable[str]) -> BytesIO:
+    return _joined(line.encode(errors="surrogateescape") for line in lines)
+
+
+def _joined(lines: Iterable[bytes]) -> BytesIO:
+    return BytesIO(b"\n".join(lines))
+
+
+def _consistent(block: bytes, texts: frozenset[str]) -> list[str]:
+    r"""The lines of a block that are objects, and whose values are of the kind that most of their column are.
+
+    >>> _consistent(b'{"n":1}\n{"n":"x"}\n{"n":\n{"n":null}\n{"n":-2.5}', frozenset())
+    ['{"n":1}', '{"n":null}', '{"n":-2.5}']
+    """
+    records = {}
+    for line in filter(bytes.strip, block.split(b"\n")):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            values = _RECORD.decode(line)
+            records[line.decode()] = {
+                (name, _kind(bytes(value))) for name, value in values.items() if name.lower() not in texts
+            }
+    counts = Counter(kind for kinds in records.values() for kind in kinds if kind[1] is not None)
+    most = {name: kind for (name, kind), _ in reversed(counts.most_common())}
+    return [line for line, kinds in records.items() if all(kind in {None, most.get(name)} for name, kind in kinds)]
+
+
+def _kind(value: bytes) -> str | None:
+    """What a value in JSON is, by its first character; None if it is null."""
+    return {b'"': "string", b"{": "object", b"[": "array", b"t": "flag", b"f": "flag", b"n": None}.get(
+        value[:1], "number"
+    )
 
 
 def _type_of(texts: pa.Array) -> pa.DataType:
@@ -210,7 +307,6 @@ def _type_of(texts: pa.Array) -> pa.DataType:
 
 
 _RECORD = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_AT_ONCE = 1024  # lines
 
 
 def json_as_text(lines: Iterable[str], columns: frozenset[str]) -> BufferedReader:
@@ -220,7 +316,7 @@ def json_as_text(lines: Iterable[str], columns: frozenset[str]) -> BufferedReade
     >>> json_as_text(lines, frozenset("a")).read().splitlines()
     [b'{"a":"[1, 2.50]","b":1}', b'{"A": "x"}', b'{"a": nul', b'{"a":1,"a":2}']
     """
-    return BufferedReader(_Stream(_as_text(line, columns) for line in lines))
+    return BufferedReader(PieceStream(_as_text(line, columns) for line in lines))
 
 
 def _as_text(line: str, columns: frozenset[str]) -> bytes:
@@ -240,21 +336,3 @@ def _has_name_twice(line: bytes, record: dict[str, msgspec.Raw]) -> bool:
     if len(msgspec.json.encode(record)) == len(line.strip()):  # nothing was left out
         return False
     return len(json.loads(line, object_pairs_hook=list)) > len(record)
-
-
-class _Stream(RawIOBase):
-    """Pieces as one stream of bytes."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest:
-            self._rest = memoryview(b"".join(islice(self._pieces, _AT_ONCE)))
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size

@@ -14,6 +14,7 @@ from indextables.cli.file_reader import (
     first_refused,
     fits,
     in_columns,
+    line_blocks,
     lossy,
     misfit,
     names_in,
@@ -203,7 +204,7 @@ def _lines_of(file: InputFile) -> Iterator[pa.RecordBatch]:
     """The lines of a file that are not blank, with their numbers, in blocks."""
     refuse_utf16(file)
     number = 1
-    for block in _blocks(file):
+    for block in line_blocks(file, _LONGEST):
         lines = _split(file, block, number)
         numbers = pa.array(np.arange(number, number + len(lines)))
         kept = pc.match_substring_regex(lines, r"\S")
@@ -211,23 +212,6 @@ def _lines_of(file: InputFile) -> Iterator[pa.RecordBatch]:
         batch = pa.RecordBatch.from_arrays([numbers, lines], names=[_NUMBER, _LINE]).filter(kept)
         if len(batch):
             yield batch
-
-
-def _blocks(file: InputFile) -> Iterator[bytes]:
-    """Whole lines, about as many as a block has room for, without the newline at their end."""
-    with pa.input_stream(str(file.path)) as stream:
-        rest = stream.read(3).removeprefix(b"\xef\xbb\xbf")
-        while chunk := stream.read(BLOCK):
-            head, newline, tail = chunk.rpartition(b"\n")
-            if newline:
-                yield rest + head
-                rest = tail
-            else:
-                rest += chunk
-            if len(rest) > _LONGEST:
-                raise IndexTablesError(f"{file} has a line of more than {len(rest) >> 20} MB, so it is no log file")
-        if rest:
-            yield rest.removesuffix(b"\n")
 
 
 def _split(file: InputFile, block: bytes, number: int) -> pa.Array:
