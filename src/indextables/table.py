@@ -119,12 +119,14 @@ class IndexTable(ScanOutput):
         from indextables.schema import schema_from_input
         from indextables.search import fields_from_input
         from indextables.write.job_planning import create_table
+        from indextables.write.text_columns import new_field_rules
 
         options = _with_session(options, spark, path)
         config = Config.resolve(options, properties=properties)
         log = TransactionLog.open(path, config)
-        rules = {**config.write.typemap, **fields_from_input(fields)}
         layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
+        chosen = new_field_rules(config, None, table=log.table, layout=layout)
+        rules = {**chosen, **fields_from_input(fields)}
         snapshot = create_table(
             log, schema_from_input(schema), layout=layout, fields=rules, properties=properties or {}
         )
@@ -149,12 +151,14 @@ class IndexTable(ScanOutput):
 
         `data` is a DataFrame of pandas (without its index) or Polars, a relation of DuckDB, Arrow data, a dataset of Arrow
         (`pyarrow.dataset.dataset("orders", partitioning="hive")`), a list of dicts or a dict of columns. `mode` is what
-        happens to a table that is there: `errorifexists`, `append`, `overwrite` or `ignore`, as in Spark. `text` names the
-        columns that are searched by their words; see `create` for the other arguments. They describe a new table; an
-        existing one must agree with those that are given.
+        happens to a table that is there: `errorifexists`, `append`, `overwrite` or `ignore`, as in Spark.
+
+        `text` names the columns that are searched by their words: `"title, body"` or a list. With `"auto"`, the default
+        where `fields` and `options` name none, they are chosen by a sample of the rows; `[]` or `"none"` chooses none. See
+        `create` for the other arguments. They describe a new table; an existing one must agree with those that are given.
 
         >>> lines = [{"day": "mon", "message": "disk full"}, {"day": "tue", "message": "all is well"}]
-        >>> table = IndexTable.write("memory://docs/written", lines, partition_by="day", text="message")
+        >>> table = IndexTable.write("memory://docs/written", lines, partition_by="day")
         >>> table.count(query="disk")
         1
         >>> IndexTable.write("memory://docs/written", {"day": ["wed"], "message": ["disk failed"]}, mode="append")
@@ -162,7 +166,6 @@ class IndexTable(ScanOutput):
         """
         from indextables.maintain.alter import parsed_layout
         from indextables.maintain.replace_where import resolve_overwrite
-        from indextables.search import fields_from_input
         from indextables.write.job_planning import current_snapshot
         from indextables.write.new_table import parse_mode, refuse_other_properties, write_new_table, write_settings
         from indextables.write.write_job import Mode, refuse_existing
@@ -170,7 +173,7 @@ class IndexTable(ScanOutput):
         how = parse_mode(mode)
         options = _with_session(options, spark, path)
         layout = None if partition_by is None else parsed_layout(partition_by)
-        settings = write_settings(options, layout=layout, fields=fields_from_input(fields, text))
+        settings = write_settings(options, layout=layout, fields=fields, text=text)
         log = TransactionLog.open(path, Config.resolve(settings, properties=properties))
         snapshot = current_snapshot(log)
         if snapshot is None:
@@ -1249,6 +1252,7 @@ class IndexTable(ScanOutput):
         from indextables.write.input_data import batches_of, peeked
         from indextables.write.job_planning import plan_on
         from indextables.write.overwrite import refuse_contradictory_options
+        from indextables.write.text_columns import texts_of
         from indextables.write.write_job import Mode, write_and_commit
         from indextables.write.write_progress import ProgressCounter
 
@@ -1257,7 +1261,10 @@ class IndexTable(ScanOutput):
         log = self._log.configured(config)
         replaces_schema = mode is Mode.OVERWRITE and config.write.overwrite_schema
         rows = peeked(batches_of(data, None if replaces_schema else self.schema))
-        job = plan_on(log, snapshot, rows.schema, config, mode=mode, overwrite=resolve_overwrite, by_value=True)
+        texts, rows = texts_of(rows, config) if replaces_schema else (None, rows)
+        job = plan_on(
+            log, snapshot, rows.schema, config, mode=mode, overwrite=resolve_overwrite, by_value=True, texts=texts
+        )
         with shown_progress(progress) as callback:
             counter = ProgressCounter(callback, rows.num_rows)
             after = write_and_commit(job, rows.batches, log=log, snapshot=snapshot, counter=counter)

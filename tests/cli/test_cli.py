@@ -205,12 +205,30 @@ def test_a_word_in_a_table_without_text_columns_is_refused_with_a_way_out(tmp_pa
     pq.write_table(LINES, tmp_path / "lines.parquet")
     words = ["import", tmp_path / "table", tmp_path / "lines.parquet"]
     for how in (["--dry-run"], []):
-        assert "note: no column is indexed as text" in run(*words, *how).stderr
+        assert not run(*words, "--text", "none", *how).stderr
     assert not run(*words).stderr
     said = run("search", tmp_path / "table", "full", code=1).stderr
-    assert "Indexed as exact values: day, message" in said
-    assert "set-indexing TABLE COLUMN=text" in said
+    assert "Indexed as exact values: message, day" in said
+    assert "set-indexing TABLE message=text" in said
     assert len(found("search", tmp_path / "table", "message:*full*")) == 4
+
+
+def test_text_columns_are_chosen_from_the_values(tmp_path: Path) -> None:
+    pq.write_table(LINES, tmp_path / "lines.parquet")
+    words = ["import", tmp_path / "table", tmp_path / "lines.parquet"]
+    would = (
+        "note: message would be indexed as text, to be searched by words; to change it, import with --text COLUMNS or "
+    )
+    assert run(*words, "--dry-run").stderr == f"{would}--text none\n"
+    command = f"indextables set-indexing {tmp_path / 'table'} message=string"
+    assert run(*words).stderr.endswith(f"is indexed as text, to be searched by words; to change it, run: {command}\n")
+    assert len(found("search", tmp_path / "table", "full")) == 2
+    assert "--text are for new tables" in run(*words, "--text", "auto", code=1).stderr
+    assert not run(*words).stderr
+    pq.write_table(LINES.select(["day"]), tmp_path / "days.parquet")
+    said = run("import", tmp_path / "days", tmp_path / "days.parquet").stderr
+    assert "no column is indexed as text, because none looks like it" in said
+    assert said.endswith("days day=text\n")
 
 
 def test_counts(table: str) -> None:

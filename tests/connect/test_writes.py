@@ -48,7 +48,8 @@ def table(spark: Any, path: str) -> Iterator[str]:
 
 def test_modes(spark: Any, path: str) -> None:
     frame = frame_of(spark)
-    writer_of(frame).save(path)
+    frame.write.format("indextables").option("text", "auto").save(path)
+    assert IndexTable.open(path).fields["message"].type == "text"
     with pytest.raises(TableExistsError):
         writer_of(frame).save(path)
     writer_of(frame).mode("ignore").save(path)

@@ -297,12 +297,17 @@ def test_the_mistake_is_marked_from_its_start_to_its_end(text: str, wrong: str) 
 def test_without_text_columns_a_word_needs_a_field() -> None:
     schema = pa.schema({"n": pa.int64(), "level": pa.string(), "message": pa.string()})
     with pytest.raises(
-        SearchQueryError, match="the table has none. Indexed as exact values: level, message; "
+        SearchQueryError, match="the table has none. Indexed as exact values: message, level; "
     ) as error:
         parse("level:x AND a", schema=schema, rules=resolve(schema))
     assert error.value.position == 12
-    assert "COLUMN:*word* values that contain it" in str(error.value)
-    assert "SET INDEXING (COLUMN = text), or `indextables set-indexing TABLE COLUMN=text`" in str(error.value)
+    assert "message:*word* values that contain it" in str(error.value)
+    assert "SET INDEXING (message = text), or `indextables set-indexing TABLE message=text`" in str(error.value)
+    schema = pa.schema({"level": pa.string(), "message_id": pa.string()})
+    with pytest.raises(
+        SearchQueryError, match=r"level, message_id; there, COLUMN:word .* SET INDEXING \(COLUMN = text\)"
+    ):
+        parse("a", schema=schema, rules=resolve(schema))
     schema = pa.schema({"n": pa.int64()})
     with pytest.raises(SearchQueryError, match="the table has none; write field:value. Fields are n"):
         parse("a", schema=schema, rules=resolve(schema))

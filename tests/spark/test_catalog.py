@@ -151,7 +151,7 @@ def test_columns_that_came_later_are_seen(spark: Any, path: str) -> None:
 def test_create_with_columns(spark: Any, path: str) -> None:
     spark.sql(
         f"""CREATE TABLE logs (id BIGINT NOT NULL, `the day` STRING, ts TIMESTAMP, message STRING)
-            USING indextables OPTIONS ('indexing.typemap.message' 'text', 'targetRecordsPerSplit' '2')
+            USING indextables OPTIONS ('text' 'message', 'targetRecordsPerSplit' '2')
             PARTITIONED BY (`the day`, days(ts), bucket(4, id)) LOCATION {literal(path)}
             TBLPROPERTIES ('owner.team' = 'web')"""
     )
@@ -162,6 +162,8 @@ def test_create_with_columns(spark: Any, path: str) -> None:
     spark.sql("INSERT INTO logs SELECT 7, 'mon', timestamp'2024-01-01 10:00:00', 'disk full' FROM range(3)")
     assert table.refresh().search("message:full").num_rows == 3
     assert sorted(table.splits()["num_records"].to_pylist()) == [1, 2]
+    table.set_indexing({"message": "string"})
+    spark.sql("INSERT INTO logs SELECT 8, 'mon', timestamp'2024-01-01 10:00:00', 'disk full' FROM range(0)")
     spark.sql("CREATE TABLE IF NOT EXISTS logs (x INT) USING indextables")
     with pytest.raises(Exception, match="already exists"):
         spark.sql("CREATE TABLE logs (x INT) USING indextables")

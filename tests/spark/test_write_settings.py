@@ -196,6 +196,45 @@ def test_write_to(spark: Any, new: Any, path: str, tmp_path: Path, session: Call
             spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, []),
+        ({"text": "none"}, []),
+        ({"text": "level, title"}, ["level", "title"]),
+        ({"text": "auto"}, ["title", "body"]),
+        ({"text": "auto", "indexing.typemap.Body": "string"}, ["title"]),
+        ({"text": "title", "indexing.typemap.title": "string", "indexing.typemap.body": "text"}, ["body"]),
+    ],
+)  # fmt: skip
+def test_text_columns(spark: Any, tmp_path: Path, options: dict[str, str], expected: list[str]) -> None:
+    lines = [(str(n), "INFO", "disk full", f"the disk {n} is full again") for n in range(5)]
+    frame = spark.createDataFrame(lines, "id string, level string, title string, body string")
+    writer = frame.write.format("indextables").options(**options)
+    writer.save(str(tmp_path / "t"))
+    writer.mode("append").save(str(tmp_path / "t"))
+    table = IndexTable.open(tmp_path / "t")
+    assert [name for name, rule in table.fields.items() if rule.type == "text"] == expected
+    assert (table.count(), spark.read.format("indextables").load(table.path).filter("title = 'disk full'").count()) == (
+        10,
+        10,
+    )
+
+
+def test_text_columns_in_the_session_and_in_sql(
+    spark: Any, tmp_path: Path, session: Callable[[str, str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    session("spark.indextables.text", "auto")
+    select = "SELECT 'WARN' AS level, concat('disk ', id, ' is full') AS body FROM range(9)"
+    spark.sql(f"CREATE TABLE chosen USING indextables LOCATION '{tmp_path / 'chosen'}' AS {select}")
+    assert IndexTable.open(tmp_path / "chosen").count(query="disk") == 9
+    assert not caplog.records
+    spark.sql(f"CREATE TABLE empty (body STRING) USING indextables LOCATION '{tmp_path / 'empty'}'")
+    assert "auto, and the table is made without its rows" in caplog.text
+    for table in ("chosen", "empty"):
+        spark.sql(f"DROP TABLE {table}")
+
+
 def test_properties_of_a_table_that_is_made_by_a_query(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "made")
     properties = "('team' = 'search', 'spark.indextables.optimizeWrite.targetRecordsPerSplit' = '2')"

@@ -1,15 +1,13 @@
 """The command `import`: files of rows to a table. Imports are lazy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
 from indextables.cli.arguments import (
@@ -24,7 +22,7 @@ from indextables.cli.arguments import (
     parse_types,
 )
 from indextables.cli.output import show_metrics
-from indextables.config import Config, is_secret
+from indextables.config import AUTO_TEXT, NO_TEXT, PREFIX, Config, canonical, is_secret
 from indextables.errors import ConfigError, LayoutError, TableNotFoundError
 from indextables.kernels import sum_of
 from indextables.log.table_paths import refuse_file
@@ -32,11 +30,14 @@ from indextables.nearest import nearest
 from indextables.plural import agreeing, pluralize
 from indextables.schema import normalize, type_name
 from indextables.search.field_rules import STRING, TEXT
+from indextables.search.text_choice import SAMPLE_ROWS, text_columns_of
 from indextables.storage import Location
 from indextables.table import IndexTable
 from indextables.write.commit_metrics import split_metrics
+from indextables.write.input_data import InputRows, sampled
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import refuse_contradictory_options
+from indextables.write.text_columns import TEXT_SETTING, with_default_text
 from indextables.write.write_job import Mode, TaskResult, WriteJob, commit_job, open_log, write_task
 from indextables.write.write_progress import OnProgress, ProgressCounter
 
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
 
 _REPLACING = ("--overwrite", "--overwrite-schema")
 _SHOWN_FILES = 3  # in a command
-_SAMPLE = 1000  # rows that show which column is prose
-_WORDS = 3  # of prose, on average
-_DISTINCT = 0.05  # of the rows, at least
 
 
 def import_(
@@ -102,7 +100,8 @@ def import_(
         typer.Option(
             "--text",
             metavar="COLUMNS",
-            help="Columns of a new table to index as text (words), separated by commas. Can be repeated.",
+            help="Columns of a new table to index as text (words), separated by commas; auto chooses them by a sample of "
+            "the rows, none chooses none. Can be repeated. Default: auto.",
         ),
     ] = None,
     columns: Columns = None,
@@ -171,11 +170,11 @@ def import_(
     refuse_contradictory_options(options, overwrites=overwrite)
     read = _file_options(format_, delimiter, pattern, timestamp)
     table = _existing(path, options)
-    fields = dict.fromkeys(parse_names(text) or (), TEXT)
+    texts = parse_names(text)
     layout = ", ".join(partition_by or ())
     settings = Config.resolve(options, properties={} if table is None else table.properties).write
     is_new = table is None or settings.overwrite_schema
-    if table is not None and not is_new and (layout or fields):
+    if table is not None and not is_new and (layout or texts):
         raise _not_new(table, "--partition-by" if layout else "--text")
     _refuse_bad_lines_options(bad, bad_file)
     with (
@@ -196,28 +195,29 @@ def import_(
             named=parse_types(type_),
             options=read,
         )
-        if is_new and not fields:
-            fields = _text_of_log(rows)
-        new = {f"indexing.typemap.{column}": kind for column, kind in fields.items()}
-        if table is None or layout:
-            new["partitionBy"] = layout
-        with _timestamp_advice(layout, rows):
+        is_chosen = False
+        if is_new:
+            options, is_chosen = _with_text(options, texts, rows)
+            if table is None or layout:
+                options[f"{PREFIX}partitionBy"] = layout
+        sample, data = sampled(InputRows(rows.schema, rows.batches), SAMPLE_ROWS)
+        with _timestamp_advice(layout, sample):
             job = plan_job(
                 path,
                 rows.schema,
                 mode=Mode.ERROR if table is None else Mode.OVERWRITE if overwrite else Mode.APPEND,
-                sources=[{**options, **(new if is_new else {})}],
+                sources=[options],
                 overwrite=resolve_overwrite,
                 by_value=True,
+                texts=lambda: [] if sample is None else text_columns_of(sample),
             )
-        first, batches = _peeked(rows.batches)
         count = len(inputs.files)
         source = inputs.files[0].name if count == 1 else pluralize(count, "file")
         done = _Import(path, job, source, count, inputs.left_out)
         if dry_run:
-            _show_plan(done, sum(batch.num_rows for batch in batches), rows, as_json=as_json)
+            _show_plan(done, sum(batch.num_rows for batch in data.batches), rows, as_json=as_json)
         else:
-            _run(done, batches, rows, as_json=as_json)
+            _run(done, data.batches, rows, as_json=as_json)
         if kept is not None and kept.count and not as_json:
             typer.echo(kept.note(), err=True)
         if inputs.left_out and not as_json:
@@ -225,8 +225,8 @@ def import_(
     if is_new and not layout and rows.path_columns and not as_json:
         words = context.meta[WORDS] if len(files) <= _SHOWN_FILES else []
         typer.echo(_note_on_paths(rows.path_columns, words, dry_run=dry_run), err=True)
-    if table is None and not as_json and _has_only_exact_strings(job):
-        typer.echo(_note_on_text(path, first, dry_run=dry_run), err=True)
+    if is_chosen and not as_json and (note := _note_on_text(done, dry_run=dry_run)) is not None:
+        typer.echo(note, err=True)
 
 
 def _bad_lines_file(given: Path, first: "InputFile") -> Path:
@@ -252,6 +252,10 @@ class _Import:
     source: str
     files: int
     left_out: Sequence[str]
+
+    @property
+    def text_columns(self) -> list[str]:
+        return [name for name, rule in self.job.plan.rules.items() if rule.type == TEXT]
 
     def sentence(self, after: "Snapshot", added: dict[str, int]) -> str:
         """What was done; for a table that existed before, also what it holds now, from its log."""
@@ -299,7 +303,7 @@ def _file_options(
 
 
 @contextmanager
-def _timestamp_advice(layout: str, rows: "ImportedRows") -> Iterator[None]:
+def _timestamp_advice(layout: str, sample: pa.Table | None) -> Iterator[None]:
     """Inside, a layout by days of a column of texts that look like times is refused with how to make them timestamps."""
     try:
         yield
@@ -310,20 +314,13 @@ def _timestamp_advice(layout: str, rows: "ImportedRows") -> Iterator[None]:
 
         by_time = [field for field in Layout.parse(layout).fields if isinstance(field.transform, Calendar)]
         sources = {field.name: field.source.lower() for field in by_time}
-        columns = [field for field in rows.schema if field.name.lower() == sources.get(error.field or "")]
-        first = next(iter(rows.batches), None) if columns and columns[0].type == pa.string() else None
-        advice = None if first is None else timestamp_advice(columns[0].name, first.column(columns[0].name))
+        schema = () if sample is None else sample.schema
+        named = [field for field in schema if field.name.lower() == sources.get(error.field or "")]
+        texts = [field.name for field in named if field.type == pa.string()]
+        advice = None if sample is None or not texts else timestamp_advice(texts[0], sample[texts[0]].combine_chunks())
         if advice is None:
             raise
         raise LayoutError(f"{str(error).partition(';')[0]}; {advice}", field=error.field) from None
-
-
-def _peeked(batches: pa.RecordBatchReader) -> tuple[pa.RecordBatch | None, pa.RecordBatchReader]:
-    """The first batch, and all of them."""
-    rest = iter(batches)
-    first = next(rest, None)
-    everything = chain([] if first is None else [first], rest)
-    return first, pa.RecordBatchReader.from_batches(batches.schema, everything)
 
 
 def _show_plan(planned: _Import, count: int, rows: "ImportedRows", *, as_json: bool) -> None:
@@ -336,7 +333,7 @@ def _show_plan(planned: _Import, count: int, rows: "ImportedRows", *, as_json: b
         _note_unmatched_lines(rows)
 
 
-def _run(planned: _Import, batches: pa.RecordBatchReader, rows: "ImportedRows", *, as_json: bool) -> None:
+def _run(planned: _Import, batches: Iterable[pa.RecordBatch], rows: "ImportedRows", *, as_json: bool) -> None:
     from indextables.cli.progress import rows_imported
 
     with rows_imported() as progress:
@@ -357,6 +354,7 @@ def _details(done: _Import, rows: "ImportedRows") -> dict[str, Any]:
         **({} if rows.bad is None else {"bad_lines": rows.bad.facts()}),
         **({"path_columns": list(rows.path_columns)} if rows.path_columns else {}),
         **({"files_left_out": list(done.left_out)} if done.left_out else {}),
+        "text_columns": done.text_columns,
     }
 
 
@@ -398,52 +396,41 @@ def _without_secret(word: str) -> str:
     return f"{key}{mark}***" if any(is_secret(part.removeprefix("-o")) for part in key.split("=")) else word
 
 
-def _text_of_log(rows: "ImportedRows") -> dict[str, str]:
+def _with_text(
+    options: Mapping[str, str], texts: Sequence[str] | None, rows: "ImportedRows"
+) -> tuple[dict[str, str], bool]:
+    """The options under full keys, with the text columns of a new table; and whether these are chosen, not named."""
+    settings = canonical(options)
+    if texts is not None:
+        settings[TEXT_SETTING] = ", ".join(texts) or NO_TEXT
+    after = with_default_text(settings, _text_of_log(rows) or AUTO_TEXT)
+    return after, after != settings or after.get(TEXT_SETTING, "").strip().lower() == AUTO_TEXT
+
+
+def _text_of_log(rows: "ImportedRows") -> str | None:
     """The column of log files that is searched by its words."""
     text = None if rows.log is None else rows.log.pattern.text
-    is_text = text is not None and text in rows.schema.names and rows.schema.field(text).type == pa.string()
-    return {text: TEXT} if text is not None and is_text else {}
+    return text if text in rows.schema.names and rows.schema.field(text).type == pa.string() else None
 
 
-def _has_only_exact_strings(job: WriteJob) -> bool:
-    kinds = {rule.type for rule in job.plan.rules.values()}
-    return STRING in kinds and TEXT not in kinds
+def _note_on_text(done: _Import, *, dry_run: bool) -> str | None:
+    """Which columns are searched by their words, though none was named, and how to change that."""
+    texts, path = done.text_columns, quote(done.table)
+    others = [name for name, rule in done.job.plan.rules.items() if rule.type == STRING]
+    if texts:
+        is_or_would_be = "would be" if dry_run else agreeing(len(texts), "is", "are")
+        note = f"note: {', '.join(texts)} {is_or_would_be} indexed as text, to be searched by words"
+        command = f"indextables set-indexing {path} {' '.join(quote(f'{name}=string') for name in texts)}"
+    elif others:
+        note = "note: no column is indexed as text, because none looks like it, so searches compare whole values"
+        column = others[0] if len(others) == 1 else "COLUMN"
+        command = f"indextables set-indexing {path} {quote(f'{column}=text')}"
+    else:
+        return None
+    return f"{note}; to change it, {'import with --text COLUMNS or --text none' if dry_run else f'run: {command}'}"
 
 
-def _note_on_text(path: str, first: pa.RecordBatch | None, *, dry_run: bool) -> str:
-    """Which column should be searched by its words, and how."""
-    column = None if first is None else _prose_column(first)
-    note = "note: no column is indexed as text, so searches compare whole values"
-    if dry_run:
-        return f"{note}; --text {quote(column or 'COLUMN')} makes a column searchable by its words"
-    if column is None:
-        return f"{note}; `indextables set-indexing {quote(path)} COLUMN=text` makes a column searchable by its words"
-    command = f"indextables set-indexing {quote(path)} {quote(f'{column}=text')}"
-    return f"{note}; {column!r} looks like text; to search it by its words, run: {command}"
-
-
-def _prose_column(rows: pa.RecordBatch) -> str | None:
-    """The column of strings that has most words; None where none has many different values of several words.
-
-    >>> _prose_column(pa.record_batch({"level": ["INFO", "WARN"], "text": ["the disk is full", "all is well"]}))
-    'text'
-    """
-    sample = rows.slice(0, _SAMPLE)
-    words = {field.name: _words(sample.column(field.name)) for field in rows.schema if pa.types.is_string(field.type)}
-    best = max(words, key=lambda name: words[name], default=None)
-    return best if best is not None and words[best] >= _WORDS else None
-
-
-def _words(texts: pa.Array) -> float:
-    """The average number of words; 0 where few values are repeated, as those of an enumeration are."""
-    texts = texts.drop_null()
-    if not len(texts) or len(texts.unique()) < max(2, _DISTINCT * len(texts)):
-        return 0.0
-    spaces = pc.count_substring_regex(pc.utf8_trim_whitespace(texts), r"\s+")
-    return float(pc.mean(spaces).as_py() or 0) + 1
-
-
-def _written(job: WriteJob, rows: pa.RecordBatchReader, progress: OnProgress) -> tuple["Snapshot", dict[str, int]]:
+def _written(job: WriteJob, rows: Iterable[pa.RecordBatch], progress: OnProgress) -> tuple["Snapshot", dict[str, int]]:
     """The table after a write, and the metrics of what it added; a failure leaves no files."""
     from indextables.maintain.compact_on_write import merge_after_write
 

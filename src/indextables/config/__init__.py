@@ -15,9 +15,11 @@ from indextables.config.settings import (
 )
 from indextables.config.settings_page import markdown
 from indextables.config.store_config import StoreConfig
-from indextables.config.write_config import WriteConfig
+from indextables.config.write_config import AUTO_TEXT, NO_TEXT, WriteConfig
 
 __all__ = [
+    "AUTO_TEXT",
+    "NO_TEXT",
     "PREFIX",
     "READ_OPTIONS",
     "STREAM_OPTIONS",

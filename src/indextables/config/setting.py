@@ -145,6 +145,23 @@ def names(text: str) -> tuple[str, ...]:
     return parts
 
 
+def names_or(*words: str) -> Callable[[str], str | tuple[str, ...]]:
+    """A parser of some words, in any letter case, or else of columns, separated by commas.
+
+    >>> names_or("auto", "none")("Auto"), names_or("auto", "none")("title, body")
+    ('auto', ('title', 'body'))
+    """
+
+    def parse(text: str) -> str | tuple[str, ...]:
+        word = text.strip().lower()
+        try:
+            return word if word in words else names(text)
+        except ValueError as error:
+            raise ValueError(f"{', '.join(words)} or {error}") from None
+
+    return parse
+
+
 def duration(text: str) -> timedelta:
     """A duration.
 

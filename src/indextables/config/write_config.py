@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from indextables.config.setting import (
     boolean,
     names,
+    names_or,
     natural_number,
     one_of,
     positive_integer,
@@ -18,6 +19,9 @@ from indextables.config.setting import (
     whole_number,
 )
 from indextables.errors import ConfigError
+
+AUTO_TEXT, NO_TEXT = "auto", "none"
+"""The values of `indexing.text` that are no names of columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +165,25 @@ class WriteConfig:
         "many small splits. Columns whose terms do not fit are left out; 0 writes no filters. "
         "See [search](search.md#many-small-splits).",
     )
+    text: str | tuple[str, ...] = setting(
+        "indexing.text",
+        NO_TEXT,
+        names_or(AUTO_TEXT, NO_TEXT),
+        "The columns of a new table that are indexed by their words, such as `title, body`; `auto` chooses them by a sample "
+        "of the rows, `none` names none. `IndexTable.write` and `indextables import` choose where nothing is given. The "
+        "`indexing.typemap` of a column wins. See [search](search.md#which-columns-are-text).",
+        short="text",
+    )
     typemap: Mapping[str, str] = setting_family("indexing.typemap.")
     exact: Mapping[str, str] = setting_family("indexing.exact.")
     coalesce_rules: Mapping[str, str] = setting_family("coalesce.rule.")
+
+    @property
+    def field_rules(self) -> dict[str, str]:
+        """The rules of columns that `indexing.text` and `indexing.typemap` name; the latter wins, in any letter case."""
+        texts = () if isinstance(self.text, str) else self.text
+        typed = {name.lower() for name in self.typemap}
+        return {**{name: "text" for name in texts if name.lower() not in typed}, **self.typemap}
 
     def __post_init__(self) -> None:
         if (self.txn_app_id is None) != (self.txn_version is None):

@@ -11,6 +11,7 @@ from indextables.read.scan_spec import ScanSpec
 from indextables.search.exact_values import matches
 from indextables.search.field_rules import STRING
 from indextables.search.queries import And, Boost, Or, Phrase, Prefer, Query, Term, Wildcard
+from indextables.search.text_choice import ranked_as_text
 from indextables.search.to_lucene import to_text
 
 
@@ -46,7 +47,9 @@ def near_miss(spec: ScanSpec, sample: Callable[[Sequence[str]], pa.Table]) -> Ne
     if not terms or not columns:
         return None
     rows = sample(columns)
-    return next((miss for name in columns for term in terms if (miss := _in_column(name, term, rows))), None)
+    return next(
+        (miss for name in ranked_as_text(rows) for term in terms if (miss := _in_column(name, term, rows))), None
+    )
 
 
 def _in_column(column: str, term: Term | Phrase, rows: pa.Table) -> NearMiss | None:

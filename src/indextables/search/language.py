@@ -46,6 +46,7 @@ from indextables.search.field_queries import MAX_FUZZY_DISTANCE, Field, LeafErro
 from indextables.search.field_rules import TEXT, FieldRule
 from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
+from indextables.search.text_choice import named_as_text
 from indextables.search.text_fields import Shape, shape
 from indextables.search.to_lucene import as_word
 
@@ -146,7 +147,8 @@ class _Reader:
         strings = [name for name in self.searchable if self.fields[name].is_text]
         if not strings:
             return f"{hint}; write field:value. Fields are {', '.join(self.searchable) or 'none'}"
-        name = strings[0] if len(strings) == 1 else "COLUMN"
+        strings.sort(key=named_as_text, reverse=True)
+        name = strings[0] if len(strings) == 1 or named_as_text(strings[0]) else "COLUMN"
         listed = ", ".join(strings[:_MAX_LISTED]) + (" ..." if len(strings) > _MAX_LISTED else "")
         return (
             f"{hint}. Indexed as exact values: {listed}; there, {name}:word finds values that are just this word, and "

@@ -1,7 +1,7 @@
 """The data of a write, in whatever form a user has it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -58,6 +58,7 @@ Data: TypeAlias = (
     | Columns
 )
 _BATCH = 131_072
+_SAMPLED_BYTES = 64 * 1024**2
 _CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeEncodeError)
 
 
@@ -130,6 +131,23 @@ def table_of(data: Data) -> pa.Table:
         return pa.Table.from_batches(batches, None if batches else rows.schema or pa.schema([]))
     except pa.ArrowInvalid as error:
         raise SchemaError(f"the batches of the data have different columns: {error}", column=None) from error
+
+
+def sampled(data: InputRows, most: int) -> tuple[pa.Table | None, InputRows]:
+    """Some of the first rows, evenly spaced, and the same data; None where there is no batch."""
+    rest, first = iter(data.batches), list[pa.RecordBatch]()
+    count = size = 0
+    for batch in rest:
+        first.append(batch)
+        count, size = count + batch.num_rows, size + batch.nbytes
+        if count >= most or size >= _SAMPLED_BYTES:
+            break
+    same = replace(data, batches=chain(first, rest))
+    if not first:
+        return None, same
+    rows = pa.Table.from_batches([batch for batch in first if batch.schema == first[0].schema])
+    every = -(-len(rows) // most) or 1
+    return rows.take(pa.array(range(0, len(rows), every))), same
 
 
 def total_rows(data: Iterable[InputRows]) -> int | None:

@@ -13,6 +13,7 @@ from indextables.log.actions import Metadata
 from indextables.log.clock import now
 from indextables.log.table_paths import refuse_nested
 from indextables.log.transaction import ROW_LEVEL
+from indextables.schema import normalize
 from indextables.search import FieldRule
 from indextables.write.conform_schema import conformer
 from indextables.write.overwrite import (
@@ -27,6 +28,7 @@ from indextables.write.table_settings import (
     refuse_unknown_cluster_columns,
     refuse_unusable_properties,
 )
+from indextables.write.text_columns import TextColumns, new_field_rules
 from indextables.write.write_job import Mode, WriteJob, commit_job, refuse_existing, txn_of
 from indextables.write.write_plan import new_metadata, plan_write, with_columns_of, with_replaced_schema
 
@@ -41,11 +43,12 @@ def plan_job(
     properties: Mapping[str, str] | None = None,
     log: TransactionLog | None = None,
     by_value: bool = False,
+    texts: TextColumns | None = None,
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
 
     `overwrite` resolves what an overwrite replaces. A new table gets the `properties`. A caller that has the `log` open
-    passes it. See `conform_schema.conformer` for `by_value`.
+    passes it. See `conform_schema.conformer` for `by_value`, and `text_columns.new_field_rules` for `texts`.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
@@ -59,10 +62,11 @@ def plan_job(
     config = Config.resolve(*sources, properties=kept)
     if snapshot is None:
         layout = Layout.parse(config.write.partition_by or "")
-        metadata = _new_table(log, schema, layout=layout, fields=config.write.typemap, properties=kept)
+        fields = new_field_rules(config, texts, table=log.table, layout=layout)
+        metadata = _new_table(log, schema, layout=layout, fields=fields, properties=kept)
         config = sized(config, None, table=log.table)
         return _planned(log, None, schema, metadata, config, mode=mode, overwrite=overwrite)
-    return plan_on(log, snapshot, schema, config, mode=mode, overwrite=overwrite, by_value=by_value)
+    return plan_on(log, snapshot, schema, config, mode=mode, overwrite=overwrite, by_value=by_value, texts=texts)
 
 
 def plan_on(
@@ -74,6 +78,7 @@ def plan_on(
     mode: Mode,
     overwrite: OverwriteResolver = full_overwrite_only,
     by_value: bool = False,
+    texts: TextColumns | None = None,
 ) -> WriteJob:
     """The write to a table at a snapshot; the `schema` is None where there are no rows."""
     if mode.operation is Operation.CREATE:
@@ -82,20 +87,25 @@ def plan_on(
     replaces_schema = config.write.overwrite_schema and mode is Mode.OVERWRITE and schema is not None
     if replaces_schema and schema is not None:
         refuse_partial_overwrite(overwrite(config, metadata, table=log.table))
-        metadata = _replaced(metadata, schema, config)
+        metadata = _replaced(metadata, schema, config, texts, table=log.table)
     elif layout is not None:
         refuse_other_layout(Layout.parse(layout), metadata)
     if config.write.merge_schema and schema is not None and not replaces_schema:
-        metadata = with_columns_of(metadata, schema, config.write.typemap)
+        metadata = with_columns_of(metadata, schema, config.write.field_rules)
     config = sized(config, snapshot, table=log.table)
     return _planned(log, snapshot, schema, metadata, config, mode=mode, overwrite=overwrite, by_value=by_value)
 
 
-def _replaced(metadata: Metadata, schema: pa.Schema, config: Config) -> Metadata:
+def _replaced(
+    metadata: Metadata, schema: pa.Schema, config: Config, texts: TextColumns | None, *, table: str
+) -> Metadata:
     """The metadata after an overwrite with overwriteSchema."""
-    given = config.write.partition_by
+    given, columns = config.write.partition_by, metadata.arrow_schema()
     layout = None if given is None else Layout.parse(given)
-    after = with_replaced_schema(metadata, schema, layout=layout, fields=config.write.typemap)
+    kept = [field.name for field in normalize(schema) if field in columns]
+    into = metadata.layouts[metadata.current_spec_id] if layout is None else layout
+    fields = new_field_rules(config, texts, table=table, layout=into, kept=kept)
+    after = with_replaced_schema(metadata, schema, layout=layout, fields=fields)
     try:
         refuse_unusable_properties(after)
     except IndexTablesError as error:

@@ -3,18 +3,19 @@
 The first version of a new table has the columns and the rows, so that bad data leaves no table behind.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from indextables.config import PREFIX, canonical, property_key
+from indextables.config import NO_TEXT, PREFIX, Config, canonical, property_key
 from indextables.errors import ConfigError, SchemaError, TableExistsError
 from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.nearest import nearest
-from indextables.search import FieldRule
+from indextables.search import FieldRule, FieldsInput, fields_from_input
 from indextables.write.input_data import Data, batches_of, peeked
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import OverwriteResolver
+from indextables.write.text_columns import TEXT_SETTING, texts_of, with_default_text
 from indextables.write.write_job import Mode, write_and_commit
 from indextables.write.write_plan import property_texts
 from indextables.write.write_progress import OnProgress, ProgressCounter
@@ -40,12 +41,31 @@ def parse_mode(text: str) -> Mode:
 
 
 def write_settings(
-    options: Mapping[str, str], *, layout: Layout | None, fields: Mapping[str, str | FieldRule]
+    options: Mapping[str, str],
+    *,
+    layout: Layout | None,
+    fields: FieldsInput | None,
+    text: str | Sequence[str] | None,
 ) -> dict[str, str]:
-    """The options of a write together with its arguments; a ConfigError where they contradict each other."""
-    rules = {f"indexing.typemap.{column}": str(rule) for column, rule in fields.items()}
-    arguments = canonical(rules if layout is None else {**rules, "partitionBy": str(layout)})
+    """The options of a write together with its arguments; a ConfigError where they contradict each other.
+
+    Where neither names a text column, text columns are chosen from the data of a new table.
+    """
     settings = canonical(options)
+    if text is not None and TEXT_SETTING in settings:
+        raise ConfigError(
+            f"indexing.text is {settings[TEXT_SETTING]!r} in the options, and text is {text!r} as an argument; "
+            "give one of them",
+            key=TEXT_SETTING,
+            value=settings[TEXT_SETTING],
+        )
+    texts = Config.resolve({"text": text}).write.text if isinstance(text, str) else tuple(text or ())
+    is_word = isinstance(texts, str)
+    rules = {
+        f"indexing.typemap.{column}": str(rule)
+        for column, rule in fields_from_input(fields, () if is_word else texts).items()
+    }
+    arguments = canonical(rules if layout is None else {**rules, "partitionBy": str(layout)})
     for key in arguments.keys() & settings.keys():
         if not _same(key, arguments[key], settings[key]):
             raise ConfigError(
@@ -54,7 +74,9 @@ def write_settings(
                 key=key,
                 value=settings[key],
             )
-    return {**settings, **arguments}
+    if text is not None:
+        return {**settings, **arguments, TEXT_SETTING: str(texts) if is_word else NO_TEXT}
+    return with_default_text({**settings, **arguments})
 
 
 def _same(key: str, argument: str, option: str) -> bool:
@@ -90,6 +112,7 @@ def write_new_table(
     rows = peeked(batches_of(data))
     if rows.schema is None or not len(rows.schema):
         raise _no_columns()
+    texts, rows = texts_of(rows, log.config)
     try:
         job = plan_job(
             log.table,
@@ -100,6 +123,7 @@ def write_new_table(
             properties=properties,
             log=log,
             by_value=True,
+            texts=texts,
         )
     except TableExistsError:
         if mode is not Mode.IGNORE:

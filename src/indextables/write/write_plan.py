@@ -106,6 +106,12 @@ def _text(key: str, value: object) -> str:
             key=key,
             value=str(value),
         )
+    if property_key(key) == f"{PREFIX}indexing.text":
+        raise ConfigError(
+            f"{key} is an option of the write that makes a table, and no property; indexing.typemap.<column> = text is one",
+            key=key,
+            value=str(value),
+        )
     match value:
         case bool():
             return str(value).lower()
@@ -183,7 +189,7 @@ def with_layout(metadata: Metadata, layout: Layout) -> Metadata:
 
 def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:
     """How rows are written to a table with this metadata; the `existing` rows decide which partitions are large."""
-    _refuse_other_field_types(metadata, config.write.typemap)
+    _refuse_other_field_types(metadata, config.write.field_rules)
     kinds(config.write.exact, metadata.arrow_schema(), current_rules(metadata))
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(

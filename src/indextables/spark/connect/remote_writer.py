@@ -1,14 +1,15 @@
 """`df.write` over Spark Connect: planned by the data source on the server, repartitioned by the client."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.connect.readwriter import DataFrameWriter
 
-from indextables.config import is_secret
+from indextables.config import AUTO_TEXT, Config, is_secret
 from indextables.errors import ConfigError, TableExistsError
+from indextables.search.text_choice import SAMPLE_ROWS, text_columns_of
 from indextables.spark.connect.remote_names import identifier_parts
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.connect.server_answers import existing_table, planned_job
@@ -138,7 +139,11 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
             return
         schema = arrow_schema(self._frame.schema).serialize().to_pybytes()
         request = PlanWrite(
-            schema=schema, mode=mode, properties=dict(self._properties), **condition_settings(self._session)
+            schema=schema,
+            mode=mode,
+            properties=dict(self._properties),
+            texts=self._texts(options, settings),
+            **condition_settings(self._session),
         )
         secrets = {key: value for key, value in settings.items() if is_secret(key)}
         job = decode_job({**secrets, JOB: planned_job(self._session, options, request)})
@@ -152,6 +157,13 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
             writer = DataFrameWriter(rows._plan, self._session).format(FORMAT)
             writer.mode("overwrite" if mode is Mode.OVERWRITE else "append")
             writer.options(**secrets, **{JOB: encode_job(job)}).save(job.table)
+
+    def _texts(self, options: Mapping[str, str], settings: Mapping[str, str]) -> tuple[str, ...] | None:
+        """The columns of the frame that are text, by some of its rows, if the write chooses text columns."""
+        write = Config.resolve(settings).write
+        if write.text != AUTO_TEXT or not (write.overwrite_schema or existing_table(self._session, options) is None):
+            return None
+        return tuple(text_columns_of(self._frame.limit(SAMPLE_ROWS).toArrow()))
 
     def _server_settings(self) -> dict[str, str]:
         return settings_of(self._session, self._write_options.get("path"), self._write_options)

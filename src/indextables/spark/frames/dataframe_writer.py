@@ -17,6 +17,7 @@ from indextables.config import Config
 from indextables.errors import TableExistsError
 from indextables.log import TransactionLog
 from indextables.maintain.replace_where import resolve_overwrite
+from indextables.search.text_choice import SAMPLE_ROWS, text_columns_of
 from indextables.spark.catalyst.query_planning import planned_frame
 from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.environment.session_settings import condition_settings, settings_of
@@ -167,6 +168,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
             sources=[settings],
             overwrite=partial(resolve_overwrite, **condition_settings(self._spark)),
             properties=self._properties,
+            texts=lambda: text_columns_of(self._df.limit(SAMPLE_ROWS).toArrow()),
         )
         if job.already_committed:
             return

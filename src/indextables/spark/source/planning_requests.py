@@ -42,13 +42,17 @@ class DescribeTable(msgspec.Struct, frozen=True, tag=True):
 
 
 class PlanWrite(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The job of a write of rows with this schema, in Arrow's bytes; settings and path are options."""
+    """The job of a write of rows with this schema, in Arrow's bytes; settings and path are options.
+
+    `texts` are the columns of the rows that are text, if text columns are to be chosen.
+    """
 
     schema: bytes
     mode: Mode
     time_zone: str
     case_sensitive: bool
     properties: Mapping[str, str] = {}
+    texts: tuple[str, ...] | None = None
 
 
 class AggregateRows(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -147,6 +151,7 @@ def _planned(request: PlanWrite, options: Mapping[str, str]) -> str:
         sources=[settings_in(options)],
         overwrite=overwrite,
         properties=request.properties,
+        texts=None if (texts := request.texts) is None else lambda: texts,
     )
     return encode_job(job)
 

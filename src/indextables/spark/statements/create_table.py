@@ -22,6 +22,7 @@ from indextables.spark.options import FORMAT, is_our_format, settings_in
 from indextables.spark.source.quoting import quote_name, quote_string
 from indextables.spark.source.spark_types import arrow_schema, refuse_collation, spark_schema
 from indextables.table import IndexTable
+from indextables.write.text_columns import without_choice
 
 
 def creates_ours(spark: SparkSession, statement: CreateTable) -> bool:
@@ -94,7 +95,7 @@ def _create_with_columns(spark: SparkSession, name: tuple[str, ...], definition:
             arrow_schema(columns, as_declared=True),
             partition_by=_terms(definition),
             options={**canonical(settings_of(spark, entry.location, settings)), **settings},
-            properties={**definition.properties, **settings},
+            properties={**definition.properties, **without_choice(settings)},
         )
     except BaseException:
         drop_from_catalog(spark, entry)
