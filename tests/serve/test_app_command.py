@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from indextables import IndexTable
 from indextables.cli.app import app
+from indextables.serve import server
 from indextables.serve.query_threads import Cancellation, QueryEndedError, QueryThreads, TooManyQueriesError
 from tests.serve.app_client import running
 
@@ -68,6 +69,17 @@ def test_a_table_that_is_given_twice_has_two_ids(tmp_path: Path) -> None:
     table = IndexTable.open(make_table(tmp_path / "t"))
     with running(table, table) as client:
         assert client.get("/api/table", table="t-2")["timeColumn"] == "at"
+
+
+def test_the_usual_port_is_left_to_a_server_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = IndexTable.open(make_table(tmp_path / "t"))
+    with running(table, port=0) as other:
+        usual = other.bound.access.port  # any other: tests of another process may have the real one
+        monkeypatch.setattr(server, "USUAL_PORT", usual)
+        with running(table) as second:
+            assert second.bound.access.port != usual
+    with running(table) as alone:
+        assert alone.bound.access.port == usual
 
 
 def test_a_query_ends_when_its_client_goes() -> None:

@@ -423,7 +423,9 @@ def test_a_click_on_the_name_of_a_column_sorts_by_it(page: SearchPage, tickets: 
     page.button("opened", within=".rows thead", exact=False).click()
     page.loaded()
     assert page.column("opened") == sorted(page.column("opened"), reverse=True)
-    page.open(table="tickets", sort='["product","asc"]', columns='["product"]', where="product IS NULL OR product < 'b'")
+    page.open(
+        table="tickets", sort='["product","asc"]', columns='["product"]', where="product IS NULL OR product < 'b'"
+    )
     products = page.column("product")
     assert products == sorted(products), "the dash of nulls comes after all letters"
     assert products[0] == ""

@@ -16,6 +16,7 @@ from indextables.serve.served_tables import ServedTables
 from indextables.serve.web_app import web_app
 from indextables.table import IndexTable
 
+USUAL_PORT = 8642
 _MAX_REQUEST = 64 * 1024  # bytes of an address and its headers
 _MAX_CONNECTIONS = 200
 
@@ -47,11 +48,11 @@ class Bound:
 
 
 def bind_server(
-    tables: Sequence[IndexTable], *, host: str = "127.0.0.1", port: int = 0, time: str | None = None
+    tables: Sequence[IndexTable], *, host: str = "127.0.0.1", port: int | None = None, time: str | None = None
 ) -> Bound:
-    """A server of some tables, bound to a port: a free one for 0."""
+    """A server of some tables, bound to a port: a free one for 0; without a port, the usual one or else a free one."""
     served = ServedTables(tables, time=time)
-    listening = _listen(host, port)
+    listening = _listen_on_usual(host) if port is None else _listen(host, port)
     access = Access(secrets.token_urlsafe(32), host, listening.getsockname()[1])
     threads = QueryThreads()
     config = uvicorn.Config(
@@ -79,6 +80,14 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _listen_on_usual(host: str) -> socket.socket:
+    """The usual port, under which a browser has saved searches; a free one where another server has it."""
+    try:
+        return _listen(host, USUAL_PORT)
+    except IndexTablesError:
+        return _listen(host, 0)
 
 
 def _listen(host: str, port: int) -> socket.socket:
