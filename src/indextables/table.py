@@ -122,14 +122,13 @@ class IndexTable(ScanOutput):
         from indextables.write.text_columns import new_field_rules
 
         options = _with_session(options, spark, path)
-        config = Config.resolve(options, properties=properties)
+        columns = schema_from_input(schema)
+        config = Config.resolve(options, properties=properties).for_columns(columns.names)
         log = TransactionLog.open(path, config)
         layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
         chosen = new_field_rules(config, None, table=log.table, layout=layout)
         rules = {**chosen, **fields_from_input(fields)}
-        snapshot = create_table(
-            log, schema_from_input(schema), layout=layout, fields=rules, properties=properties or {}
-        )
+        snapshot = create_table(log, columns, layout=layout, fields=rules, properties=properties or {})
         return cls(log, snapshot, options=options)
 
     @classmethod
@@ -1008,6 +1007,7 @@ class IndexTable(ScanOutput):
         given = {"merge.targetSize": target_size, "merge.maxSourceSplitsPerMerge": max_source_splits_per_merge}
         own = {**(options or {}), **{key: str(v) for key, v in given.items() if v is not None}}
         config = Config.resolve(own, _with_session(self._options, spark, self.path), properties=self.properties)
+        config = config.for_columns(self.schema.names)
         snapshot = self._verified()
         request = merge_request(
             snapshot,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from indextables.config.keys import SETTINGS
 from indextables.config.setting import PREFIX
-from indextables.config.settings import SETTINGS
 
 
 def markdown() -> str:
@@ -23,9 +23,16 @@ _INTRODUCTION = [
     "",
     "<!-- written by `make docs` from src/indextables/config/ -->",
     "",
-    "A setting is looked up in the options of the call, then in the Spark session, then in the table's properties; the",
-    "first one wins. Keys are case-insensitive, and the prefix `spark.indextables.` is optional (except in",
-    "the session). Unknown keys are refused.",
+    "A setting is looked up in the options of the call, then in the Spark session, then in Hadoop's configuration, then",
+    "in the table's properties; the first one wins. Keys are case-insensitive. In options and properties the prefix",
+    "`spark.indextables.` is optional; in the session and in Hadoop's configuration, `spark.` is.",
+    "",
+    "Unknown keys are refused, with a suggestion. Tables may have properties of your own, such as `owner.team`; a key",
+    "that is one or two letters away from a setting is refused there, too. Settings of object stores (`s3.*`, `azure.*`,",
+    "`store.*`, `commit.unsafeSingleWriter`), `overwriteSchema`, `txnAppId` and `txnVersion` cannot be properties.",
+    "",
+    "What a session says of columns (`indexing.typemap.*`, `indexing.exact.*`, `optimizeWrite.clusterBy`) is for the",
+    "tables that have these columns. In an option, a column that is not there is an error.",
     "",
     "```python",
     "import pyarrow as pa",

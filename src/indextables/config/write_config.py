@@ -1,7 +1,8 @@
 """Settings of writes: split sizes, layout, coalescing, commits."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 from indextables.config.setting import (
     boolean,
@@ -177,6 +178,8 @@ class WriteConfig:
     typemap: Mapping[str, str] = setting_family("indexing.typemap.")
     exact: Mapping[str, str] = setting_family("indexing.exact.")
     coalesce_rules: Mapping[str, str] = setting_family("coalesce.rule.")
+    session_defaults: frozenset[tuple[str, str]] = frozenset()
+    """The fields, with the columns where these are part of the key, whose values a session has for columns of any table."""
 
     @property
     def field_rules(self) -> dict[str, str]:
@@ -189,3 +192,30 @@ class WriteConfig:
         if (self.txn_app_id is None) != (self.txn_version is None):
             missing = "txnVersion" if self.txn_version is None else "txnAppId"
             raise ConfigError(f"txnAppId and txnVersion go together, and {missing} is missing", key=missing, value=None)
+
+    def for_columns(self, names: Iterable[str]) -> Self:
+        """The settings for a table with these columns: what a session says of others is left out.
+
+        >>> defaults = frozenset({("typemap", "message"), ("cluster_by", "")})
+        >>> config = WriteConfig(typemap={"message": "text"}, cluster_by=("id", "day"), session_defaults=defaults)
+        >>> config.for_columns(["ID"]) == WriteConfig(cluster_by=("id",))
+        True
+        """
+        if not self.session_defaults:
+            return self
+        known = {name.lower() for name in names}
+
+        def kept(field: str, rules: Mapping[str, str]) -> dict[str, str]:
+            defaults = {column for name, column in self.session_defaults if name == field}
+            return {c: rule for c, rule in rules.items() if c.lower() in known or c.lower() not in defaults}
+
+        cluster_by = self.cluster_by
+        if ("cluster_by", "") in self.session_defaults:
+            cluster_by = tuple(column for column in cluster_by if column.lower() in known)
+        return replace(
+            self,
+            typemap=kept("typemap", self.typemap),
+            exact=kept("exact", self.exact),
+            cluster_by=cluster_by,
+            session_defaults=frozenset(),
+        )

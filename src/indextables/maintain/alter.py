@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from indextables.config import property_key
+from indextables.config import Config, property_key
 from indextables.display.text_output import text_output
 from indextables.errors import ConfigError, SchemaError
 from indextables.layout import Layout
@@ -24,6 +24,7 @@ from indextables.plural import agreeing
 from indextables.schema import column_named, normalize, to_json, type_name, widens
 from indextables.search import FieldRule, resolve
 from indextables.search.field_rules import NONE, default_rule
+from indextables.write.sizing import refuse_missing_target_size
 from indextables.write.table_settings import refuse_unusable_properties
 from indextables.write.write_plan import (
     current_rules,
@@ -169,6 +170,7 @@ def without_properties(metadata: Metadata, keys: Iterable[str], *, missing_ok: b
         known = ", ".join(sorted(metadata.properties)) or "none"
         raise ConfigError(f"the table has no property {names}; its properties: {known}", key=names, value=None)
     kept = {key: value for key, value in metadata.properties.items() if property_key(key) not in gone}
+    refuse_missing_target_size(Config.resolve(properties=kept))
     return structs.replace(metadata, properties=kept)
 
 

@@ -55,6 +55,7 @@ def merge_partitions_of(log: TransactionLog, snapshot: Snapshot, config: Config,
     Merged splits are merged again only with others of their size, so that a row is rewritten a few times, not with every
     write.
     """
+    config = config.for_columns(snapshot.metadata.arrow_schema().names)
     min_splits = max(2, config.maintenance.merge_on_write_min_splits)  # one alone would be rewritten without end
     request = MergeRequest(
         limits=replace(limits_of(config), min_sources=min_splits, tiered=True),

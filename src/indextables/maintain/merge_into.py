@@ -196,7 +196,8 @@ class _MergeRun:
             raise MergeError(f"{reason}; give them different ones", reason=reason)
         if merge.merge_schema:
             added = new_columns(merge.clauses, schema, source, alias=merge.alias)
-            metadata = with_columns_of(metadata, added, self.config.write.field_rules)
+            config = self.config.for_columns([*schema.names, *added.names])
+            metadata = with_columns_of(metadata, added, config.write.field_rules)
         relations = (Relation(TARGET, alias, schema), Relation(SOURCE, source_alias, source))
         scope = Scope(relations, self.time, self.case_sensitive)
         clauses = bind_clauses(merge.clauses, scope, metadata.arrow_schema(), merge_schema=merge.merge_schema)

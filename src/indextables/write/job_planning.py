@@ -61,6 +61,7 @@ def plan_job(
     kept = snapshot.metadata.properties if snapshot else dict(properties or {})
     config = Config.resolve(*sources, properties=kept)
     if snapshot is None:
+        config = config.for_columns(schema.names)
         layout = Layout.parse(config.write.partition_by or "")
         fields = new_field_rules(config, texts, table=log.table, layout=layout)
         metadata = _new_table(log, schema, layout=layout, fields=fields, properties=kept)
@@ -85,6 +86,8 @@ def plan_on(
         raise refuse_existing(log.table)
     metadata, layout = snapshot.metadata, config.write.partition_by
     replaces_schema = config.write.overwrite_schema and mode is Mode.OVERWRITE and schema is not None
+    kept = [] if replaces_schema else metadata.arrow_schema().names
+    config = config.for_columns([*kept, *(schema.names if schema is not None else ())])
     if replaces_schema and schema is not None:
         refuse_partial_overwrite(overwrite(config, metadata, table=log.table))
         metadata = _replaced(metadata, schema, config, texts, table=log.table)
@@ -151,7 +154,7 @@ def _planned(
     plan = plan_write(metadata, config, existing=snapshot if keeps_rows else None)
     if schema is not None:
         conformer(schema, plan.schema, layout=plan.layout, by_value=by_value)
-    refuse_unknown_cluster_columns(config.write.cluster_by, plan.schema)
+    refuse_unknown_cluster_columns(plan.config.write.cluster_by, plan.schema)
     return WriteJob(
         table=log.table,
         mode=mode,
@@ -174,6 +177,7 @@ def _new_table(
     properties: Mapping[str, str],
 ) -> Metadata:
     metadata = new_metadata(schema, layout=layout, fields=fields, properties=properties, created_time=now())
+    refuse_unusable_properties(metadata)
     refuse_nested(log.store)
     return metadata
 

@@ -27,6 +27,17 @@ def sized(config: Config, snapshot: Snapshot | None, *, table: str | None = None
     return _with_small_rows(_with_target(config, snapshot, table), snapshot)
 
 
+def refuse_missing_target_size(config: Config) -> None:
+    """Raises a ConfigError where auto-sizing is enabled without a size."""
+    if config.write.auto_size and config.write.target_split_size is None:
+        raise ConfigError(
+            "autoSize is enabled, but there is no target size of a split; "
+            "set spark.indextables.autoSize.targetSplitSize, for example to 100M",
+            key="spark.indextables.autoSize.targetSplitSize",
+            value=None,
+        )
+
+
 def _with_small_rows(config: Config, snapshot: Snapshot | None) -> Config:
     if not config.write.coalesce or config.write.coalesce_min_size is None or snapshot is None:
         return config
@@ -36,15 +47,9 @@ def _with_small_rows(config: Config, snapshot: Snapshot | None) -> Config:
 
 def _with_target(config: Config, snapshot: Snapshot | None, table: str | None) -> Config:
     """With auto-sizing, the row count of a full split; unchanged where the table is new."""
-    if not config.write.auto_size:
+    refuse_missing_target_size(config)
+    if not config.write.auto_size or config.write.target_split_size is None:
         return config
-    if config.write.target_split_size is None:
-        raise ConfigError(
-            "autoSize is enabled, but there is no target size of a split; "
-            "set spark.indextables.autoSize.targetSplitSize, for example to 100M",
-            key="spark.indextables.autoSize.targetSplitSize",
-            value=None,
-        )
     splits = None if snapshot is None else snapshot.splits
     rows = None if splits is None else rows_for(config.write.target_split_size, splits)
     if splits is None or rows is None:

@@ -12,6 +12,7 @@ from indextables.errors import LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log.actions import Metadata
 from indextables.schema import available_columns_hint
+from indextables.write.sizing import refuse_missing_target_size
 from indextables.write.write_plan import plan_write
 
 
@@ -51,6 +52,7 @@ def refuse_unusable_properties(metadata: Metadata) -> None:
     """Raises an error where properties are unknown settings, or contradict what the table is."""
     config, schema = Config.resolve(properties=metadata.properties), metadata.arrow_schema()
     plan_write(metadata, config)
+    refuse_missing_target_size(config)
     refuse_unknown_cluster_columns(config.write.cluster_by, schema)
     if config.write.partition_by is not None:
         refuse_other_layout(Layout.parse(config.write.partition_by), metadata)

@@ -8,7 +8,15 @@ from uuid import uuid4
 import pyarrow as pa
 from msgspec import structs
 
-from indextables.config import PREFIX, Config, is_secret, property_key
+from indextables.config import (
+    PREFIX,
+    Config,
+    is_of_one_write,
+    is_secret,
+    is_store_setting,
+    property_key,
+    refuse_misspelled_property,
+)
 from indextables.errors import ConfigError, IndexTablesError, LayoutError, SchemaError
 from indextables.layout import Coalescing, Layout
 from indextables.log import Snapshot
@@ -100,9 +108,9 @@ def _text(key: str, value: object) -> str:
             key=key,
             value=None,
         )
-    if property_key(key) == f"{PREFIX}overwriteSchema":
+    if is_of_one_write(key):
         raise ConfigError(
-            "overwriteSchema is an option of one write, and no property of a table; give it with the write",
+            f"{key} is an option of one write, and no property of a table; give it with the write",
             key=key,
             value=str(value),
         )
@@ -112,6 +120,14 @@ def _text(key: str, value: object) -> str:
             key=key,
             value=str(value),
         )
+    if is_store_setting(key):
+        raise ConfigError(
+            f"{key} says how the store of a table is reached, which has to be known before its properties can be read; "
+            "give it as an option, or in the session",
+            key=key,
+            value=str(value),
+        )
+    refuse_misspelled_property(key)
     match value:
         case bool():
             return str(value).lower()
@@ -189,6 +205,7 @@ def with_layout(metadata: Metadata, layout: Layout) -> Metadata:
 
 def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:
     """How rows are written to a table with this metadata; the `existing` rows decide which partitions are large."""
+    config = config.for_columns(metadata.arrow_schema().names)
     _refuse_other_field_types(metadata, config.write.field_rules)
     kinds(config.write.exact, metadata.arrow_schema(), current_rules(metadata))
     layout = metadata.layouts[metadata.current_spec_id]

@@ -25,6 +25,13 @@ def hadoop_configuration(spark: Any, prefix: str) -> dict[str, str]:
     return found
 
 
+def hadoop_settings_like(spark: Any, pattern: str) -> dict[str, str]:
+    """The settings of Hadoop whose keys have a pattern of Java in them."""
+    if not isinstance(spark, SparkSession):
+        return {}
+    return strings(spark.sparkContext._jsc.hadoopConfiguration().getValByRegex(pattern))
+
+
 def cluster_setting(spark: Any, key: str) -> str:
     """A setting of the cluster, as it was when Spark was started; empty if there is none, or if it is not known."""
     if not isinstance(spark, SparkSession):

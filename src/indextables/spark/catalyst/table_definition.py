@@ -13,7 +13,7 @@ from indextables.spark.source.quoting import quote_name
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """`partitioning` holds terms as Spark writes them: `` `app` ``, `days(ts)`.
+    """`partitioning` holds terms as Spark writes them: `` `app` ``, `days(ts)`; `clustering` the columns of CLUSTER BY.
 
     `computed_columns` tells which of DEFAULT, GENERATED and IDENTITY a column has; `computed_options` are expressions
     that are not literals.
@@ -22,6 +22,7 @@ class TableDefinition:
     columns: StructType
     computed_columns: Mapping[str, str]
     partitioning: tuple[str, ...]
+    clustering: tuple[str, ...]
     options: Mapping[str, str]
     computed_options: tuple[str, ...]
     properties: Mapping[str, str]
@@ -36,11 +37,18 @@ def table_definition(statement: CreateTable) -> TableDefinition:
     plan: Java = statement.plan
     spec = plan.tableSpec()
     columns = sequence(plan.columns()) if statement.query is None else []
+    transforms = sequence(plan.partitioning())
     options = [(str(key), value) for key, value in pairs(spec.optionExpression().options())]
     return TableDefinition(
         columns=StructType([_column(column) for column in columns]),
         computed_columns={str(column.name()): clause for column in columns for clause in _computed_by(column)},
-        partitioning=tuple(_term(transform) for transform in sequence(plan.partitioning())),
+        partitioning=tuple(_term(transform) for transform in transforms if not _is_clustering(transform)),
+        clustering=tuple(
+            ".".join(reference.fieldNames())
+            for transform in transforms
+            if _is_clustering(transform)
+            for reference in transform.references()
+        ),
         options={key: _literal_text(value) for key, value in options if kind(value) == "Literal"},
         computed_options=tuple(str(value.sql()) for _, value in options if kind(value) != "Literal"),
         properties={str(key): str(value) for key, value in pairs(spec.properties())},
@@ -70,6 +78,10 @@ def _computed_by(column: Java) -> list[str]:
 def _literal_text(literal: Java) -> str:
     value = literal.value()
     return str(value.toString() if hasattr(value, "toString") else value)
+
+
+def _is_clustering(transform: Java) -> bool:
+    return str(transform.name()) == "cluster_by"
 
 
 def _term(transform: Java) -> str:

@@ -141,7 +141,7 @@ class RemoteWriter(RecordedWrite, DataFrameWriter):
         request = PlanWrite(
             schema=schema,
             mode=mode,
-            properties=dict(self._properties),
+            properties=dict(self._properties_of_new_table()),
             texts=self._texts(options, settings),
             **condition_settings(self._session),
         )

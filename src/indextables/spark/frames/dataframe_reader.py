@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import StructType
 
+from indextables.config import without_prefix
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
 from indextables.read.scan_spec import ADDRESS, ADDRESS_SCHEMA
@@ -107,11 +108,11 @@ def with_session_settings(spark: SparkSession, options: Mapping[str, str]) -> di
 
 def _session_settings(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
     """The settings of the session that no option overrides."""
-    given = {key.lower().removeprefix("spark.indextables.") for key in settings_in(options)}
+    given = {without_prefix(key).lower() for key in settings_in(options)}
     session = {
         "timeZone": str(spark.conf.get("spark.sql.session.timeZone")),
         "caseSensitive": str(spark.conf.get("spark.sql.caseSensitive")),
         "read.minPartitions": str(spark.sparkContext.defaultParallelism),
         **settings_of(spark, location_in(options), options),
     }
-    return {k: v for k, v in session.items() if k.lower().removeprefix("spark.indextables.") not in given}
+    return {key: value for key, value in session.items() if without_prefix(key).lower() not in given}

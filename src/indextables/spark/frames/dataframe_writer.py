@@ -167,7 +167,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
             mode=mode,
             sources=[settings],
             overwrite=partial(resolve_overwrite, **condition_settings(self._spark)),
-            properties=self._properties,
+            properties=self._properties_of_new_table(),
             texts=lambda: text_columns_of(self._df.limit(SAMPLE_ROWS).toArrow()),
         )
         if job.already_committed:

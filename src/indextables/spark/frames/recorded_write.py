@@ -6,7 +6,7 @@ and for Spark Connect, whose writers are different classes with the same methods
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from indextables.config import PREFIX, canonical
@@ -20,6 +20,7 @@ from indextables.write.write_job import Mode
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE, "error": Mode.ERROR, "errorifexists": Mode.ERROR}
 _MODES |= {"default": Mode.ERROR, "ignore": Mode.IGNORE, "replacewhere": Mode.OVERWRITE}
 _UNITS = re.compile(r"(year|month|day|hour)s(?=\()")
+_CLUSTER = f"{PREFIX}optimizeWrite.clusterBy"
 _WHERE, _DYNAMIC = f"{PREFIX}replaceWhere", f"{PREFIX}partitionOverwriteMode"
 
 
@@ -115,9 +116,9 @@ class RecordedWrite:
                 'use option("partitionBy", "bucket(16, id)") in place of bucketBy', key="bucketBy", value=None
             )
         if self._cluster_columns:
-            options[f"{PREFIX}optimizeWrite.clusterBy"] = ", ".join(self._cluster_columns)
+            _give(options, _CLUSTER, ", ".join(self._cluster_columns), method="clusterBy", parse=_columns)
         if self._partition_columns:
-            options[f"{PREFIX}partitionBy"] = str(self._layout())
+            _give(options, f"{PREFIX}partitionBy", str(self._layout()), method="partitionBy", parse=_terms)
         refuse_contradictory_options(options, overwrites=mode is Mode.OVERWRITE)
         session = {**self._overwrite_mode(), **canonical(session_settings)}
         session.pop(f"{PREFIX}overwriteSchema", None)  # of one write, not of all writes of a session
@@ -133,6 +134,11 @@ class RecordedWrite:
             )
         return {**session, **options}
 
+    def _properties_of_new_table(self) -> Mapping[str, str]:
+        """Those that are given, and `clusterBy`: later writes to the table sort by the same columns."""
+        clustered = {_CLUSTER: ", ".join(self._cluster_columns)} if self._cluster_columns else {}
+        return {**clustered, **self._properties}
+
     def _given_settings(self) -> dict[str, str]:
         """The options that are settings."""
         return settings_in(self._write_options)
@@ -146,6 +152,25 @@ class RecordedWrite:
         """Spark's own setting for overwrites of the session, so that no more is replaced than it allows."""
         mode = self._session.conf.get("spark.sql.sources.partitionOverwriteMode", "static") or ""
         return {_DYNAMIC: "dynamic"} if mode.lower() == "dynamic" else {}
+
+
+def _give(options: dict[str, str], key: str, value: str, *, method: str, parse: Callable[[str], object]) -> None:
+    """Adds what a method of the writer says to the options, which must not say something else."""
+    option = options.setdefault(key, value)
+    if parse(option) != parse(value):
+        raise ConfigError(
+            f"{method}(...) says {value}, and the option {key.removeprefix(PREFIX)} says {option}; give one of them",
+            key=key,
+            value=option,
+        )
+
+
+def _terms(text: str) -> Layout:
+    return Layout.parse(text.lower())
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip().lower() for name in text.split(",")]
 
 
 def mode_named(name: str) -> Mode:

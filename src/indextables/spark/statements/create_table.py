@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from indextables.config import Config, canonical
+from indextables.config import PREFIX, Config, canonical
 from indextables.errors import ConfigError, LayoutError, SchemaError
 from indextables.layout import Layout
 from indextables.log import TransactionLog
@@ -46,7 +46,8 @@ def create_table(spark: SparkSession, statement: CreateTable) -> None:
         _create_with_columns(spark, statement.name, definition)
     else:
         writer = TableWriter(query_rows(spark, statement.query)).format(FORMAT).options(**_options(definition))
-        writer.partitionBy(*_terms(definition)).with_properties(definition.properties)
+        writer.partitionBy(*_terms(definition)).clusterBy(*definition.clustering)
+        writer.with_properties(definition.properties)
         writer.saveAsTable(quote_name(statement.name))
     if definition.comment is not None:
         name = quote_name(qualify(spark, statement.name))
@@ -95,7 +96,7 @@ def _create_with_columns(spark: SparkSession, name: tuple[str, ...], definition:
             arrow_schema(columns, as_declared=True),
             partition_by=_terms(definition),
             options={**canonical(settings_of(spark, entry.location, settings)), **settings},
-            properties={**definition.properties, **without_choice(settings)},
+            properties={**definition.properties, **_clustering(definition), **without_choice(settings)},
         )
     except BaseException:
         drop_from_catalog(spark, entry)
@@ -128,6 +129,11 @@ def _options(definition: TableDefinition) -> dict[str, str]:
 def _terms(definition: TableDefinition) -> list[str]:
     """PARTITIONED BY in terms of our layouts: `days(ts)` is `day(ts)`."""
     return [partition_term(term) for term in definition.partitioning]
+
+
+def _clustering(definition: TableDefinition) -> dict[str, str]:
+    """CLUSTER BY as a property of the table."""
+    return {f"{PREFIX}optimizeWrite.clusterBy": ", ".join(definition.clustering)} if definition.clustering else {}
 
 
 def _refused(what: str, instead: str) -> ConfigError:
