@@ -6,14 +6,15 @@ IndexTablesError
 ├── SchemaError (ValueError)        a column's name or type
 ├── LayoutError (ValueError)        a partition layout that cannot be
 ├── PredicateError                  a condition that cannot be read or used
-│   ├── InvalidPredicateError
-│   ├── UnsupportedOperatorError
-│   ├── PartitionColumnNotFoundError
-│   ├── TypeMismatchError
 │   ├── CastInvalidInputError       a row's value that cannot be converted, found while rows are compared
-│   ├── NonPartitionedTableError
-│   ├── OverlappingPredicatesError  two replacements in one commit that may concern the same row
-│   └── RowsOutsideError            new rows that a replacement would not replace
+│   └── ReplaceWhereError           those that a replaceWhere may raise; conditions of scans raise some of them too
+│       ├── InvalidPredicateError
+│       ├── UnsupportedOperatorError
+│       ├── PartitionColumnNotFoundError
+│       ├── TypeMismatchError
+│       ├── NonPartitionedTableError
+│       ├── OverlappingPredicatesError  two replacements in one commit that may concern the same row
+│       └── RowsOutsideError        new rows that a replacement would not replace
 ├── ExpressionError                 an SQL expression of an UPDATE or a MERGE that cannot be read or evaluated
 ├── MergeError                      a MERGE whose clauses contradict each other
 │   └── MergeCardinalityError       several source rows that would change one row of the table
@@ -125,20 +126,24 @@ class PredicateError(IndexTablesError):
     columns: Sequence[str] = ()
 
 
-class InvalidPredicateError(PredicateError):
+class ReplaceWhereError(PredicateError):
     pass
 
 
-class UnsupportedOperatorError(PredicateError):
+class InvalidPredicateError(ReplaceWhereError):
+    pass
+
+
+class UnsupportedOperatorError(ReplaceWhereError):
     operator: str
 
 
-class PartitionColumnNotFoundError(PredicateError):
+class PartitionColumnNotFoundError(ReplaceWhereError):
     column: str
     available_columns: Sequence[str]
 
 
-class TypeMismatchError(PredicateError):
+class TypeMismatchError(ReplaceWhereError):
     column: str
     expected_type: str
     actual_type: str
@@ -149,15 +154,15 @@ class CastInvalidInputError(PredicateError):
     expected_type: str
 
 
-class NonPartitionedTableError(PredicateError):
+class NonPartitionedTableError(ReplaceWhereError):
     table: str
 
 
-class OverlappingPredicatesError(PredicateError):
+class OverlappingPredicatesError(ReplaceWhereError):
     other: str
 
 
-class RowsOutsideError(PredicateError):
+class RowsOutsideError(ReplaceWhereError):
     """`rows` is how many there were; `examples` are the values of the first few in the columns of the predicate."""
 
     rows: int

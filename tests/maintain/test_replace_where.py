@@ -32,6 +32,7 @@ from indextables.errors import (
     NonPartitionedTableError,
     OverlappingPredicatesError,
     PartitionColumnNotFoundError,
+    ReplaceWhereError,
     RowsOutsideError,
     SchemaError,
     TypeMismatchError,
@@ -162,6 +163,20 @@ class TestRefused:
             ("year = 2023 AND n = 1", InvalidPredicateError, "'n' is not"),
             ("yaer = 1", PartitionColumnNotFoundError, "no column 'yaer'"),
             ("year = 'abc'", TypeMismatchError, "cannot be compared with 'abc'"),
+            ("month = TRUE", TypeMismatchError, "column 'month' has type string, and TRUE is of type boolean"),
+            ("month = DATE '2024-01-01'", TypeMismatchError, "is of type date"),
+            ("month > TRUE", TypeMismatchError, "a column of texts is compared with texts and numbers"),
+            (
+                "year = 2023.5",
+                TypeMismatchError,
+                "no value of the column is equal to it; write a value of type integer",
+            ),
+            ("year IN (2023, 2023.5)", TypeMismatchError, "2023.5"),
+            (
+                "NOT (YEAR <=> 3000000000)",
+                TypeMismatchError,
+                "'year' has type integer, and 3000000000L is of type long",
+            ),
             ("UPPER(month) = 'A'", UnsupportedOperatorError, "."),
             ("month LIKE '1%'", UnsupportedOperatorError, "LIKE is not for conditions that choose partitions"),
             ("month INDEXQUERY '1'", UnsupportedOperatorError, "INDEXQUERY"),
@@ -174,9 +189,16 @@ class TestRefused:
         before = split_files(tmp_path)
         with pytest.raises(error, match=message):
             table.replace_where(rows([2023], ["01"], [1]), where)
-        with pytest.raises(error, match=message):
+        with pytest.raises(ReplaceWhereError, match=message) as refused:
             table.drop_partitions(where)
+        assert isinstance(refused.value, error)
         assert (table.refresh().version, split_files(tmp_path)) == (1, before)
+
+    @pytest.mark.parametrize("where", ["year = 2023 AND", "year:2023", "year 2023", "UPPER(month) = 'A'", "year LIK 1"])
+    def test_operators_for_other_conditions_are_not_recommended(self, table: IndexTable, where: str) -> None:
+        with pytest.raises(ReplaceWhereError, match="understood are =, <>, .*, AND, OR and NOT") as error:
+            table.replace_where(rows([2023], ["01"], [1]), where)
+        assert not any(word in str(error.value) for word in ("LIKE", "INDEXQUERY", "startswith", "as the query"))
 
     def test_the_facts(self, table: IndexTable) -> None:
         with pytest.raises(PartitionColumnNotFoundError) as missing:

@@ -6,6 +6,7 @@ understood or refused.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import msgspec
 import pyarrow as pa
@@ -16,23 +17,30 @@ from indextables.errors import (
     InvalidPredicateError,
     NonPartitionedTableError,
     PartitionColumnNotFoundError,
+    TypeMismatchError,
     UnsupportedOperatorError,
 )
 from indextables.log.actions import Metadata
 from indextables.log.splits import partition_terms
 from indextables.predicate import (
+    Column,
     Comparison,
     In,
     IsNull,
     Literal,
     NullSafeEqual,
+    Op,
     Predicate,
     bind,
     columns,
     parse,
     to_sql,
 )
+from indextables.predicate.bind import is_never_equal
+from indextables.predicate.literals import literal
 from indextables.predicate.nodes import leaves
+from indextables.predicate.sql_text import value_sql
+from indextables.schema import type_name
 
 _UNDERSTOOD = (Comparison, In, IsNull, Literal, NullSafeEqual)
 _OPERATORS = "=, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS [NOT] NULL, AND, OR and NOT"
@@ -82,10 +90,11 @@ def read_condition(
     _refuse_empty(where)
     text = where if isinstance(where, str) else to_sql(where)
     _refuse_unpartitioned(text, metadata, table)
-    written = parse(where, time_zone=time_zone) if isinstance(where, str) else where
+    written = parse(where, time_zone=time_zone, operators=_OPERATORS) if isinstance(where, str) else where
     _refuse_operators(text, written)
     _refuse_columns(text, written, metadata, case_sensitive=case_sensitive)
     bound = bind(written, metadata.arrow_schema(), time_zone=time_zone, case_sensitive=case_sensitive)
+    _refuse_other_types(text, written, metadata.arrow_schema(), time_zone)
     return Condition(text, bound)
 
 
@@ -169,6 +178,45 @@ def _refuse_columns(text: str, written: Predicate, metadata: Metadata, *, case_s
             column=column,
             available_columns=partitions,
         )
+
+
+def _refuse_other_types(text: str, written: Predicate, schema: pa.Schema, time_zone: str) -> None:
+    """Refuses values that no value of their column can be, before a row is written: `day = TRUE`, `year = 2023.5`."""
+    by_name = {field.name.lower(): field for field in schema}
+    for leaf in leaves(written):
+        match leaf:
+            case Comparison(Column(name), _, value) | NullSafeEqual(Column(name), value):
+                values: Sequence[pa.Scalar] = [value]
+            case In(Column(name), values):
+                pass
+            case _:
+                continue
+        is_range = isinstance(leaf, Comparison) and leaf.op not in {Op.EQ, Op.NE}
+        field = by_name[name.lower()]
+        for value in (known for known in map(literal, values) if known.is_valid):
+            if pa.types.is_string(field.type) and not _is_text_or_number(value.type):
+                _refuse_value(text, field, value, "a column of texts is compared with texts and numbers")
+            elif not is_range and is_never_equal(field, value, time_zone=time_zone):
+                _refuse_value(text, field, value, "no value of the column is equal to it")
+
+
+def _refuse_value(text: str, field: pa.Field, value: pa.Scalar, reason: str) -> NoReturn:
+    expected, shown = type_name(field.type), value_sql(value)
+    raise TypeMismatchError(
+        f"{text!r} cannot be used: column {field.name!r} has type {expected}, and {shown} is of type "
+        f"{type_name(value.type)}: {reason}; write a value of type {expected}",
+        predicate=text,
+        reason=reason,
+        column=field.name,
+        expected_type=expected,
+        actual_type=type_name(value.type),
+    )
+
+
+def _is_text_or_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind)
+    )
 
 
 def _among(column: str, names: Sequence[str], *, case_sensitive: bool) -> bool:

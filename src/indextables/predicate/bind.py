@@ -61,6 +61,17 @@ def bind(predicate: Predicate, schema: pa.Schema, *, time_zone: str = "UTC", cas
     return _Binder(normalize(schema), time_zone, case_sensitive).bind(predicate)
 
 
+def is_never_equal(field: pa.Field, value: pa.Scalar, *, time_zone: str = "UTC") -> bool:
+    """Whether no value of the column can be equal to a literal.
+
+    >>> year = pa.field("year", pa.int16())
+    >>> [is_never_equal(year, pa.scalar(value)) for value in (2023.5, 2023.0, 99999)]
+    [True, False, True]
+    """
+    column = Column(field.name)
+    return bind(Comparison(column, Op.EQ, value), pa.schema([field]), time_zone=time_zone) == _never(column)
+
+
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """The operand of a leaf: values of `type`, compared as if they had been cast to `compared_as`."""

@@ -7,17 +7,18 @@ from indextables.predicate.bind import bind
 from indextables.predicate.nodes import Predicate
 
 
-def parse(text: str, *, time_zone: str = "UTC") -> Predicate:
+def parse(text: str, *, time_zone: str = "UTC", operators: str | None = None) -> Predicate:
     """SQL as a predicate that is not bound yet.
 
     >>> parse("5 < x")
     Comparison(operand=Column(name='x'), op=<Op.GT: '>'>, value=<pyarrow.Int32Scalar: 5>)
 
-    `TIMESTAMP '2024-01-01 00:00:00'` is a time of day in `time_zone`, as it is in the Spark session that speaks so.
+    `TIMESTAMP '2024-01-01 00:00:00'` is a time of day in `time_zone`, as it is in the Spark session that speaks so. Errors
+    list the `operators` that are understood, all of them unless the caller takes fewer.
     """
     from indextables.predicate import parser  # noqa: PLC0415 - sqlglot takes 0.2 s to import
 
-    return parser.parse(text, time_zone=time_zone)
+    return parser.parse(text, time_zone=time_zone, operators=operators or parser.SUPPORTED_OPERATORS)
 
 
 def parse_condition(

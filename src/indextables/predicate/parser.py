@@ -8,7 +8,7 @@ parsed, and whatever sqlglot raises becomes an InvalidPredicateError at one plac
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate, chain, groupby, pairwise
 
@@ -78,12 +78,18 @@ _WORDS = re.compile(r"[\w\s]+")
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
-def parse(text: str, *, time_zone: str) -> Predicate:
-    """Parses SQL text to a predicate, or raises an InvalidPredicateError or UnsupportedOperatorError."""
-    return ConditionReader(text, time_zone).predicate(syntax_tree(text))
+def parse(text: str, *, time_zone: str, operators: str = SUPPORTED_OPERATORS) -> Predicate:
+    """Parses SQL text to a predicate, or raises an InvalidPredicateError or UnsupportedOperatorError.
+
+    Errors list the `operators`; a search is recommended only if it is among them.
+    """
+    try:
+        return ConditionReader(text, time_zone).predicate(syntax_tree(text, operators=operators))
+    except (InvalidPredicateError, UnsupportedOperatorError) as error:
+        raise replace(error, message=f"{error.message}; understood are {operators}") from error.__cause__
 
 
-def syntax_tree(text: str) -> exp.Expr:
+def syntax_tree(text: str, *, operators: str = SUPPORTED_OPERATORS) -> exp.Expr:
     """The expression that a text is, as sqlglot reads it; an InvalidPredicateError says what is wrong with it."""
     whole_text(text)
     if len(text) > MAX_LENGTH:
@@ -95,7 +101,7 @@ def syntax_tree(text: str) -> exp.Expr:
     except PredicateError:
         raise
     except ParseError as error:
-        raise _invalid(text, *_first_complaint(text, error)) from None
+        raise _invalid(text, *_first_complaint(text, error, operators)) from None
     except TokenError:
         raise _invalid(text, "a quote or a comment is not closed") from None
     except RecursionError:
@@ -135,28 +141,30 @@ def _with_any_field(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _first_complaint(text: str, error: ParseError) -> tuple[str, int | None]:
+def _first_complaint(text: str, error: ParseError, operators: str) -> tuple[str, int | None]:
     facts = next((e for e in error.errors if e.get("line")), None)
     if facts is None:
         return "it is not a condition", None
     end = sum(map(len, text.splitlines(keepends=True)[: facts["line"] - 1])) + facts["col"] - 1
     near = facts["highlight"]
     is_unexpected = "Unexpected token" in facts["description"]
-    words = "; to search for words, give them as the query" if _WORDS.fullmatch(text) else ""
-    meant = nearest(near, _KEYWORDS) if is_unexpected else None
+    search = ""
+    if near == ":":
+        search = "; a search such as level:ERROR is not SQL: give it as the query, or use INDEXQUERY"
+    elif _WORDS.fullmatch(text):
+        search = "; to search for words, give them as the query"
+    if "INDEXQUERY" not in operators:
+        search = ""
+    meant = nearest(near, [word for word in _KEYWORDS if word in operators]) if is_unexpected else None
     hint = f"; did you mean {meant}?" if meant else ""
-    return _complaint(facts["description"], near) + words + hint, end - (len(near) - 1 if is_unexpected else 0)
+    return _complaint(facts["description"], near) + search + hint, end - (len(near) - 1 if is_unexpected else 0)
 
 
 def _complaint(description: str, near: str) -> str:
     """Sqlglot's words without the names of its classes."""
     if description.startswith("Required keyword"):
         return f"something is missing after {near!r}"
-    if near == ":":
-        return (
-            "':' is not expected here; a search such as level:ERROR is not SQL: give it as the query, or use INDEXQUERY"
-        )
-    if "Unexpected token" in description:
+    if near == ":" or "Unexpected token" in description:
         return f"{near!r} is not expected here"
     return f"{description.rstrip('.')} near {near!r}"
 
@@ -166,7 +174,7 @@ def _invalid(text: str, reason: str, position: int | None = None) -> InvalidPred
 
 
 def _unreadable(text: str, reason: str, position: int | None = None) -> str:
-    return f"the condition {_shown(text)} cannot be read{_at(position)}: {reason}; understood are {SUPPORTED_OPERATORS}"
+    return f"the condition {_shown(text)} cannot be read{_at(position)}: {reason}"
 
 
 def _at(position: int | None) -> str:
@@ -315,7 +323,7 @@ class ConditionReader:
         position = _position(node)
         shown = f"{operator}{_at(position)} of the condition {_shown(self.text)} is not supported: {reason}"
         return UnsupportedOperatorError(
-            message or f"{shown}; understood are {SUPPORTED_OPERATORS}",
+            message or shown,
             predicate=self.text,
             reason=reason,
             operator=operator,
