@@ -37,6 +37,19 @@ def test_other_columns_may_say_what_they_are_or_be_left_out() -> None:
     assert (rules["n"], rules["price"], rules["raw"]) == (FieldRule("long"), FieldRule("none"), FieldRule("none"))
 
 
+def test_types_of_the_index_are_synonyms() -> None:
+    kinds = {
+        pa.bool_(): "i64",
+        pa.int32(): "I64",
+        pa.int64(): "i64",
+        pa.timestamp("us", "UTC"): "i64",
+        pa.timestamp("us"): "i64",
+    }
+    kinds |= {pa.float32(): "f64", pa.float64(): "f64", pa.binary(): "bytes", pa.date32(): "date"}
+    schema = pa.schema([pa.field(f"c{number}", kind) for number, kind in enumerate(kinds)])
+    assert resolve(schema, dict(zip(schema.names, kinds.values(), strict=True))) == resolve(schema)
+
+
 @pytest.mark.parametrize(
     ("given", "column", "message"),
     [
@@ -44,6 +57,8 @@ def test_other_columns_may_say_what_they_are_or_be_left_out() -> None:
         ({"zzz": "text"}, "zzz", "the table has Message, n, price, raw"),
         ({"n": "text"}, "n", "has type long and cannot be indexed as 'text'; use long or none"),
         ({"raw": "string"}, "raw", "use none"),
+        ({"n": "f64"}, "n", "has type long and cannot be indexed as 'f64'; use long or none"),
+        ({"message": "bytes"}, "Message", "use text, string or none"),
         ({"message": "keyword"}, "Message", "use text, string or none"),
         ({"message": "string:default"}, "Message", "cannot be indexed as 'string"),
         ({"message": "text:klingon"}, "Message", "use default, en_stem, raw, whitespace"),

@@ -49,7 +49,8 @@ _INTRODUCTION = [
     "|---|---|---|",
     (
         f"| `{PREFIX}indexing.typemap.<column>` | `string` | "
-        "How a string column is indexed: `text` (words), `string` (exact values) or `none`. |"
+        "How a string column is indexed: `text` (words), `string` (exact values) or `none`. Columns of other types: "
+        "`none`, or the name of their type (`i64`, `f64`, `bytes`). |"
     ),
     (
         f"| `{PREFIX}indexing.exact.<column>` | `auto` | "

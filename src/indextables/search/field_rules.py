@@ -2,7 +2,7 @@
 
 A column of strings is `string` (the whole value, exactly; the default), `text` (words, by a tokenizer) or `none`. Columns
 of other types are indexed by their values, under the name of their type; they can only be left out. Binary columns are
-always left out.
+always left out. The names that tantivy has for types, `i64`, `f64` and `bytes`, are synonyms.
 
 >>> schema = pa.schema({"Message": pa.string(), "level": pa.string(), "status": pa.int32(), "raw": pa.binary()})
 >>> rules = resolve(schema, {"message": "text:en_stem"})
@@ -31,6 +31,12 @@ from indextables.schema import available_columns_hint, normalize, type_name
 DEFAULT_TOKENIZER = "default"
 TOKENIZERS = (DEFAULT_TOKENIZER, "en_stem", "raw", "whitespace")
 NONE, STRING, TEXT = "none", "string", "text"
+_INDEX_TYPES = {
+    **dict.fromkeys(("boolean", "byte", "short", "integer", "long", "timestamp", "timestamp_ntz"), "i64"),
+    **dict.fromkeys(("float", "double"), "f64"),
+    "binary": "bytes",
+}
+"""What tantivy calls the types of columns that are indexed by their values: synonyms of their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,8 @@ def default_rule(arrow: pa.DataType) -> FieldRule:
 
 def _allowed(field: pa.Field, rule: FieldRule) -> FieldRule:
     own = default_rule(field.type)
+    if rule == FieldRule(_INDEX_TYPES.get(type_name(field.type), own.type)):
+        return own
     words = rule.type == TEXT and own.type == STRING
     if not words and rule not in (own, FieldRule(NONE)):
         choices = f"text, {own} or none" if own.type == STRING else " or ".join(dict.fromkeys([own.type, NONE]))
