@@ -114,6 +114,11 @@ def test_what_contradicts_the_table_is_refused() -> None:
         for mode in ("append", "overwrite"):
             with pytest.raises(error, match=message):
                 IndexTable.write(path, ROWS, mode=mode, **arguments)
+    for arguments in ({"partition_by": "id"}, {"text": "level"}):
+        for options, is_hinted in (({}, True), ({"partitionOverwriteMode": "dynamic"}, False)):
+            with pytest.raises((LayoutError, SchemaError)) as refused:
+                IndexTable.write(path, ROWS, mode="overwrite", options=options, **arguments)
+            assert ("give overwriteSchema with the overwrite" in str(refused.value)) is is_hinted
     assert IndexTable.write(path, ROWS, mode="append", properties={"owner": "ops"}).version == 1
 
 

@@ -92,7 +92,7 @@ def plan_on(
         refuse_partial_overwrite(overwrite(config, metadata, table=log.table))
         metadata = _replaced(metadata, schema, config, texts, table=log.table)
     elif layout is not None:
-        refuse_other_layout(Layout.parse(layout), metadata)
+        refuse_other_layout(Layout.parse(layout), metadata, replaces_all=_replaces_all(config, mode))
     if config.write.merge_schema and schema is not None and not replaces_schema:
         metadata = with_columns_of(metadata, schema, config.write.field_rules)
     config = sized(config, snapshot, table=log.table)
@@ -138,6 +138,11 @@ def create_table(
     return commit_job(job, [], log=log)
 
 
+def _replaces_all(config: Config, mode: Mode) -> bool:
+    is_part = config.write.replace_where is not None or config.write.partition_overwrite_mode == "dynamic"
+    return mode is Mode.OVERWRITE and not is_part
+
+
 def _planned(
     log: TransactionLog,
     snapshot: Snapshot | None,
@@ -151,7 +156,8 @@ def _planned(
 ) -> WriteJob:
     replaced = overwrite(config, metadata, table=log.table) if mode is Mode.OVERWRITE else None
     keeps_rows = mode is Mode.APPEND or (replaced is not None and replaced.operation in ROW_LEVEL)
-    plan = plan_write(metadata, config, existing=snapshot if keeps_rows else None)
+    existing = snapshot if keeps_rows else None
+    plan = plan_write(metadata, config, existing=existing, replaces_all=_replaces_all(config, mode))
     if schema is not None:
         conformer(schema, plan.schema, layout=plan.layout, by_value=by_value)
     refuse_unknown_cluster_columns(plan.config.write.cluster_by, plan.schema)

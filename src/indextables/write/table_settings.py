@@ -13,18 +13,19 @@ from indextables.layout import Layout
 from indextables.log.actions import Metadata
 from indextables.schema import available_columns_hint
 from indextables.write.sizing import refuse_missing_target_size
-from indextables.write.write_plan import plan_write
+from indextables.write.write_plan import OVERWRITE_SCHEMA_HINT, plan_write
 
 
-def refuse_other_layout(wanted: Layout, metadata: Metadata) -> None:
+def refuse_other_layout(wanted: Layout, metadata: Metadata, *, replaces_all: bool = False) -> None:
     """Raises a LayoutError where `partitionBy` is not the layout of the table."""
     own = metadata.layouts[metadata.current_spec_id]
     wanted = wanted.bind(metadata.arrow_schema())
     if not is_layout(wanted, own):
+        hint = OVERWRITE_SCHEMA_HINT if replaces_all else ""
         raise LayoutError(
             f"the table is partitioned by {str(own) or 'nothing'}, and partitionBy asks for {str(wanted) or 'nothing'}; "
-            "leave partitionBy out to use the table's layout, or change that with evolve_layout or "
-            "ALTER INDEXTABLE ... PARTITION BY",
+            f"leave partitionBy out to use the table's layout, {hint}or change that with "
+            "evolve_layout or ALTER INDEXTABLE ... PARTITION BY",
             field=str(wanted),
         )
 

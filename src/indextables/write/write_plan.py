@@ -29,6 +29,8 @@ from indextables.write.coalescing import coalescing_for, columns_shared_in
 from indextables.write.conform_schema import widened
 from indextables.write.task_placement import target_with_slack
 
+OVERWRITE_SCHEMA_HINT = "give overwriteSchema with the overwrite to replace it with the rows, "
+
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
@@ -203,10 +205,15 @@ def with_layout(metadata: Metadata, layout: Layout) -> Metadata:
     return structs.replace(metadata, partition_specs=specs, current_spec_id=number)
 
 
-def plan_write(metadata: Metadata, config: Config, *, existing: Snapshot | None = None) -> WritePlan:
-    """How rows are written to a table with this metadata; the `existing` rows decide which partitions are large."""
+def plan_write(
+    metadata: Metadata, config: Config, *, existing: Snapshot | None = None, replaces_all: bool = False
+) -> WritePlan:
+    """How rows are written to a table with this metadata; the `existing` rows decide which partitions are large.
+
+    Errors say what an overwrite that `replaces_all` rows could do instead.
+    """
     config = config.for_columns(metadata.arrow_schema().names)
-    _refuse_other_field_types(metadata, config.write.field_rules)
+    _refuse_other_field_types(metadata, config.write.field_rules, replaces_all=replaces_all)
     kinds(config.write.exact, metadata.arrow_schema(), current_rules(metadata))
     layout = metadata.layouts[metadata.current_spec_id]
     return WritePlan(
@@ -276,13 +283,14 @@ def current_rules(metadata: Metadata) -> dict[str, FieldRule]:
     return dict(known)
 
 
-def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str]) -> None:
+def _refuse_other_field_types(metadata: Metadata, typemap: Mapping[str, str], *, replaces_all: bool) -> None:
     """Raises a SchemaError where a setting asks for another field type than the table has."""
     table = current_rules(metadata)
     for column, rule in resolve(metadata.arrow_schema(), {**table, **typemap}).items():
         if column in table and rule != table[column]:
+            hint = OVERWRITE_SCHEMA_HINT if replaces_all else ""
             raise SchemaError(
                 f"field {column!r} is indexed as {table[column].type} in this table, and the write asks for {rule.type}; "
-                "leave the setting out, or change the table with set_indexing or ALTER TABLE ... SET INDEXING",
+                f"leave the setting out, {hint}or change the table with set_indexing or ALTER TABLE ... SET INDEXING",
                 column=column,
             )
