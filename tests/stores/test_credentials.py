@@ -61,6 +61,23 @@ class TestServicePrincipal:
         monkeypatch.setenv("AZURE_STORAGE_TOKEN", "of-somebody-else")
         put(azure_oauth[0], azure_oauth[0].options)
 
+    def test_a_missing_secret_is_named_before_any_request(self, azure_oauth: OAuth) -> None:
+        server, tokens = azure_oauth
+        tokens.requests.clear()
+        for left_out in (["azure.clientSecret"], ["azure.clientSecret", "azure.clientId"]):
+            missing = " and ".join(sorted(left_out))
+            with pytest.raises(ConfigError, match=f"azure.tenantId is given, and {missing} is missing") as refused:
+                put(server, without(server, *left_out))
+            assert refused.value.key == "azure.clientSecret"
+        assert tokens.requests == []
+
+    def test_a_part_of_it_may_come_from_the_environment(
+        self, azure_oauth: OAuth, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server, _ = azure_oauth
+        monkeypatch.setenv("AZURE_CLIENT_SECRET", server.options["azure.clientSecret"])
+        put(server, without(server, "azure.clientSecret"))
+
     def test_it_may_come_from_the_environment(self, azure_oauth: OAuth, monkeypatch: pytest.MonkeyPatch) -> None:
         server, tokens = azure_oauth
         names = ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_AUTHORITY_HOST")

@@ -4,6 +4,7 @@ Obstore looks into the environment for whatever it is not given. Where settings 
 that no key of the environment comes before them or goes with them.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,12 @@ _KINDS = {  # by `azure.credentialType`
     "managedIdentity": _Kind("managed_identity", None, may_have=("client_id", "msi_endpoint")),
 }
 _FOUND_BY_OBSTORE = ("tenant_id", "client_id", "authority_host", "msi_endpoint")
+_AZURE_SECRETS = {
+    *("AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_USE_AZURE_CLI"),
+    *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_MASTER_KEY", "AZURE_STORAGE_TOKEN"),
+    *("AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_MSI_ENDPOINT", "IDENTITY_ENDPOINT"),
+}
+"""Variables of the environment by which obstore authenticates without a secret in the settings."""
 _KEYS = {"sas_token": "sas_key"}  # obstore's names, where they are others
 
 
@@ -75,6 +82,8 @@ def azure_credentials(config: Config) -> Mapping[str, str]:
     """The credentials of one kind, as obstore's settings; what may be left open is found by obstore."""
     store = config.store
     chosen = store.azure_credential_type or _kind_of(store)
+    if chosen is None:
+        _refuse_missing_secret(store)
     if chosen in {None, "environment"}:
         return _values(store, _FOUND_BY_OBSTORE)
     kind = _KINDS[str(chosen)]
@@ -84,6 +93,21 @@ def azure_credentials(config: Config) -> Mapping[str, str]:
         together = f"{' and '.join(keys)} go together" if len(keys) > 1 else f"azure.credentialType is {chosen}"
         raise ConfigError(f"{together}, and {', '.join(absent)} is missing", key=absent[0], value=None)
     return {"credential_type": kind.name, **_values(store, (*kind.needs, *kind.may_have))}
+
+
+def _refuse_missing_secret(store: StoreConfig) -> None:
+    """Refuses a service principal without a secret: obstore would take it for a machine's identity, and ask the machine."""
+    if store.azure_tenant_id is None or store.azure_msi_endpoint is not None:
+        return
+    if any(name.upper() in _AZURE_SECRETS for name in os.environ):
+        return
+    others = "" if store.azure_client_id else "azure.clientId and "
+    raise ConfigError(
+        f"azure.tenantId is given, and {others}azure.clientSecret is missing: a service principal needs both with it; give "
+        f"{others}azure.clientSecret, or set azure.credentialType to workloadIdentity, managedIdentity or environment",
+        key="azure.clientSecret",
+        value=None,
+    )
 
 
 def _kind_of(store: StoreConfig) -> str | None:
