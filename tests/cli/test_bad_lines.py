@@ -18,8 +18,8 @@ def ids(table: Path) -> list[int]:
     return IndexTable.open(table).scan(columns=["id"]).to_arrow()["id"].to_pylist()
 
 
-CSV = b'id,n\n1,1\n2\n3,"3"\n4,4,"a\nb"\n5,x\n6,007\n7,\n8,M\xfcller\n"9",9\n'
-BAD_OF_CSV = b'id,n\n2\n4,4,"a\nb"\n5,x\n6,007\n8,M\xfcller\n'
+CSV = b'id,n\n1,1\n2\n3,"3"\n4,4,"a\nb"\n5,x\n6,007\n7,\n8,M\xfcller\n"9",9\n\xff\x00,\xfe,,\xe2\x28\xa1\n'
+BAD_OF_CSV = b'id,n\n2\n4,4,"a\nb"\n\xff\x00,\xfe,,\xe2\x28\xa1\n5,x\n6,007\n8,M\xfcller\n'
 JSON = (
     b'\xef\xbb\xbf{"id": 1, "n": 1}\n\n{"id": 2\n{"id": 3, "n": 3}\ntrue\n{"id": "5"}\n{"id": 6, "n": "M\xfcller"}\n[7]\n'
     b'{"id": 8, "n": null}\n{"id": 9, "n": 9}'
@@ -49,10 +49,15 @@ def test_bad_lines_may_be_skipped(
     IndexTable.create(table, {"id": "bigint", "n": "bigint"})
     run("import", table, file, code=1)
     planned = found("import", table, file, "--bad-lines", "skip", "--dry-run")
-    assert (planned["rows"], planned["bad_lines"]["count"], planned["bad_lines"]["file"]) == (4, 5, None)
+    assert (planned["rows"], planned["bad_lines"]["count"], planned["bad_lines"]["file"]) == (
+        4,
+        expected[1].count(b"\n") - name.startswith(("a.csv", "a.tsv")) * 2,
+        None,
+    )
     assert not kept.exists()
     said = run("import", table, file, "--bad-lines", "skip").stderr
-    assert f"note: 5 lines could not be read and were left out; they are in {kept}; the first: {tmp_path}" in said
+    left_out = f"note: {planned['bad_lines']['count']} lines could not be read and were left out; they are in {kept}; "
+    assert f"{left_out}the first: {file}" in said
     assert first in said
     assert (ids(table), kept.read_bytes()) == expected
     said = run("import", table, file, "--bad-lines", "skip", code=1).stderr
@@ -85,6 +90,19 @@ def test_a_column_that_is_not_known_is_no_bad_line(tmp_path: Path) -> None:
     said = run("import", tmp_path / "table", file, "--bad-lines", "skip", code=1).stderr
     assert "line 1,001: there is a column 'late', which is not in the first block of the file; set its type" in said
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_columns_of_text_may_be_of_any_kind_in_good_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a", {"b": [1]}, "x" * 20_000_000, None, 7]
+    lines = [json.dumps({"id": n, "text": text}) for n, text in enumerate(texts)]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.jsonl").write_text("\n".join([lines[0], "{", *lines[1:], '{"id": "5", "text": ""}']))
+    monkeypatch.chdir(tmp_path / "data")
+    words = ["--type", "text=string", "--bad-lines", "skip", "-o", "indexing.typemap.text=none"]
+    assert found("import", tmp_path / "t", ".", *words)["bad_lines"]["file"] == f"{tmp_path / 'data'}.bad"
+    assert (tmp_path / "data.bad").read_text() == '{\n{"id": "5", "text": ""}\n'
+    found_texts = IndexTable.open(tmp_path / "t").scan().to_arrow().sort_by("id")["text"].to_pylist()
+    assert found_texts == ["a", '{"b": [1]}', texts[2], None, "7"]
 
 
 def test_bad_lines_of_several_files_are_in_one_file(tmp_path: Path) -> None:

@@ -197,17 +197,24 @@ def test_tables_are_not_imported_file_by_file(tmp_path: Path) -> None:
     IndexTable.write(tmp_path / "data/t", {"id": [1]})
     for given in (tmp_path / "data", tmp_path / "data/t", tmp_path / "data/t/_transaction_log"):
         assert (
-            "is a table of indextables, and its files are not imported one by one"
+            "is a table of indextables, whose files are not imported one by one"
             in run("import", tmp_path / "u", given, code=1).stderr
         )
     for kind, log in (("Delta", "_delta_log/0.json"), ("Iceberg", "metadata/v1.metadata.json")):
         place = tmp_path / kind
         (place / log).parent.mkdir(parents=True)
         (place / log).touch()
-        pq.write_table(pa.table({"id": [1]}), place / "a.parquet")
-        said = run("import", tmp_path / "u", place, code=1).stderr
-        assert f"{place} cannot be imported as files, because it is" in said
-        assert f"{kind} table; read it with Spark or" in said
+        (place / "data/day=1").mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1]}), place / "data/day=1/a.parquet")
+        for given in (place, place / "data/day=1", f"{place}/**/*.parquet", place / "data/day=1/a.parquet"):
+            if kind == "Delta" and given != place:
+                continue
+            said = run("import", tmp_path / "u", given, code=1).stderr
+            assert f"{place} cannot be imported as files, because it is" in said
+            assert f"{kind} table; read it with Spark or" in said
+    (tmp_path / "Delta/data").rename(tmp_path / "Delta/kind=1")
+    for given in ("kind=1", "*/*/*.parquet", "kind=1/day=1/a.parquet"):
+        assert "it is a Delta table" in run("import", tmp_path / "u", tmp_path / "Delta" / given, code=1).stderr
     assert not (tmp_path / "u").exists()
 
 

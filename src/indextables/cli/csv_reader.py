@@ -19,6 +19,7 @@ from indextables.cli.bad_lines import BadLines
 from indextables.cli.file_reader import (
     BLOCK,
     LONGEST,
+    NOT_UTF8,
     BlockReader,
     LongRecordError,
     Reader,
@@ -40,6 +41,7 @@ from indextables.cli.file_reader import (
     refuse_utf16,
     shortened,
     text_of,
+    unescaped,
 )
 from indextables.cli.input_files import InputFile
 from indextables.errors import IndexTablesError
@@ -91,8 +93,6 @@ class CsvReader(Reader):
         with self._read_errors(file, lambda: self._culprit(file, {})):
             refuse_utf16(file)
             guessed = named(self._open_file(file, ConvertOptions()).schema)
-            if self.bad is not None:  # lines that are not text in UTF-8 are left out
-                guessed = pa.schema([field.with_type(_as_text(field.type)) for field in guessed])
             found = self._without_lossy_numbers(file, guessed)
         if self.guessed:
             _refuse_other_delimiter(file, found.names)
@@ -124,7 +124,7 @@ class CsvReader(Reader):
         invalid = _InvalidRows(end, skip)
         converting = self._convert_options(kinds)
         if self.bad is not None:
-            converting = ConvertOptions(column_types=dict.fromkeys(names, pa.binary()))
+            converting = ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
         with self._read_errors(file, lambda: self._objection_to(file, kinds, invalid), invalid):
             for batch in self._open_to_end(file, converting, end, invalid):
                 if self.bad is None:
@@ -139,34 +139,32 @@ class CsvReader(Reader):
     def _read_errors(
         self, file: InputFile, culprit: Callable[[], IndexTablesError | None], invalid: _InvalidRows | None = None
     ) -> Iterator[None]:
-        with read_errors(file, "CSV", culprit):
+        with read_errors(file, "CSV", culprit), _no_other_errors():
             try:
                 yield
             except LongRecordError as error:
                 raise self._too_long(file, error.rows + (invalid.skipped if invalid else 0)) from None
 
     def _open_file(self, source: InputFile | BytesIO, converting: ConvertOptions) -> BlockReader:
-        parsing = self._parse_options(None if self.bad is None else lambda _: "skip")
-        return BlockReader(
-            lambda size: open_csv(
-                opened(source),
-                read_options=ReadOptions(block_size=size),
-                parse_options=parsing,
-                convert_options=converting,
-            )
-        )
+        skipped = source if self.bad is not None and isinstance(source, InputFile) else None
+        parsing = self._parse_options((lambda _: "skip") if skipped else None)
+
+        def open_file(size: int) -> pa.RecordBatchReader:
+            content = content_of(skipped, escape=True) if skipped else opened(source)
+            reading = ReadOptions(block_size=size)
+            return open_csv(content, read_options=reading, parse_options=parsing, convert_options=converting)
+
+        return BlockReader(open_file)
 
     def _open_to_end(self, file: InputFile, converting: ConvertOptions, end: str, invalid: _InvalidRows) -> BlockReader:
         """The file and a row after its end, which is invalid; Arrow takes an open quote at the end for closed."""
+        last_line = f"\n{end}\n".encode()
 
         def open_file(size: int) -> pa.RecordBatchReader:
             invalid.restart()
-            return open_csv(
-                content_of(file, f"\n{end}\n".encode()),
-                read_options=ReadOptions(block_size=size),
-                parse_options=self._parse_options(invalid),
-                convert_options=converting,
-            )
+            content, parsing = content_of(file, last_line, escape=self.bad is not None), self._parse_options(invalid)
+            reading = ReadOptions(block_size=size)
+            return open_csv(content, read_options=reading, parse_options=parsing, convert_options=converting)
 
         return BlockReader(open_file)
 
@@ -176,25 +174,28 @@ class CsvReader(Reader):
     def _good_rows(
         self, file: InputFile, batch: pa.RecordBatch, own: dict[str, str], wanted: pa.Schema
     ) -> list[pa.RecordBatch]:
-        """The rows whose values can be read, of a batch of bytes; the others are kept as bad lines."""
+        """The rows whose values can be read, of a batch of texts; the others are kept as bad lines."""
         kinds = {name: wanted.field(column).type for column, name in own.items()}
-        texts = pa.schema([(name, pa.string()) for name in batch.schema.names])
         options = WriteOptions(delimiter=self.delimiter)
 
         def read(start: int, end: int) -> list[pa.RecordBatch]:
-            part = BytesIO()
-            write_csv(batch.slice(start, end - start).cast(texts), part, options)
-            part.seek(0)
-            found = self._open_file(part, self._convert_options(kinds))
-            return [in_columns(rows, own, wanted) for rows in found]
+            texts, part = batch.slice(start, end - start), BytesIO()
+            if any(pc.any(pc.match_substring_regex(column, NOT_UTF8)).as_py() for column in texts.columns):
+                raise pa.ArrowInvalid("there are texts that are not UTF-8")
+            write_csv(texts, part, options)
+            found = [in_columns(rows, own, wanted) for rows in self._open_file(part, self._convert_options(kinds))]
+            if sum(map(len, found)) != end - start:
+                raise pa.ArrowInvalid("there are rows that cannot be written as CSV")
+            return found
 
         def refuse(number: int) -> None:
-            cells = [column[number].as_py().decode(errors="surrogateescape") for column in batch.columns]
+            cells = [unescaped(column[number].as_py()) for column in batch.columns]
             self._refuse(file, batch.schema.names, kinds, self._joined(cells), cells)
 
         return read_without_refused(len(batch), read, refuse)
 
     def _skip(self, file: InputFile, names: Sequence[str], kinds: Types, text: str) -> None:
+        text = unescaped(text)
         self._refuse(file, names, kinds, text, next(csv.reader([text], delimiter=self.delimiter)))
 
     def _refuse(self, file: InputFile, names: Sequence[str], kinds: Types, text: str, cells: Sequence[str]) -> None:
@@ -248,8 +249,9 @@ class CsvReader(Reader):
         if cells == [_END]:
             return None
         place = place_of(file, line + sum(len(re.findall("\r\n|\r|\n", cell)) for cell in cells[:-1]))
+        value = shortened(cells[-1].removesuffix("\n" + _END))
         return IndexTablesError(
-            f"{place}: the quote before {shortened(cells[-1].removesuffix(_END))} is not closed, so the value goes on "
+            f"{place}: the quote before {value} is not closed, so the value goes on "
             'to the end of the file; close it, or write "" for a quote in a value'
         )
 
@@ -291,8 +293,20 @@ class CsvReader(Reader):
         return None
 
 
-def _as_text(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_binary(kind) else kind
+@contextmanager
+def _no_other_errors() -> Iterator[None]:
+    """Inside, Python does not print that Arrow has an invalid row which is not UTF-8; the row is refused anyway."""
+    before = sys.unraisablehook
+
+    def hook(raised: Any) -> None:
+        if not isinstance(raised.exc_value, UnicodeDecodeError):
+            before(raised)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _refuse_other_delimiter(file: InputFile, names: Sequence[str]) -> None:

@@ -6,10 +6,11 @@ the one record is found that is to blame.
 
 import re
 from abc import ABC, abstractmethod
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -131,8 +132,8 @@ class PieceStream(RawIOBase):
                 return
 
 
-def content_of(file: InputFile, end: bytes = b"") -> BufferedReader:
-    """The bytes of a file, unpacked, and those after them."""
+def content_of(file: InputFile, end: bytes = b"", *, escape: bool = False) -> BufferedReader:
+    """The bytes of a file, unpacked, and those after them; with `escape`, all of them are UTF-8."""
 
     def pieces() -> Iterator[bytes]:
         with pa.input_stream(str(file.path)) as stream:
@@ -140,7 +141,28 @@ def content_of(file: InputFile, end: bytes = b"") -> BufferedReader:
                 yield piece
         yield end
 
-    return BufferedReader(PieceStream(pieces()))
+    return BufferedReader(PieceStream(_escaped(pieces()) if escape else pieces()))
+
+
+NOT_UTF8 = "[\U0010ff80-\U0010ffff]"
+"""A pattern of the characters for private use that stand for bytes which are not UTF-8."""
+_ESCAPES = {0xDC00 + byte: 0x10FF00 + byte for byte in range(0x80, 0x100)}
+_BYTES = {char: surrogate for surrogate, char in _ESCAPES.items()}
+
+
+def _escaped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    decoder = getincrementaldecoder("utf-8")("surrogateescape")
+    for piece in chain(pieces, [b""]):
+        text = decoder.decode(piece, final=not piece)
+        try:
+            yield text.encode()
+        except UnicodeEncodeError:
+            yield text.translate(_ESCAPES).encode()
+
+
+def unescaped(text: str) -> str:
+    """A text with the surrogates of the bytes that were escaped."""
+    return text.translate(_BYTES)
 
 
 def line_blocks(file: InputFile, longest: int = LONGEST) -> Iterator[bytes]:

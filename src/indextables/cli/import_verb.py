@@ -231,7 +231,9 @@ def import_(
 
 def _bad_lines_file(given: Path, first: "InputFile") -> Path:
     """A name beside the first file or directory that was given."""
-    return Path(f"{given if given.exists() else first.name.replace(' ', '-')}.bad")
+    if not given.exists():  # a glob, or standard input
+        return Path(f"{first.name.replace(' ', '-')}.bad")
+    return Path(f"{given if given.name not in {'', '..'} else given.resolve()}.bad")
 
 
 def _refuse_bad_lines_options(bad: str, file: Path | None) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from indextables.errors import ConfigError, IndexTablesError
 from indextables.layout.partition_paths import NULL
 from indextables.log.log_files import DIRECTORY
-from indextables.log.table_paths import foreign_table
+from indextables.log.table_paths import FOREIGN_LOGS, foreign_table
 from indextables.plural import agreeing, pluralize
 from indextables.redaction import redacted
 
@@ -88,6 +88,8 @@ def input_files(given: Sequence[Path], format_: str | None = None) -> Iterator[I
     left_out: list[str] = []
     found = [(path, _files_of(path, format_, left_out, alone=len(given) == 1)) for path in given]
     _refuse_overlaps(found)
+    for place in dict.fromkeys(_top_of(file) for _, files in found for file in files):
+        _refuse_table(place)
     if not any(files for _, files in found):
         why = f"{_listed(left_out)} {agreeing(len(left_out), 'has', 'have')} no known file extension"
         raise _nothing_in(given[0], why if left_out else "all files are hidden")
@@ -168,7 +170,7 @@ def _files_below(directory: Path) -> list[Path]:
     found, seen = [], set()
     for place, directories, names in os.walk(directory, onerror=refuse, followlinks=True):
         here = Path(place)
-        _refuse_table(here, [*directories, *names])
+        _refuse_table(here)
         seen.add(os.path.realpath(here))
         visible = [name for name in sorted(directories) if not _is_hidden(name)]
         directories[:] = [name for name in visible if os.path.realpath(here / name) not in seen]
@@ -181,16 +183,25 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def _refuse_table(directory: Path, names: Sequence[str]) -> None:
-    if DIRECTORY in names or directory.name == DIRECTORY:
+def _top_of(file: Path) -> Path:
+    """The directory of a file above those of its partition; a table with such files has its log there."""
+    tops = (place for place in file.parents if "=" not in place.name)
+    return next(tops, file.parent)
+
+
+def _refuse_table(directory: Path) -> None:
+    """The files of a table may hold rows that were deleted."""
+    if directory.name == DIRECTORY or (directory / DIRECTORY).is_dir():
         raise IndexTablesError(
-            f"{directory} is a table of indextables, and its files are not imported one by one; to copy its rows, use "
-            f"IndexTable.write(path, IndexTable.open({str(directory)!r}).scan().to_reader())"
+            f"{directory} is a table of indextables, whose files are not imported one by one; name other files, or copy its "
+            f"rows with IndexTable.write(path, IndexTable.open({str(directory)!r}).scan().to_reader())"
         )
-    below = [f"metadata/{file.name}" for file in (directory / "metadata").glob("*.json")]
-    found = foreign_table([*names, directory.name, *below])
-    if found is not None:
-        raise IndexTablesError(f"{directory} cannot be imported as files, because {found}")
+    root = directory.parent if directory.name == "data" else directory  # of an Iceberg table
+    for place in dict.fromkeys((directory, root)):
+        keys = [place.name, *(f"{file.parent.name}/{file.name}" for file in place.glob("metadata/*.metadata.json"))]
+        found = foreign_table([*keys, *(name for name in FOREIGN_LOGS if (place / name).exists())])
+        if found is not None:
+            raise IndexTablesError(f"{place} cannot be imported as files, because {found}")
 
 
 def _nothing_in(path: Path, why: str) -> IndexTablesError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from io import BufferedReader, BytesIO, TextIOWrapper
+from io import BufferedReader, BytesIO
 from shlex import quote
 from typing import TypeAlias
 
@@ -258,8 +258,12 @@ def _is_array(file: InputFile, line: str) -> IndexTablesError:
 
 
 def _lines(source: InputFile | BytesIO) -> Iterator[str]:
-    with text_of(source) if isinstance(source, InputFile) else TextIOWrapper(source, errors="surrogateescape") as lines:
-        yield from lines
+    if isinstance(source, InputFile):
+        with text_of(source) as lines:
+            yield from lines
+    else:
+        source.seek(0)
+        yield from (line.decode(errors="surrogateescape") for line in source)
 
 
 def _encode(lines: Iterable[str]) -> BytesIO:

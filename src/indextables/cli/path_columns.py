@@ -120,6 +120,7 @@ def _refuse_other_values(file: InputFile, name: str, values: pa.Array, given: pa
         first = values.filter(other)[0].as_py()
         raise SchemaError(
             f"{file}: column {name!r} is in the path with the value {given.as_py()!s:.60}, and in the file with "
-            f"{first!s:.60}; rename one of the two, or leave the column out with --columns",
+            f"{first!s:.60}; rename one of the two, leave the column out with --columns, or name the file from within "
+            "its directory",
             column=name,
         )

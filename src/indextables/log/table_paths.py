@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _MOST_BELOW = 10_000  # files that are looked at below a new table
 _MOST_FILES, _MOST_NAMED = 1_000, 3
 _IMPORT = "`indextables import TABLE {}` or IndexTable.write(...) makes a table of its rows"
-_FOREIGN = {
+FOREIGN_LOGS = {
     "_delta_log": "it is a Delta table; read it with Spark or delta-rs, and write its rows to a table",
     ".hoodie": "it is a Hudi table; read it with Spark, and write its rows to a table",
 }
@@ -92,7 +92,7 @@ def foreign_table(keys: Sequence[str]) -> str | None:
     """
     names = {key.partition("/")[0] for key in keys}
     is_iceberg = any(key.startswith("metadata/") and key.endswith(".metadata.json") for key in keys)
-    return next((text for name, text in _FOREIGN.items() if name in names), _ICEBERG if is_iceberg else None)
+    return next((text for name, text in FOREIGN_LOGS.items() if name in names), _ICEBERG if is_iceberg else None)
 
 
 def _surroundings(store: Store) -> str:
