@@ -231,8 +231,13 @@ def test_text_columns_in_the_session_and_in_sql(
     assert not caplog.records
     spark.sql(f"CREATE TABLE empty (body STRING) USING indextables LOCATION '{tmp_path / 'empty'}'")
     assert "auto, and the table is made without its rows" in caplog.text
-    for table in ("chosen", "empty"):
-        spark.sql(f"DROP TABLE {table}")
+    session("spark.indextables.text", "level, no_such_column")
+    spark.sql(f"CREATE TABLE named USING indextables LOCATION '{tmp_path / 'named'}' AS {select}")
+    table = IndexTable.write(tmp_path / "python", [{"body": "the disk is full", "level": "a"}], spark=spark)
+    for found in (IndexTable.open(tmp_path / "named"), table):
+        assert {name: rule.type for name, rule in found.fields.items()} == {"level": "text", "body": "string"}
+    for name in ("chosen", "empty", "named"):
+        spark.sql(f"DROP TABLE {name}")
 
 
 def test_properties_of_a_table_that_is_made_by_a_query(spark: Any, tmp_path: Path) -> None:

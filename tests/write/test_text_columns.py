@@ -85,7 +85,7 @@ def test_text_columns_may_be_named(tmp_path: Path, arguments: dict[str, Any], ex
         ({"options": {"text": "n"}}, SchemaError, "'n' has type long and cannot be indexed as 'text'"),
         ({"options": {"text": "a,,b"}}, ConfigError, "must be auto, none or the names of columns"),
         ({"text": ","}, ConfigError, "indexing.text is ',', but must be auto, none or"),
-        ({"properties": {"text": "message"}}, ConfigError, "no property; indexing.typemap.<column> = text is one"),
+        ({"properties": {"indexing.text": "message"}}, ConfigError, "no property; indexing.typemap.<column> = text is one"),
     ],
 )  # fmt: skip
 def test_bad_names_of_text_columns_are_refused(

@@ -84,8 +84,13 @@ def property_key(key: str) -> str:
     >>> property_key("TARGETrecordsPerSplit"), property_key("owner.team")
     ('spark.indextables.optimizeWrite.targetRecordsPerSplit', 'owner.team')
     """
-    found = find_setting(without_prefix(key))
+    found = None if is_users_own(key) else find_setting(without_prefix(key))
     return key if found is None else full_key(*found[1:])
+
+
+def is_users_own(key: str) -> bool:
+    """Whether a property with this key is one of the user, although an option has the name."""
+    return key.strip().lower() == "text"
 
 
 def is_store_setting(key: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Self
 
-from indextables.config.keys import GROUPS, find_setting, full_key, without_prefix
+from indextables.config.keys import GROUPS, find_setting, full_key, is_users_own, without_prefix
 from indextables.config.maintenance_config import MaintenanceConfig
 from indextables.config.misspelled_keys import unknown_key
 from indextables.config.read_config import ReadConfig
@@ -24,7 +24,7 @@ from indextables.config.write_config import WriteConfig
 from indextables.errors import ConfigError
 
 _SESSION = "session."  # begins the keys of settings that a session has for columns, which a table need not have
-_OF_COLUMNS = frozenset({"typemap", "exact", "cluster_by"})
+_OF_COLUMNS = frozenset({"typemap", "exact", "cluster_by", "text"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +121,8 @@ def _as_session_default(key: str) -> str:
 def settings_in(source: Mapping[str, str], *, lenient: bool = False) -> Iterator[SettingValue]:
     """The parsed settings of one source. A lenient source may hold other keys, but none that start with our prefix."""
     for key, given in source.items():
+        if lenient and is_users_own(key):
+            continue
         short = without_prefix(key)
         is_default = short.lower().startswith(_SESSION)
         found = find_setting(short[len(_SESSION) :] if is_default else short)

@@ -166,13 +166,13 @@ class WriteConfig:
         "many small splits. Columns whose terms do not fit are left out; 0 writes no filters. "
         "See [search](search.md#many-small-splits).",
     )
-    text: str | tuple[str, ...] = setting(
+    text: str | tuple[str, ...] | None = setting(
         "indexing.text",
-        NO_TEXT,
+        None,
         names_or(AUTO_TEXT, NO_TEXT),
         "The columns of a new table that are indexed by their words, such as `title, body`; `auto` chooses them by a sample "
-        "of the rows, `none` names none. `IndexTable.write` and `indextables import` choose where nothing is given. The "
-        "`indexing.typemap` of a column wins. See [search](search.md#which-columns-are-text).",
+        "of the rows, `none` names none. Where nothing is given, `IndexTable.write` and `indextables import` choose, and "
+        "Spark does not. The `indexing.typemap` of a column wins. See [search](search.md#which-columns-are-text).",
         short="text",
     )
     typemap: Mapping[str, str] = setting_family("indexing.typemap.")
@@ -184,7 +184,7 @@ class WriteConfig:
     @property
     def field_rules(self) -> dict[str, str]:
         """The rules of columns that `indexing.text` and `indexing.typemap` name; the latter wins, in any letter case."""
-        texts = () if isinstance(self.text, str) else self.text
+        texts = self.text if isinstance(self.text, tuple) else ()
         typed = {name.lower() for name in self.typemap}
         return {**{name: "text" for name in texts if name.lower() not in typed}, **self.typemap}
 
@@ -209,13 +209,16 @@ class WriteConfig:
             defaults = {column for name, column in self.session_defaults if name == field}
             return {c: rule for c, rule in rules.items() if c.lower() in known or c.lower() not in defaults}
 
-        cluster_by = self.cluster_by
+        cluster_by, text = self.cluster_by, self.text
         if ("cluster_by", "") in self.session_defaults:
             cluster_by = tuple(column for column in cluster_by if column.lower() in known)
+        if ("text", "") in self.session_defaults and isinstance(text, tuple):
+            text = tuple(column for column in text if column.lower() in known)
         return replace(
             self,
             typemap=kept("typemap", self.typemap),
             exact=kept("exact", self.exact),
             cluster_by=cluster_by,
+            text=text,
             session_defaults=frozenset(),
         )

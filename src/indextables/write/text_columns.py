@@ -64,8 +64,9 @@ def with_default_text(settings: Mapping[str, str], otherwise: str = AUTO_TEXT) -
     >>> with_default_text({"spark.indextables.indexing.typemap.body": "text:en_stem"})
     {'spark.indextables.indexing.typemap.body': 'text:en_stem'}
     """
-    rules = (FieldRule.parse(rule) for key, rule in settings.items() if key.startswith(TYPEMAP))
-    if TEXT_SETTING in settings or any(rule.type == TEXT for rule in rules):
+    given = Config.resolve(settings).write
+    rules = map(FieldRule.parse, given.typemap.values())
+    if given.text is not None or any(rule.type == TEXT for rule in rules):
         return dict(settings)
     return {**settings, TEXT_SETTING: otherwise}
 
