@@ -177,6 +177,7 @@ def test_records_that_are_longer_than_a_block_are_read(tmp_path: Path, name: str
         ('id,text\n1,a\n\n"2\n3,c\n', 4),
         ('id,text\n1,5" disk\n2,"5"" disk"\n3,"\n', 4),
         ('id\n"1\n', 2),
+        ('id,"text\n1,2\n', 1),
         ('text,id\n1,a\n1,"' + "b,c\n" * 2_500_000, 3),
     ],
 )

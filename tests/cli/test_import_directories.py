@@ -1,6 +1,7 @@
 """Directories, globs and Hive layouts that are imported, and formats whose columns have types."""
 
 import gzip
+import logging
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyarrow import feather, ipc, orc
 
 from indextables import IndexTable
 from tests.cli.shell import found, run
+from tests.log_lines import facts
 
 ORDERS = [(1, "NO", date(2024, 1, 1)), (2, "NO", date(2024, 1, 2)), (3, "Côte d'Or", date(2024, 1, 1)), (4, None, None)]
 
@@ -218,10 +220,14 @@ def test_tables_are_not_imported_file_by_file(tmp_path: Path) -> None:
     assert not (tmp_path / "u").exists()
 
 
-def test_a_dataset_is_written_in_batches(orders: Path) -> None:
+def test_a_dataset_is_written_in_batches(orders: Path, caplog: pytest.LogCaptureFixture) -> None:
     dataset = ds.dataset(orders, partitioning=ds.HivePartitioning.discover(infer_dictionary=True))
     table = IndexTable.write("t", dataset, partition_by="country", text="note")
     assert str(table.layout) == "country"
     assert values("t", "id", "country") == [(number, country) for number, country, _ in ORDERS]
+    caplog.set_level(logging.INFO, logger="indextables")
     assert table.append(dataset) == 1
+    assert not facts(caplog, "Layout proposed")
+    IndexTable.write("u", dataset)
+    assert [fact["partition_by"] for fact in facts(caplog, "Layout proposed")] == ["country, day"]
     assert table.count(query="day") == 8

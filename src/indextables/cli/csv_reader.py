@@ -90,7 +90,7 @@ class CsvReader(Reader):
     bad: BadLines | None = None
 
     def columns(self, file: InputFile) -> pa.Schema:
-        with self._read_errors(file, lambda: self._culprit(file, {})):
+        with self._read_errors(file, lambda: self._culprit(file, {}) or self._open_quote(file)):
             refuse_utf16(file)
             guessed = named(self._open_file(file, ConvertOptions()).schema)
             found = self._without_lossy_numbers(file, guessed)

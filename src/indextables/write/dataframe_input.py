@@ -40,6 +40,13 @@ def reader_from_stream(data: Any) -> pa.RecordBatchReader | None:
     return pa.RecordBatchReader.from_stream(data) if hasattr(data, "__arrow_c_stream__") else None
 
 
+def path_columns_of(data: object) -> list[str]:
+    """The columns of a dataset of Arrow that come from the paths of its files."""
+    dataset = sys.modules.get("pyarrow.dataset")
+    partitioning = getattr(data, "partitioning", None) if dataset and isinstance(data, dataset.Dataset) else None
+    return [] if partitioning is None else list(partitioning.schema.names)
+
+
 def table_from_pandas(frame: Any) -> pa.Table:
     """The columns of a frame of pandas, without its index. NaN, NaT and None are null."""
     odd = [name for name in frame.columns if not isinstance(name, str)]

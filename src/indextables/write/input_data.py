@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from decimal import Decimal
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -145,9 +145,14 @@ def sampled(data: InputRows, most: int) -> tuple[pa.Table | None, InputRows]:
     same = replace(data, batches=chain(first, rest))
     if not first:
         return None, same
-    rows = pa.Table.from_batches([batch for batch in first if batch.schema == first[0].schema])
-    every = -(-len(rows) // most) or 1
-    return rows.take(pa.array(range(0, len(rows), every))), same
+    alike = [batch for batch in first if batch.schema == first[0].schema]
+    every = -(-sum(map(len, alike)) // most) or 1
+    starts = accumulate((len(batch) for batch in alike), initial=0)
+    taken = [  # batch by batch, because their dictionaries may differ
+        batch.take(pa.array(range(-start % every, len(batch), every), pa.int64()))
+        for start, batch in zip(starts, alike, strict=False)
+    ]
+    return pa.Table.from_batches(taken), same
 
 
 def total_rows(data: Iterable[InputRows]) -> int | None:

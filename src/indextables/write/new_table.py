@@ -3,15 +3,18 @@
 The first version of a new table has the columns and the rows, so that bad data leaves no table behind.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from indextables.config import NO_TEXT, PREFIX, Config, canonical, property_key
 from indextables.errors import ConfigError, SchemaError, TableExistsError
+from indextables.events import log_event
 from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.actions import Metadata
 from indextables.nearest import nearest
 from indextables.search import FieldRule, FieldsInput, fields_from_input
+from indextables.write.dataframe_input import path_columns_of
 from indextables.write.input_data import Data, batches_of, peeked
 from indextables.write.job_planning import plan_job
 from indextables.write.overwrite import OverwriteResolver
@@ -20,6 +23,7 @@ from indextables.write.write_job import Mode, write_and_commit
 from indextables.write.write_plan import property_texts
 from indextables.write.write_progress import OnProgress, ProgressCounter
 
+logger = logging.getLogger(__name__)
 _MODES = {**{str(mode): mode for mode in Mode}, "error": Mode.ERROR, "default": Mode.ERROR}
 
 
@@ -129,6 +133,9 @@ def write_new_table(
         if mode is not Mode.IGNORE:
             raise
         return log.snapshot()
+    in_paths = path_columns_of(data)
+    if in_paths and not job.plan.layout.fields:
+        log_event(logger, "Layout proposed", table=log.table, partition_by=", ".join(in_paths))
     counter = ProgressCounter(progress, rows.num_rows)
     return write_and_commit(job, rows.batches, log=log, snapshot=None, counter=counter)
 
