@@ -191,7 +191,7 @@ class IndexTable(ScanOutput):
         if how is Mode.ERROR:
             raise refuse_existing(table.path)
         if how is not Mode.IGNORE:
-            refuse_other_properties(properties or {}, snapshot.metadata, table=table.path)
+            refuse_other_properties(properties or {}, snapshot.metadata.properties, table=table.path)
             table._write(data, snapshot, settings, how, progress)
         return table
 

@@ -77,6 +77,7 @@ _TOLERATED: dict[Operation, frozenset[MetadataChange]] = {
     Operation.APPEND: _OF_NEW_SPLITS,
     Operation.OVERWRITE: frozenset(),
     Operation.REPLACE_WHERE: frozenset({MetadataChange.PROPERTIES}),
+    Operation.REPLACE_TABLE: frozenset(),
     Operation.MERGE: _OF_NEW_SPLITS,
     Operation.REINDEX: _OF_NEW_SPLITS,
     Operation.DROP: frozenset(MetadataChange),

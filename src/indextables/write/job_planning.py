@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from msgspec import structs
 
 from indextables.config import Config
 from indextables.errors import ConfigError, IndexTablesError, TableNotFoundError
@@ -17,6 +18,7 @@ from indextables.schema import normalize
 from indextables.search import FieldRule
 from indextables.write.conform_schema import conformer
 from indextables.write.overwrite import (
+    FullOverwrite,
     OverwriteResolver,
     full_overwrite_only,
     refuse_contradictory_options,
@@ -30,7 +32,13 @@ from indextables.write.table_settings import (
 )
 from indextables.write.text_columns import TextColumns, new_field_rules
 from indextables.write.write_job import Mode, WriteJob, commit_job, refuse_existing, txn_of
-from indextables.write.write_plan import new_metadata, plan_write, with_columns_of, with_replaced_schema
+from indextables.write.write_plan import (
+    new_metadata,
+    plan_write,
+    property_texts,
+    with_columns_of,
+    with_replaced_schema,
+)
 
 
 def plan_job(
@@ -44,11 +52,14 @@ def plan_job(
     log: TransactionLog | None = None,
     by_value: bool = False,
     texts: TextColumns | None = None,
+    replace_table: bool = False,
 ) -> WriteJob:
     """The write of rows with this schema; `sources` are settings, the strongest first. Nothing is written yet.
 
-    `overwrite` resolves what an overwrite replaces. A new table gets the `properties`. A caller that has the `log` open
-    passes it. See `conform_schema.conformer` for `by_value`, and `text_columns.new_field_rules` for `texts`.
+    `overwrite` resolves what an overwrite replaces. A new table gets the `properties`. With `replace_table`, a table that is
+    there becomes what a new one would be: its columns, layout, field rules and properties are replaced with its rows. A
+    caller that has the `log` open passes it. See `conform_schema.conformer` for `by_value`, and
+    `text_columns.new_field_rules` for `texts`.
 
     >>> job = plan_job("memory://docs/new", pa.schema({"day": pa.string(), "id": pa.int64()}), mode=Mode.APPEND,
     ...                sources=[{"partitionBy": "day"}])
@@ -58,12 +69,14 @@ def plan_job(
     refuse_contradictory_options(sources[0] if sources else {}, overwrites=mode is Mode.OVERWRITE)
     log = log or TransactionLog.open(table, Config.resolve(*sources))
     snapshot = current_snapshot(log)
-    kept = snapshot.metadata.properties if snapshot else dict(properties or {})
+    kept = snapshot.metadata.properties if snapshot and not replace_table else dict(properties or {})
     config = Config.resolve(*sources, properties=kept)
-    if snapshot is None:
+    if snapshot is None or replace_table:
         config = config.for_columns(schema.names)
         layout = Layout.parse(config.write.partition_by or "")
         fields = new_field_rules(config, texts, table=log.table, layout=layout)
+        if snapshot is not None:
+            return _replacement(log, snapshot, schema, config, layout=layout, fields=fields, properties=kept)
         metadata = _new_table(log, schema, layout=layout, fields=fields, properties=kept)
         config = sized(config, None, table=log.table)
         return _planned(log, None, schema, metadata, config, mode=mode, overwrite=overwrite)
@@ -127,8 +140,13 @@ def create_table(
     layout: Layout,
     fields: Mapping[str, str | FieldRule],
     properties: Mapping[str, str],
+    replace_existing: bool = False,
 ) -> Snapshot:
     """Commits an empty table: a job without tasks."""
+    snapshot = current_snapshot(log) if replace_existing else None
+    if snapshot is not None:
+        job = _replacement(log, snapshot, schema, log.config, layout=layout, fields=fields, properties=properties)
+        return commit_job(job, [], log=log, snapshot=snapshot)
     if log.exists():
         raise refuse_existing(log.table)
     metadata = _new_table(log, schema, layout=layout, fields=fields, properties=properties)
@@ -141,6 +159,26 @@ def create_table(
 def _replaces_all(config: Config, mode: Mode) -> bool:
     is_part = config.write.replace_where is not None or config.write.partition_overwrite_mode == "dynamic"
     return mode is Mode.OVERWRITE and not is_part
+
+
+def _replacement(
+    log: TransactionLog,
+    snapshot: Snapshot,
+    schema: pa.Schema,
+    config: Config,
+    *,
+    layout: Layout,
+    fields: Mapping[str, str | FieldRule],
+    properties: Mapping[str, str],
+) -> WriteJob:
+    """The write that replaces a table: one commit, after which it is what a new table would be, with its history."""
+    before = snapshot.metadata
+    after = with_replaced_schema(before, schema, layout=layout, fields=fields, keep_rules=False)
+    metadata = structs.replace(after, properties=property_texts(properties))
+    refuse_unusable_properties(metadata)
+    whole = FullOverwrite(replaces_table=True)
+    config = sized(config, None, table=log.table)
+    return _planned(log, snapshot, schema, metadata, config, mode=Mode.OVERWRITE, overwrite=lambda *_, **__: whole)
 
 
 def _planned(

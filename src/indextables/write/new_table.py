@@ -11,7 +11,6 @@ from indextables.errors import ConfigError, SchemaError, TableExistsError
 from indextables.events import log_event
 from indextables.layout import Layout
 from indextables.log import Snapshot, TransactionLog
-from indextables.log.actions import Metadata
 from indextables.nearest import nearest
 from indextables.search import FieldRule, FieldsInput, fields_from_input
 from indextables.write.dataframe_input import path_columns_of
@@ -89,9 +88,9 @@ def _same(key: str, argument: str, option: str) -> bool:
     return FieldRule.parse(argument) == FieldRule.parse(option)
 
 
-def refuse_other_properties(properties: Mapping[str, str], metadata: Metadata, *, table: str) -> None:
-    """Raises a ConfigError where properties of a write are not those of the table that is there."""
-    own = {property_key(key): text for key, text in metadata.properties.items()}
+def refuse_other_properties(properties: Mapping[str, str], present: Mapping[str, str], *, table: str) -> None:
+    """Raises a ConfigError where properties of a write are not among those of the table that is there."""
+    own = {property_key(key): text for key, text in present.items()}
     for key, text in property_texts(properties).items():
         if own.get(property_key(key)) != text:
             raise ConfigError(

@@ -67,11 +67,13 @@ class Overwrite(Protocol):
 
 
 class FullOverwrite(msgspec.Struct, frozen=True, tag=True):
-    """An overwrite of the whole table."""
+    """An overwrite of all rows; with `replaces_table`, of the columns, the layout and the properties too."""
+
+    replaces_table: bool = False
 
     @property
     def operation(self) -> Operation:
-        return Operation.OVERWRITE
+        return Operation.REPLACE_TABLE if self.replaces_table else Operation.OVERWRITE
 
     def checked(self, batches: Iterable[pa.RecordBatch], _: pa.Schema) -> Iterable[pa.RecordBatch]:
         return batches

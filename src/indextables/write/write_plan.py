@@ -163,17 +163,22 @@ def with_mapping(metadata: Metadata, rules: Mapping[str, FieldRule], column_ids:
 
 
 def with_replaced_schema(
-    metadata: Metadata, incoming: pa.Schema, *, layout: Layout | None, fields: Mapping[str, str | FieldRule]
+    metadata: Metadata,
+    incoming: pa.Schema,
+    *,
+    layout: Layout | None,
+    fields: Mapping[str, str | FieldRule],
+    keep_rules: bool = True,
 ) -> Metadata:
     """The metadata with the columns of the data in place of its own, for an overwrite of all rows.
 
-    Without a `layout`, the table keeps its own. Columns that keep their name and type keep their field rule, unless another
-    one is given. Specs and mappings of before stay, because splits of older versions refer to them.
+    Without a `layout`, the table keeps its own. With `keep_rules`, columns that keep their name and type keep their field
+    rule, unless another one is given. Specs and mappings of before stay, because splits of older versions refer to them.
     """
     schema, before, rules = normalize(incoming), metadata.arrow_schema(), current_rules(metadata)
     if not len(schema):
         raise SchemaError("a table needs at least one column", column=None)
-    kept = {field.name: rules[field.name] for field in schema if field in before}
+    kept = {field.name: rules[field.name] for field in schema if field in before} if keep_rules else {}
     wanted = resolve(schema, {**kept, **fields})
     after = metadata
     if schema != before or wanted != rules:
