@@ -105,15 +105,19 @@ class IndexTable(ScanOutput):
         properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
         spark: Any = None,
+        or_replace: bool = False,
     ) -> Self:
         """A new, empty table with the columns of a schema, which may be a mapping of names to types.
 
         Types are those of Arrow, or names of SQL. `partition_by` is text such as `"region, day(ts)"` or a list of such
         terms; `fields` is how columns are indexed: `text`, `string` or `none`; a list names columns that are text. `spark`
-        is a session whose settings and credentials are used besides the options.
+        is a session whose settings and credentials are used besides the options. With `or_replace`, a table that is there
+        becomes this one in a new version: the older ones keep their columns and rows.
 
         >>> IndexTable.create("memory://docs/created", {"ts": "timestamp", "message": "string"}, fields=["message"])
         IndexTable('memory://docs/created', version=0)
+        >>> IndexTable.create("memory://docs/created", {"id": "long"}, or_replace=True)
+        IndexTable('memory://docs/created', version=1)
         """
         from indextables.maintain.alter import parsed_layout
         from indextables.schema import schema_from_input
@@ -128,7 +132,9 @@ class IndexTable(ScanOutput):
         layout = parsed_layout(config.write.partition_by or "" if partition_by is None else partition_by)
         chosen = new_field_rules(config, None, table=log.table, layout=layout)
         rules = {**chosen, **fields_from_input(fields)}
-        snapshot = create_table(log, columns, layout=layout, fields=rules, properties=properties or {})
+        snapshot = create_table(
+            log, columns, layout=layout, fields=rules, properties=properties or {}, replace_existing=or_replace
+        )
         return cls(log, snapshot, options=options)
 
     @classmethod

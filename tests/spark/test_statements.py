@@ -1,11 +1,13 @@
-"""Statements of Spark's SQL beyond SELECT and INSERT: scripts, EXECUTE IMMEDIATE, pipes, SHOW CREATE TABLE."""
+"""Statements of Spark's SQL beyond SELECT and INSERT: scripts, EXECUTE IMMEDIATE, pipes, views."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
+import indextables
 from indextables import IndexTable
 from indextables.errors import ConfigError, UnsupportedOperatorError
 
@@ -63,19 +65,26 @@ def test_pipes_search_and_count(spark: Any, lines: str) -> None:
     assert rows(spark, "FROM lines |> WHERE p = 'a' |> AGGREGATE count(*) AS n GROUP BY p") == [("a", 1)]
 
 
-def test_show_create_table_makes_the_same_table(spark: Any, lines: str) -> None:
-    statement = spark.sql("SHOW CREATE TABLE lines").first()[0]
-    assert f"USING indextables\nPARTITIONED BY (p)\nLOCATION 'file:{lines}'" in statement
-    before = rows(spark, "TABLE lines")
-    spark.sql("DROP TABLE lines")
-    spark.sql(statement)
-    assert rows(spark, "TABLE lines") == before
-
-
 def test_a_view_over_a_column_that_was_widened(spark: Any, lines: str) -> None:
     spark.sql("CREATE VIEW seen AS SELECT * FROM lines")
     try:
         spark.sql(f"ALTER INDEXTABLE '{lines}' WIDEN COLUMN id TO BIGINT")
         assert rows(spark, "SELECT id + 1, p FROM seen WHERE id = 2") == [(3, "b")]
+    finally:
+        spark.sql("DROP VIEW seen")
+
+
+@pytest.mark.usefixtures("lines")
+def test_a_persistent_view_searches_in_enabled_sessions(spark: Any) -> None:
+    spark.sql("CREATE VIEW seen AS SELECT id, p FROM lines WHERE message INDEXQUERY 'disk OR well'")
+    try:
+        assert rows(spark, "SELECT id FROM seen WHERE p = 'b'") == [(2,)]
+        assert "without the index" not in indextables.explain(spark.table("seen"))
+        other = spark.newSession()
+        with pytest.raises(AnalysisException, match="routine `indexquery`"):
+            other.sql("SELECT id FROM seen").collect()
+        assert rows(indextables.enable(other), "SELECT id FROM seen WHERE p = 'b'") == [(2,)]
+        spark.sql("INSERT INTO lines VALUES (3, 'b', 'another disk')")
+        assert rows(spark, "SELECT id FROM seen WHERE p = 'b'") == [(2,), (3,)]
     finally:
         spark.sql("DROP VIEW seen")

@@ -30,11 +30,18 @@ class Differences:
     inline_cte_flags: int  # arguments of the constructor of the rule InlineCTE
     has_insert_criteria: bool  # whether an InsertIntoStatement says what it replaces
     has_drop_comment: bool  # whether ALTER COLUMN can drop a comment
+    has_qualified_functions: bool  # whether a session has functions by qualified names, its own built-in ones too
 
 
-_4_1 = Differences(utc={"timestamp_utc": True}, inline_cte_flags=2, has_insert_criteria=False, has_drop_comment=False)
+_4_1 = Differences(
+    utc={"timestamp_utc": True},
+    inline_cte_flags=2,
+    has_insert_criteria=False,
+    has_drop_comment=False,
+    has_qualified_functions=False,
+)
 _4_2 = replace(_4_1, utc={"timezone": "UTC"}, has_insert_criteria=True)
-_4_3 = replace(_4_2, inline_cte_flags=3, has_drop_comment=True)
+_4_3 = replace(_4_2, inline_cte_flags=3, has_drop_comment=True, has_qualified_functions=True)
 _BY_VERSION = {(4, 1): _4_1, (4, 2): _4_2, (4, 3): _4_3}  # from this version on
 
 

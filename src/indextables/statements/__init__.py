@@ -24,6 +24,7 @@ from indextables.statements.command_values import (
     TableName,
     TablePath,
     WidenColumn,
+    path_of_new_table,
 )
 
 __all__ = [
@@ -50,5 +51,6 @@ __all__ = [
     "TablePath",
     "WidenColumn",
     "parse_command",
+    "path_of_new_table",
     "rewrite_statement",
 ]

@@ -16,6 +16,28 @@ class TableAt:
     timestamp: str | None = None
 
 
+_NEW_TABLE = "path:"  # after the prefix, in the name of a table that a statement creates at a path
+
+
+def new_table_name(path: str, prefix: str) -> str:
+    """The name, in backquotes, that stands for a path in CREATE TABLE.
+
+    >>> new_table_name("/data/logs", "_views_1_")
+    '`_views_1_path:/data/logs`'
+    """
+    return "`" + f"{prefix}{_NEW_TABLE}{path}".replace("`", "``") + "`"
+
+
+def path_of_new_table(name: str, prefix: str) -> str | None:
+    """The path in such a name; None for other names.
+
+    >>> path_of_new_table("_views_1_path:/data/logs", "_views_"), path_of_new_table("logs", "_views_")
+    ('/data/logs', None)
+    """
+    _, found, path = name.partition(_NEW_TABLE) if name.startswith(prefix) else ("", "", "")
+    return path if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A text for Spark, and the tables whose views it uses."""

@@ -6,6 +6,7 @@
 | `x NOT INDEXQUERY 'q'` | `(NOT indexquery(x , 'q'))` |
 | `* INDEXQUERY 'q'`, `t.* INDEXQUERY 'q'` | the same with `*` and `t.*`, which Spark expands |
 | ``indextables.`path` `` where a table is expected, with `VERSION AS OF` or `TIMESTAMP AS OF` | the name of a view |
+| ``CREATE TABLE indextables.`path` `` | a name with the path in it |
 """
 
 import re
@@ -16,15 +17,20 @@ from sqlglot.tokenizer_core import TokenType
 
 from indextables.errors import StatementError
 from indextables.redaction import redacted
-from indextables.statements.command_values import Statement, TableAt
-from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
+from indextables.statements.command_values import Statement, TableAt, new_table_name
+from indextables.statements.tokens import CLOSES, OPENS, STRINGS, Tokens, end_of, tokens_of, word
 
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s", re.IGNORECASE)
 _SOURCE = "INDEXTABLES"
-_BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.INTO, TokenType.JOIN, TokenType.OVERWRITE, TokenType.TABLE})
-_BEFORE_A_TABLE_OR_A_COLUMN = frozenset({TokenType.COMMA, TokenType.L_PAREN})
-_WORDS_BEFORE_A_TABLE = frozenset({"UPDATE", "USING"})
-_WORDS_BEFORE_A_TABLE_OR_AFTER_A_COLUMN = frozenset({"DESC", "DESCRIBE", "EXTENDED", "PARTITIONS", "TBLPROPERTIES"})
+_BEFORE_A_TABLE = frozenset(
+    """FROM JOIN INTO OVERWRITE TABLE UPDATE USING IN EXISTS DESC DESCRIBE EXTENDED FORMATTED PARTITIONS COLUMNS
+    TBLPROPERTIES""".split()  # noqa: SIM905
+)
+_LISTS_TABLES = frozenset({"FROM", "JOIN", "ON"})  # a comma after one of these is before another table
+_LISTS_VALUES = frozenset(
+    "SELECT BY SET VALUES WHERE HAVING EXTEND AGGREGATE DROP WINDOW".split()  # noqa: SIM905
+)
+_CREATES_TABLE = frozenset({"CREATE", "OR", "REPLACE", "EXTERNAL", "TABLE", "IF", "NOT", "EXISTS"})
 _VERSIONS, _TIMES = frozenset({"VERSION", "SYSTEM_VERSION"}), frozenset({"TIMESTAMP", "SYSTEM_TIME"})
 _NEVER_A_COLUMN = frozenset(
     """SELECT DISTINCT ALL FROM WHERE AND OR NOT ON HAVING WHEN THEN ELSE CASE BY AS IN IS LIKE BETWEEN USING QUALIFY
@@ -86,7 +92,34 @@ class _Rewriter:
             if token.token_type == TokenType.GLOB:
                 yield from self.operator(place)
             elif word(token) == _SOURCE and self.is_path(place):
-                yield self.path(place)
+                self.refuse_statements_about_names(place)
+                yield self.new_table(place) if self.creates_table(place) else self.path(place)
+
+    def creates_table(self, place: int) -> bool:
+        """Whether this is the table of CREATE TABLE, which is not there yet."""
+        before = [word(token) for token in self.tokens[:place]]
+        return before[:1] in (["CREATE"], ["REPLACE"]) and "TABLE" in before and _CREATES_TABLE.issuperset(before)
+
+    def new_table(self, place: int) -> _Edit:
+        path = self.tokens[place + 2]
+        return _Edit(self.tokens[place].start, end_of(path), new_table_name(path.text, self.prefix))
+
+    def refuse_statements_about_names(self, place: int) -> None:
+        """Statements that change what the catalog has under a name."""
+        before, after = [word(token) for token in self.tokens[:place]], self.words(place + 3)[:2]
+        path = self.tokens[place + 2].text
+        match before:
+            case ["DROP", "TABLE", *rest] if rest in ([], ["IF", "EXISTS"]):
+                reason = (
+                    "DROP TABLE removes a name from the catalog, and a path has none; TRUNCATE TABLE removes the rows"
+                )
+            case ["COMMENT", "ON", "TABLE"]:
+                reason = "the catalog keeps comments, and a path is not in it; give the table a name with CREATE TABLE"
+            case ["ALTER", "TABLE"] if after == ["RENAME", "TO"]:
+                reason = "a path has no name in the catalog; give the table one with CREATE TABLE"
+            case _:
+                return
+        raise self.invalid(f"the table is named by its path {redacted(path)}: {reason}", self.tokens[place].start)
 
     def operator(self, place: int) -> Iterator[_Edit]:
         """The edits for an operator; none if the word is a name."""
@@ -167,12 +200,40 @@ class _Rewriter:
         return place
 
     def is_path(self, place: int) -> bool:
-        if place == 0 or self.kinds(place + 1) != TokenType.DOT or self.kinds(place + 2) != TokenType.IDENTIFIER:
-            return False
-        before, name, path = self.kinds(place - 1), word(self.tokens[place - 1]), self.tokens[place + 2].text
-        maybe = before in _BEFORE_A_TABLE_OR_A_COLUMN or name in _WORDS_BEFORE_A_TABLE_OR_AFTER_A_COLUMN
-        certain = before in _BEFORE_A_TABLE or name in _WORDS_BEFORE_A_TABLE
-        return certain or (maybe and ("/" in path or ":" in path))
+        """Whether a table is named by its path here: its place in the statement decides, whatever the path looks like."""
+        is_name = self.kinds(place + 1) == TokenType.DOT and self.kinds(place + 2) == TokenType.IDENTIFIER
+        return is_name and self.is_table(place)
+
+    def is_table(self, place: int) -> bool:
+        """Whether the grammar has a table here, and not a column."""
+        before = place - 1
+        match self.kinds(before) if before >= 0 else None:
+            case None:
+                return False
+            case TokenType.COMMA:
+                return self.lists_tables(before)
+            case TokenType.L_PAREN:
+                return self.last_word(before - 1) not in {"USING", "IN", "EXISTS"} and self.is_table(before)
+            case _:
+                return self.last_word(before) in _BEFORE_A_TABLE and self.last_word(before - 1) != "DISTINCT"
+
+    def lists_tables(self, comma: int) -> bool:
+        """Whether a comma stands between tables: the clause that it belongs to decides."""
+        depth = 0
+        for place in range(comma - 1, -1, -1):
+            kind = self.tokens[place].token_type
+            depth += (kind in CLOSES) - (kind in OPENS)
+            if depth < 0 or (depth == 0 and kind == TokenType.PIPE_GT):
+                return False
+            name = self.last_word(place) if depth == 0 else ""
+            if name in _LISTS_VALUES or name in _LISTS_TABLES:
+                return name in _LISTS_TABLES and self.last_word(place - 1) != "DISTINCT"
+        return False
+
+    def last_word(self, place: int) -> str:
+        """The word at a place, `BY` of `GROUP BY`; empty for names after a dot, and before the start."""
+        is_field = place > 0 and self.kinds(place - 1) == TokenType.DOT
+        return "" if place < 0 or is_field else word(self.tokens[place]).rpartition(" ")[2]
 
     def path(self, place: int) -> _Edit:
         name, path, last = f"{self.prefix}{len(self.tables)}", self.tokens[place + 2].text, place + 2

@@ -39,6 +39,10 @@ class TableMetadata:
         return text_of(self._java.comment())
 
     @property
+    def is_external(self) -> bool:
+        return str(self._java.tableType().name()) == "EXTERNAL"
+
+    @property
     def columns(self) -> StructType:
         return StructType.fromJson(json.loads(self._java.schema().json()))
 

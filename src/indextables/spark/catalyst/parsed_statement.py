@@ -103,7 +103,6 @@ class DescribeExtended:
 @dataclass(frozen=True, slots=True)
 class ShowCreateTable:
     table: Name
-    plan: LogicalPlan = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +111,25 @@ class ShowPartitions:
 
     table: Name
     values: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class CacheTable:
+    """`level` is the option storageLevel."""
+
+    table: Name
+    lazy: bool
+    level: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UncacheTable:
+    table: Name
 
 
 class Operation(Enum):
@@ -123,7 +141,6 @@ class Operation(Enum):
     COLLATION = "AlterTableCollation"
     ANALYZE_COLUMN = "AnalyzeColumn"
     ANALYZE_TABLE = "AnalyzeTable"
-    CACHE_TABLE = "CacheTable"
     CREATE_INDEX = "CreateIndex"
     DESCRIBE_PARTITION = "DescribeTablePartition"
     DROP_CONSTRAINT = "DropConstraint"
@@ -138,7 +155,6 @@ class Operation(Enum):
     SET_SERDE = "SetTableSerDeProperties"
     SHOW_TABLE_PARTITION = "ShowTablePartition"
     TRUNCATE_PARTITION = "TruncatePartition"
-    TRUNCATE_TABLE = "TruncateTable"
     OTHER = ""
 
 
@@ -169,6 +185,9 @@ TableStatement: TypeAlias = (
     | DescribeExtended
     | ShowCreateTable
     | ShowPartitions
+    | TruncateTable
+    | CacheTable
+    | UncacheTable
     | Unsupported
     | RunBySpark
 )
@@ -184,12 +203,16 @@ class ChangeRows:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`provider` is what USING says. `query` is that of AS SELECT. The rest is read by `table_definition`."""
+    """`provider` is what USING says. `query` is that of AS SELECT. The rest is read by `table_definition`.
+
+    OR REPLACE `replaces` a table that is there, and REPLACE TABLE `needs_table`.
+    """
 
     name: Name
     provider: str | None
     has_serde: bool
     replaces: bool
+    needs_table: bool
     if_not_exists: bool
     query: LogicalPlan | None = field(repr=False)
     plan: LogicalPlan = field(repr=False)
@@ -336,6 +359,7 @@ def _create_table(_: SparkSession, plan: Java) -> CreateTable:
         provider=text_of(spec.provider()),
         has_serde=bool(spec.serde().isDefined()),
         replaces=command.startswith("Replace"),
+        needs_table=command.startswith("Replace") and not plan.orCreate(),
         if_not_exists=command.startswith("Create") and bool(plan.ignoreIfExists()),
         query=plan.query() if command.endswith("AsSelect") else None,
         plan=plan,
@@ -365,7 +389,7 @@ def _table_statement(plan: Java) -> TableStatement | ChangeRows | Other:
     if name in _CHANGES:
         return ChangeRows(table, _CHANGES[name])
     if name in _OPERATIONS:
-        return Unsupported(table, _OPERATIONS[name], _OF_RELATIONS.get(name) or str(target.commandName()))
+        return Unsupported(table, _OPERATIONS[name], str(target.commandName()))
     if kind(target) == "UnresolvedTable" and name not in _OF_THE_CATALOG:
         return Unsupported(table, Operation.OTHER, str(target.commandName()))
     return RunBySpark(table)
@@ -432,6 +456,11 @@ def _show_partitions(plan: Java, table: Name) -> ShowPartitions:
     return ShowPartitions(table, {str(key): None if value is None else str(value) for key, value in spec})
 
 
+def _cache(plan: Java, table: Name) -> CacheTable:
+    options = {key.lower(): text for key, text in _texts(plan.options()).items()}
+    return CacheTable(table, bool(plan.isLazy()), options.get("storagelevel"))
+
+
 def data_type(java: Java) -> DataType:
     return _parse_datatype_json_string(java.json())
 
@@ -441,9 +470,7 @@ def _texts(table: Java) -> dict[str, str]:
     return {str(key): str(value) for key, value in pairs(table)}
 
 
-_OF_RELATIONS = {  # statements whose target is a relation, which has no name for the statement
-    "CacheTable": "CACHE TABLE",
-}
+_OF_RELATIONS = {"CacheTable", "UncacheTable"}  # statements whose target is a relation
 _CHANGES = {"DeleteFromTable": "DELETE", "MergeIntoTable": "MERGE", "UpdateTable": "UPDATE"}
 _OF_THE_CATALOG = {"CommentOnTable"}
 _WITHOUT_DETAILS: dict[str, Script | CreateView] = {
@@ -458,15 +485,18 @@ _OPERATIONS = {operation.value: operation for operation in Operation if operatio
 _TABLE_READERS: dict[str, Callable[[Any, Name], TableStatement]] = {
     "AddColumns": _add_columns,
     "AlterColumns": _alter_columns,
+    "CacheTable": _cache,
     "DescribeRelation": _describe,
     "DropColumns": lambda plan, table: DropColumns(
         table, tuple(_field_name(column) for column in sequence(plan.columnsToDrop())), bool(plan.ifExists())
     ),
     "RenameColumn": lambda plan, table: RenameColumn(table, _field_name(plan.column()), str(plan.newName())),
     "SetTableProperties": lambda plan, table: SetProperties(table, _texts(plan.properties())),
-    "ShowCreateTable": lambda plan, table: ShowCreateTable(table, plan),
+    "ShowCreateTable": lambda _, table: ShowCreateTable(table),
     "ShowPartitions": _show_partitions,
     "ShowTableProperties": lambda plan, table: ShowProperties(table, text_of(plan.propertyKey())),
+    "TruncateTable": lambda _, table: TruncateTable(table),
+    "UncacheTable": lambda _, table: UncacheTable(table),
     "UnsetTableProperties": lambda plan, table: UnsetProperties(
         table, tuple(map(str, sequence(plan.propertyKeys()))), bool(plan.ifExists())
     ),

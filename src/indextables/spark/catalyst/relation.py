@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
@@ -27,6 +27,9 @@ from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.options import FORMAT, SEARCHES, is_our_format
 from indextables.spark.planner.read_options import ReadOptions, as_option, search_name
 from indextables.spark.planner.table_relation import TableRelation
+
+SharingKey: TypeAlias = tuple[Any, frozenset[tuple[str, str]]]  # the JVM, and the options of a relation
+_SHARED: dict[SharingKey, Java] = {}
 
 
 @dataclass(frozen=True)
@@ -108,13 +111,35 @@ def with_options(
     """The relation with these options. It is a source of its own, with the same columns (to Spark) unless given others."""
     jvm = jvm_of(spark)
     return relation.copy(
-        _table(jvm, relation.table().schema() if schema is None else schema),
+        _shared_table(spark, relation, options) or _table(jvm, relation.table().schema() if schema is None else schema),
         relation.output() if output is None else seq(output, spark),
         relation.catalog(),
         relation.identifier(),
         jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(java_map(options)),
         relation.timeTravelSpec(),
     )
+
+
+def share_table(spark: Any, relation: Java) -> bool:
+    """Lets relations with the options of this one have its table, which Spark's cache compares; False where they do."""
+    key = _sharing_key(spark, options_of(relation))
+    is_new = key not in _SHARED
+    _SHARED.setdefault(key, relation.table())
+    return is_new
+
+
+def unshare_table(spark: Any, relation: Java) -> None:
+    _SHARED.pop(_sharing_key(spark, options_of(relation)), None)
+
+
+def _shared_table(spark: Any, relation: Java, options: Mapping[str, str]) -> Java | None:
+    """The table of a relation that is in Spark's cache, if these options and columns are its own."""
+    table = _SHARED.get(_sharing_key(spark, options)) if _SHARED else None
+    return table if table is not None and table.schema().equals(relation.table().schema()) else None
+
+
+def _sharing_key(spark: Any, options: Mapping[str, str]) -> SharingKey:
+    return jvm_of(spark), frozenset((key.lower(), value) for key, value in options.items())
 
 
 def relations_in(plan: Java) -> list[Java]:

@@ -1,5 +1,6 @@
 """What PySpark does not show of a session: its parser, all its settings, and the data sources registered by name."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from subprocess import TimeoutExpired
 from typing import Any
@@ -13,6 +14,7 @@ from pyspark.sql.udf import _wrap_function
 
 from indextables.spark.catalyst.handles import Expression, LogicalPlan
 from indextables.spark.catalyst.java import Java, frame_over, jvm_of, plan_of, strings
+from indextables.spark.versions import CURRENT
 
 
 def session_state(spark: Any) -> Java:
@@ -79,6 +81,23 @@ def register_data_source(spark: SparkSession, name: str, source: type[DataSource
     python = jvm_of(spark).org.apache.spark.sql.execution.datasources.v2.python
     function = _wrap_function(spark.sparkContext, source)
     session_state(spark).dataSourceManager().registerDataSource(name, python.UserDefinedPythonDataSource(function))
+
+
+def allow_in_views(spark: SparkSession, functions: Sequence[str]) -> None:
+    """Makes functions of the session built-in ones of it: Spark refuses temporary functions in persistent views."""
+    if not CURRENT.has_qualified_functions:
+        return
+    registry, jvm = session_state(spark).functionRegistry(), jvm_of(spark)
+    identifier, some = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier, jvm.scala.Option.apply
+    for name in functions:
+        own, built_in = (identifier(name, some(schema), some("system")) for schema in ("session", "builtin"))
+        info, builder = registry.lookupFunction(own), registry.lookupFunctionBuilder(own)
+        registry.registerFunction(built_in, info.get(), builder.get())
+
+
+def drop_view(spark: SparkSession, name: str) -> None:
+    """Drops a temporary view of ours. Spark's own method drops the rows of the same plan from the cache, too."""
+    session_state(spark).catalog().dropTempView(name)
 
 
 def column_expression(spark: Any, column: Column) -> Expression:

@@ -97,6 +97,12 @@ def comment_on_columns(spark: SparkSession, parts: Sequence[str], comments: Mapp
     found.replace_columns(_commented(columns, {**_comments(columns), **comments}))
 
 
+def is_external(spark: SparkSession, parts: Sequence[str]) -> bool:
+    """Whether a table is where its CREATE TABLE has put it, and not where the catalog wants it."""
+    found = lookup_metadata(spark, parts)
+    return found is not None and found.is_external
+
+
 def read_columns(spark: SparkSession, location: str, options: Mapping[str, str]) -> StructType:
     """The columns that a table has now."""
     return spark_schema(_read_now(spark, location, options)[1].metadata.arrow_schema())

@@ -55,6 +55,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
     def __init__(self, df: DataFrame) -> None:
         DataFrameWriter.__init__(self, df)
         self._calls: list[tuple[str, tuple[Any, ...]]] = []
+        self._replaces_table = False
         self._start(df, self._spark)
 
     def _tell_spark(self, method: str, *args: Any) -> None:
@@ -155,10 +156,17 @@ class TableWriter(RecordedWrite, DataFrameWriter):
         writer.options(**{**self._write_options, **insert.options})
         writer.partitionBy(*self._partition_columns).clusterBy(*self._cluster_columns).save()
 
+    def replacing_table(self) -> "TableWriter":
+        """Replaces a table that is there, with its columns, layout and properties: CREATE OR REPLACE TABLE."""
+        self._replaces_table = True
+        return self.mode("overwrite")
+
     def _write(self, mode: Mode) -> None:
         ensure_registered(self._spark)
         path = path_in(self._write_options)
         settings = self._settings(mode, settings_of(self._spark, path, self._write_options))
+        if self._replaces_table:
+            settings = self._without_overwrites_of_a_part(settings)
         if mode is Mode.IGNORE and TransactionLog.open(path, Config.resolve(settings)).exists():
             return
         job = plan_job(
@@ -169,6 +177,7 @@ class TableWriter(RecordedWrite, DataFrameWriter):
             overwrite=partial(resolve_overwrite, **condition_settings(self._spark)),
             properties=self._properties_of_new_table(),
             texts=lambda: text_columns_of(self._df.limit(SAMPLE_ROWS).toArrow()),
+            replace_table=self._replaces_table,
         )
         if job.already_committed:
             return

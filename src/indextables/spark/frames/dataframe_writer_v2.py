@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.readwriter import DataFrameWriterV2
 
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, TableNotFoundError
 from indextables.spark.catalyst.handles import Expression
 from indextables.spark.catalyst.query_planning import planned_frame
 from indextables.spark.catalyst.session_state import column_expression, expression_sql, parse_name
@@ -16,7 +16,6 @@ from indextables.spark.frames.catalog import (
     lookup_table,
     qualify,
     refresh_columns,
-    table_exists,
 )
 from indextables.spark.frames.dataframe_writer import TableWriter
 from indextables.spark.frames.insert import replace_where_text
@@ -72,17 +71,19 @@ class TableWriterV2(DataFrameWriterV2):
             self._planned_writer().create()
 
     def createOrReplace(self) -> None:  # noqa: N802
-        if self._creates_ours and not table_exists(self._spark, self._parts):
-            self._save("errorifexists", {})
-        elif self._creates_ours or self._entry() is not None:
-            raise self._no_replacement("createOrReplace")
+        if self._replaces_ours:
+            self._save("overwrite", {}, replaces_table=True)
         else:
             self._planned_writer().createOrReplace()
 
     def replace(self) -> None:
-        if self._creates_ours or self._entry() is not None:
-            raise self._no_replacement("replace")
-        self._planned_writer().replace()
+        if not self._replaces_ours:
+            self._planned_writer().replace()
+        elif self._entry() is None:
+            name = quote_name(qualify(self._spark, self._parts))
+            raise TableNotFoundError(f"there is no table {name} to replace; use createOrReplace()", table=name)
+        else:
+            self._save("overwrite", {}, replaces_table=True)
 
     def append(self) -> None:
         if self._entry() is not None:
@@ -111,6 +112,21 @@ class TableWriterV2(DataFrameWriterV2):
     def _creates_ours(self) -> bool:
         return is_default(self._spark) if self._provider is None else is_our_format(self._provider)
 
+    @property
+    def _replaces_ours(self) -> bool:
+        """Without a format, a table of ours stays one, whatever the session's default is."""
+        if self._creates_ours:
+            return True
+        entry = self._entry()
+        if entry is not None and self._provider is not None:
+            raise ConfigError(
+                f"table {entry.name} is of the format {FORMAT}, and the write says {self._provider}; leave using() out, or "
+                "drop the table first",
+                key="using",
+                value=self._provider,
+            )
+        return entry is not None
+
     def _expression(self, column: Column | str) -> Expression:
         return column_expression(self._spark, F.col(column) if isinstance(column, str) else column)
 
@@ -120,9 +136,10 @@ class TableWriterV2(DataFrameWriterV2):
             return None
         return refresh_columns(self._spark, self._parts, {key: str(value) for key, value in self._given.items()})
 
-    def _save(self, mode: str, options: dict[str, str]) -> None:
+    def _save(self, mode: str, options: dict[str, str], *, replaces_table: bool = False) -> None:
         writer = TableWriter(self._df).format(FORMAT).mode(mode).options(**self._given).options(**options)
         writer.partitionBy(*self._terms).clusterBy(*self._clustered).with_properties(self._properties)
+        writer = writer.replacing_table() if replaces_table else writer
         writer.saveAsTable(quote_name(qualify(self._spark, self._parts)))
 
     def _record(self, method: str, *args: Any, **options: Any) -> "TableWriterV2":
@@ -135,12 +152,3 @@ class TableWriterV2(DataFrameWriterV2):
         for method, args, options in self._calls:
             getattr(writer, method)(*args, **options)
         return writer
-
-    def _no_replacement(self, method: str) -> ConfigError:
-        name = ".".join(self._parts)
-        return ConfigError(
-            f"df.writeTo({name!r}).{method}() would replace the table, which is not possible for indextables; "
-            "drop the table first, or replace its rows: overwrite(lit(True))",
-            key=method,
-            value=name,
-        )

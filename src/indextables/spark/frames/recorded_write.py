@@ -139,6 +139,18 @@ class RecordedWrite:
         clustered = {_CLUSTER: ", ".join(self._cluster_columns)} if self._cluster_columns else {}
         return {**clustered, **self._properties}
 
+    def _without_overwrites_of_a_part(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """The settings of a write that replaces a table; those of the session for overwrites do not concern it."""
+        given = canonical(self._given_settings())
+        for key in (_WHERE, _DYNAMIC):
+            if key in given:
+                raise ConfigError(
+                    f"{key.removeprefix(PREFIX)} replaces a part of a table, and the statement all of it; leave it out",
+                    key=key,
+                    value=given[key],
+                )
+        return {key: value for key, value in settings.items() if key not in {_WHERE, _DYNAMIC}}
+
     def _given_settings(self) -> dict[str, str]:
         """The options that are settings."""
         return settings_in(self._write_options)

@@ -8,10 +8,10 @@ from threading import RLock
 from pyspark.sql import SparkSession
 
 from indextables.spark.catalyst.python_workers import data_source_python, use_this_python
-from indextables.spark.catalyst.session_state import has_data_source, register_data_source
+from indextables.spark.catalyst.session_state import allow_in_views, has_data_source, register_data_source
 from indextables.spark.options import FORMAT, PROVIDER
 from indextables.spark.source.data_source import IndexTablesDataSource, ProviderDataSource
-from indextables.spark.source.search_function import register_functions
+from indextables.spark.source.search_function import FUNCTIONS, register_functions
 
 LOCK = RLock()
 _ENABLED = (
@@ -33,6 +33,7 @@ def ensure_registered(spark: SparkSession) -> None:
         if not has_data_source(spark, FORMAT) or _runs_elsewhere(spark):
             register_data_source(spark, FORMAT, IndexTablesDataSource)
         register_functions(spark)
+        allow_in_views(spark, FUNCTIONS)
         configure_session(spark)
         register_data_source(spark, PROVIDER, ProviderDataSource)  # last: it marks the session as complete
 

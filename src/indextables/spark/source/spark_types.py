@@ -1,5 +1,7 @@
 """Conversion of schemas between Spark and Arrow."""
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -65,6 +67,14 @@ def refuse_collation(collation: str, *, column: str | None) -> None:
         f"{'strings' if column is None else f'column {column!r}'} with the collation {collation} cannot be stored, because "
         "a table compares strings byte by byte; cast to STRING, and write COLLATE in the query that compares",
         column=column,
+    )
+
+
+def declared_schema(schema: pa.Schema, comments: Mapping[str, str | None]) -> StructType:
+    """The columns of a table as CREATE TABLE declares them, with NOT NULL and comments."""
+    fields = [(field, schema.field(field.name).nullable, comments.get(field.name)) for field in spark_schema(schema)]
+    return StructType(
+        [StructField(f.name, f.dataType, nullable, {} if c is None else {"comment": c}) for f, nullable, c in fields]
     )
 
 

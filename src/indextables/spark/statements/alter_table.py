@@ -18,6 +18,7 @@ from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
     AddColumns,
     AlterColumns,
+    CacheTable,
     ColumnChange,
     DescribeExtended,
     DropColumns,
@@ -28,14 +29,25 @@ from indextables.spark.catalyst.parsed_statement import (
     ShowCreateTable,
     ShowPartitions,
     ShowProperties,
+    TruncateTable,
+    UncacheTable,
     UnsetProperties,
     Unsupported,
 )
 from indextables.spark.catalyst.session_state import run_plan
-from indextables.spark.frames.catalog import CatalogTable, column_comments, comment_on_columns
-from indextables.spark.options import FORMAT
-from indextables.spark.source.quoting import quote_string
-from indextables.spark.source.spark_types import arrow_schema
+from indextables.spark.catalyst.table_cache import cache_table, uncache_table
+from indextables.spark.frames.catalog import (
+    CatalogTable,
+    column_comments,
+    comment_on_columns,
+    is_external,
+    qualify,
+    resolve_relations,
+)
+from indextables.spark.options import FORMAT, VIEW
+from indextables.spark.source.quoting import quote_name
+from indextables.spark.source.spark_types import arrow_schema, declared_schema
+from indextables.spark.statements.table_definition_text import create_table_text
 from indextables.table import IndexTable
 
 _PARTITIONS = (
@@ -56,7 +68,6 @@ _ALTERNATIVES = {
     Operation.COLLATION: "strings are compared byte by byte; write COLLATE in the query that compares them",
     Operation.ANALYZE_COLUMN: _STATISTICS,
     Operation.ANALYZE_TABLE: _STATISTICS,
-    Operation.CACHE_TABLE: 'use spark.table("{name}").cache()',
     Operation.CREATE_INDEX: "every split has an index; use ALTER TABLE {name} SET INDEXING (column = 'text')",
     Operation.DESCRIBE_PARTITION: _LISTED,
     Operation.DROP_CONSTRAINT: _CONSTRAINTS,
@@ -71,7 +82,6 @@ _ALTERNATIVES = {
     Operation.SET_SERDE: "use ALTER TABLE {name} SET TBLPROPERTIES (...)",
     Operation.SHOW_TABLE_PARTITION: _LISTED,
     Operation.TRUNCATE_PARTITION: _PARTITIONS,
-    Operation.TRUNCATE_TABLE: "use INSERT OVERWRITE {name} SELECT * FROM {name} WHERE false",
     Operation.OTHER: "use IndexTable or df.write",
 }
 _PLAIN = re.compile(r"\w+(\.\w+)*")
@@ -130,6 +140,19 @@ def unset_properties(_: SparkSession, statement: UnsetProperties, table: IndexTa
     table.unset_properties(*statement.keys, missing_ok=statement.if_exists)
 
 
+def truncate(_: SparkSession, __: TruncateTable, table: IndexTable, ___: CatalogTable) -> None:
+    table.delete("true")
+
+
+def cache(spark: SparkSession, statement: CacheTable, table: IndexTable, _: CatalogTable) -> None:
+    frame = resolve_relations(spark.table(quote_name(statement.table)))
+    cache_table(frame, table.path, level=statement.level, lazy=statement.lazy)
+
+
+def uncache(spark: SparkSession, _: UncacheTable, table: IndexTable, __: CatalogTable) -> None:
+    uncache_table(spark, table.path)
+
+
 def show_properties(
     spark: SparkSession, statement: ShowProperties, table: IndexTable, entry: CatalogTable
 ) -> DataFrame:
@@ -184,11 +207,18 @@ def describe_extended(
 def show_create_table(
     spark: SparkSession, statement: ShowCreateTable, table: IndexTable, entry: CatalogTable
 ) -> DataFrame:
-    """Spark's columns, and the clauses that it leaves out for a Python data source."""
-    shown = run_plan(spark, statement.plan)
-    layout = f"PARTITIONED BY ({table.layout})\n" if table.layout.fields else ""
-    text = f"{shown.collect()[0][0]}USING {FORMAT}\n{layout}LOCATION {quote_string(entry.location)}\n"
-    return shown.sparkSession.createDataFrame([(text,)], shown.schema)
+    """The statement of ours, because Spark leaves out most clauses for a Python data source."""
+    comments, is_named = column_comments(spark, statement.table), not statement.table[-1].startswith(VIEW)
+    text = create_table_text(
+        quote_name(qualify(spark, statement.table)) if is_named else entry.name,
+        declared_schema(table.schema, comments),
+        layout=table.layout,
+        rules=table.fields,
+        properties=table.properties,
+        comment=entry.comment,
+        location=entry.location if is_named and is_external(spark, statement.table) else None,
+    )
+    return local_frame(spark, pa.table({"createtab_stmt": [text]}))
 
 
 def _refuse_new_column(column: NewColumn, entry: CatalogTable) -> None:

@@ -18,6 +18,7 @@ from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
     AddColumns,
     AlterColumns,
+    CacheTable,
     CreateTable,
     DescribeExtended,
     DropColumns,
@@ -31,6 +32,8 @@ from indextables.spark.catalyst.parsed_statement import (
     ShowPartitions,
     ShowProperties,
     TableStatement,
+    TruncateTable,
+    UncacheTable,
     UnsetProperties,
     Unsupported,
     WriteStatement,
@@ -50,6 +53,7 @@ from indextables.table import IndexTable
 TABLE_STATEMENTS: dict[type, Callable[..., DataFrame | None]] = {  # (spark, statement, table, entry)
     AddColumns: alter_table.add_columns,
     AlterColumns: alter_table.alter_columns,
+    CacheTable: alter_table.cache,
     DescribeExtended: alter_table.describe_extended,
     DropColumns: alter_table.drop_columns,
     RenameColumn: alter_table.rename_column,
@@ -57,6 +61,8 @@ TABLE_STATEMENTS: dict[type, Callable[..., DataFrame | None]] = {  # (spark, sta
     ShowCreateTable: alter_table.show_create_table,
     ShowPartitions: alter_table.show_partitions,
     ShowProperties: alter_table.show_properties,
+    TruncateTable: alter_table.truncate,
+    UncacheTable: alter_table.uncache,
     UnsetProperties: alter_table.unset_properties,
     Unsupported: alter_table.refuse,
 }

@@ -29,7 +29,7 @@ from indextables.spark.catalyst.parsed_statement import (
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.catalyst.query_parameters import bind_parameters
 from indextables.spark.catalyst.query_planning import resolve_searches
-from indextables.spark.catalyst.session_state import run_plan
+from indextables.spark.catalyst.session_state import drop_view, run_plan
 from indextables.spark.environment.session_settings import condition_settings
 from indextables.spark.frames.catalog import resolve_relations
 from indextables.spark.frames.dataframe_reader import frame_at, resolve_version
@@ -181,7 +181,7 @@ def _views(spark: SparkSession, tables: Sequence[TableAt]) -> Iterator[None]:
         yield
     finally:
         for name in created:
-            spark.catalog.dropTempView(name)
+            drop_view(spark, name)
 
 
 @contextmanager
