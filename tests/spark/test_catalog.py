@@ -251,7 +251,6 @@ def test_what_is_refused_leaves_no_table_and_no_name(spark: Any, tmp_path: Path,
         ),
         ("CREATE TABLE t (a INT, CONSTRAINT k CHECK (a > 1)) USING indextables", ConfigError, "constraint"),
         ("CREATE EXTERNAL TABLE t (a INT) USING indextables", ConfigError, "no LOCATION"),
-        ("CREATE TABLE t (a INT) USING indextables CLUSTER BY (a)", LayoutError, "cluster_by"),
         (
             f"CREATE TABLE t (a INT, b INT) USING indextables OPTIONS (nonsense '1') LOCATION {new}",
             ConfigError,
