@@ -15,6 +15,7 @@ Methods import their modules on first use, so that opening a table is fast.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from threading import Lock
@@ -1156,8 +1157,11 @@ class IndexTable(ScanOutput):
 
         return report(self._log, self._snapshot, self._config(None), self._rules)
 
-    def advise(self, queries: Iterable[QueryInput]) -> Advice:
-        """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why."""
+    def advise(self, queries: Iterable[QueryInput], *, expected_rows: int | None = None) -> Advice:
+        """The layout that suits some queries (SQL or conditions, each with its weight if known); print it to see why.
+
+        With `expected_rows`, it is for a table of this size, of which the present rows are a sample.
+        """
         from indextables.inspect.column_profile import profile
         from indextables.inspect.layout_advisor import advise, columns_of
         from indextables.inspect.layout_findings import layout_findings
@@ -1165,6 +1169,8 @@ class IndexTable(ScanOutput):
 
         workload = read_workload(queries, self.schema)
         known = profile(self._snapshot, columns_of(self.layout, workload), self._opener)
+        if expected_rows is not None:
+            return replace(advise(workload, known.with_rows(expected_rows), self.layout), present_rows=known.rows)
         findings = layout_findings(self._snapshot, self._config(None))
         return advise(workload, known, self.layout, findings=tuple(findings))
 

@@ -246,6 +246,7 @@ def test_advice_is_given_on_queries_and_files_of_them(path: str, tmp_path: Path)
     assert advice["commands"]
     for command in advice["commands"]:
         run_line(command)
+    assert found("advise", path, "n = 3", "--expected-rows", "1000000")["rows"] == 1_000_000
     assert "not parsed: what?" in run("advise", path, "--file", tmp_path / "queries.sql").stdout
 
 
@@ -281,6 +282,7 @@ def test_people_are_shown_text(path: str, verb: str) -> None:
         (["drop-column", "day"], "the table is partitioned by day"),
         (["drop-column", "nn", "--dry-run"], "'nn'"),
         (["advise"], "there are no queries to advise on"),
+        (["advise", "n = 3", "--expected-rows", "0"], "expected_rows is 0, but must be a whole number"),
         (["advise", "--file", "/nowhere.sql"], "the queries in /nowhere.sql cannot be read"),
         (["prewarm", "--where", "nn = 1"], "nn"),
     ],

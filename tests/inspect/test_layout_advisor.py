@@ -1,6 +1,7 @@
 """Layouts that suit queries."""
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import IndexTable, Layout
+from indextables.errors import ConfigError
 from indextables.inspect.column_profile import ColumnProfile, TableProfile
 from indextables.inspect.findings import MAX_PARTITIONS
 from indextables.inspect.layout_advice import Advice
@@ -215,6 +217,45 @@ def test_a_few_tiny_partitions_stay() -> None:
     found = of_rows({"day": ["mon", "tue", "wed"] * 2, "n": [*range(6)]}, "day").advise(["day = 'mon'"])
     assert (found.layout, found.steps, found.findings) == (Layout.parse("day"), (), ())
     assert "partition by day (unchanged)" in str(found)
+
+
+def test_a_small_sample_of_the_archive_for_the_planned_size() -> None:
+    rows, numbers = 24_000, Random(1)
+    table = IndexTable.write(
+        f"memory://{uuid4().hex}/t",
+        {
+            "mission_id": [f"M{n % 40}" for n in range(rows)],
+            "sample_ts": [START + timedelta(minutes=60 * n) for n in range(rows)],
+            "payload_id": [f"P{n % 8}" for n in range(rows)],
+            "sensor_kind": [f"S{n % 12}" for n in range(rows)],
+            "value": [numbers.random() for _ in range(rows)],
+            "samples": [numbers.randbytes(40) for _ in range(rows)],
+        },
+        text=[],
+    )
+    assert table.advise(analysts()).layout == Layout()
+    planned = table.advise(analysts(), expected_rows=400 * 10**9)
+    assert planned.layout == Layout.parse("mission_id, day(sample_ts)")
+    assert planned.cluster_by == ("payload_id", "sensor_kind")
+    assert (planned.candidates[0].partitions, planned.rows, planned.present_rows) == (40_000, 400 * 10**9, rows)
+    assert 10 * TB < planned.bytes < 40 * TB
+    assert "20 queries on 400,000,000,000 rows, " in str(planned)
+    assert ", as expected from 24,000 rows\n" in str(planned)
+    distinct = {use.column: use.distinct for use in planned.uses}
+    assert distinct == {"mission_id": 40, "sample_ts": 400 * 10**9, "payload_id": 8, "sensor_kind": 12}
+
+
+@pytest.mark.parametrize("rows", [0, -5, True, 1.5, "1000"])
+def test_an_expected_number_of_rows_is_a_number(rows: Any) -> None:
+    with pytest.raises(ConfigError, match="expected_rows is .*, but must be a whole number of at least 1"):
+        of_rows({"day": ["mon"], "n": [1]}, "day").advise(["day = 'mon'"], expected_rows=rows)
+
+
+def test_an_expected_number_of_rows_needs_some_to_estimate_from() -> None:
+    table = IndexTable.create(f"memory://{uuid4().hex}/t", SCHEMA)
+    assert table.advise(analysts()).layout == Layout()
+    with pytest.raises(ConfigError, match="write a sample of them first"):
+        table.advise(analysts(), expected_rows=10**6)
 
 
 def found_columns(table: IndexTable) -> list[ColumnProfile]:

@@ -134,6 +134,12 @@ def advise(
         list[Path] | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file with one query per line. Can be repeated."),
     ] = None,
+    expected_rows: Annotated[
+        int | None,
+        typer.Option(
+            "--expected-rows", metavar="N", help="Advise on a table of N rows, of which the present ones are a sample."
+        ),
+    ] = None,
     option: Settings = None,
     as_json: Json = False,
 ) -> None:
@@ -145,7 +151,7 @@ def advise(
     given = [*(queries or ()), *(line for each in file or () for line in _lines(each))]
     if not given:
         raise IndexTablesError("there are no queries to advise on; give some, or use --file with one query per line")
-    advice, format_step = open_table(path, option).advise(given), commands_on(path)
+    advice, format_step = open_table(path, option).advise(given, expected_rows=expected_rows), commands_on(path)
     if as_json:
         show_json({**facts(advice), "commands": [format_step(step) for step in advice.steps]})
     else:

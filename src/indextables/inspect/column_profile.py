@@ -1,12 +1,13 @@
 """Column statistics for choosing a layout: from the log, or else from a sample of rows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.errors import ConfigError
 from indextables.kernels import sum_of
 from indextables.layout import Identity
 from indextables.log import Snapshot
@@ -37,6 +38,32 @@ class TableProfile:
     rows: int
     bytes: int
     columns: Mapping[str, ColumnProfile]
+
+    def with_rows(self, expected: int) -> "TableProfile":
+        """The profile of a table of such rows, in another number.
+
+        Columns keep their values and their range; only those with a value for every other row at least get more values.
+        """
+        if isinstance(expected, bool) or not isinstance(expected, int) or expected < 1:
+            raise ConfigError(
+                f"expected_rows is {expected!r}, but must be a whole number of at least 1",
+                key="expected_rows",
+                value=str(expected),
+            )
+        if not self.rows:
+            raise ConfigError(
+                "expected_rows is for a table with some rows, and this one has none: write a sample of them first, for the "
+                "sizes and values of its columns",
+                key="expected_rows",
+                value=str(expected),
+            )
+        columns = {
+            name: replace(column, distinct=max(1, column.distinct * expected // self.rows))
+            if self.rows < 2 * column.distinct
+            else column
+            for name, column in self.columns.items()
+        }
+        return TableProfile(expected, self.bytes * expected // self.rows, columns)
 
 
 def profile(snapshot: Snapshot, columns: Iterable[str], opener: SplitOpener) -> TableProfile:
@@ -70,7 +97,7 @@ def _rows(splits: pa.Table, metadata: Metadata, opener: SplitOpener) -> int:
 def _spread(splits: pa.Table) -> pa.Table:
     """Some splits from all over the table."""
     step = max(1, len(splits) // _SAMPLED_SPLITS)
-    return splits.take(list(range(0, len(splits), step))[:_SAMPLED_SPLITS])
+    return splits.take(pa.array(range(0, len(splits), step)[:_SAMPLED_SPLITS], pa.int64()))
 
 
 def _values_in_log(snapshot: Snapshot, column: str) -> pa.Array | None:

@@ -57,7 +57,8 @@ class Candidate:
 class Advice:
     """The recommended layout and sort columns for the queries, and how they were chosen.
 
-    `findings` are those about the current layout, as in `health()`.
+    `findings` are those about the current layout, as in `health()`. For an expected size, there are none, and `present_rows`
+    is the number of rows from which it was estimated.
     """
 
     layout: Layout
@@ -70,6 +71,12 @@ class Advice:
     candidates: tuple[Candidate, ...]
     unparsed: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    present_rows: int | None = None
+
+    @property
+    def size(self) -> str:
+        expected = "" if self.present_rows is None else f", as expected from {self.present_rows:,} rows"
+        return f"{self.rows:,} rows, {format_bytes(self.bytes)}{expected}"
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -93,7 +100,7 @@ class Advice:
         partition_by, sort_by = str(self.layout) or "nothing", ", ".join(self.cluster_by) or "nothing"
         steps = {f"step {number}": code(str(step)) for number, step in enumerate(self.steps, 1)}
         return notebook(
-            heading("Layout advice", f"on {self.rows:,} rows, {format_bytes(self.bytes)}"),
+            heading("Layout advice", f"on {self.size}"),
             pairs({"partition by": code(partition_by), "sort by": code(sort_by), **steps}),
             findings_panel(self.findings) if self.findings else "",
             table(_USE, [use.cells for use in self.uses], [TIGHT, NUMBER, NUMBER, NUMBER]),
@@ -105,7 +112,7 @@ class Advice:
         queries = "query" if self.queries == 1 else "queries"
         return "\n".join(
             [
-                f"{self.queries} {queries} on {self.rows:,} rows, {format_bytes(self.bytes)}",
+                f"{self.queries} {queries} on {self.size}",
                 "",
                 "columns by use (share of queries that filter on it x share of the table that they skip by it)",
                 *found,
