@@ -19,6 +19,7 @@ from indextables import IndexTable
 from indextables.errors import AccessDeniedError, ConfigError, NotFoundError, TableNotFoundError
 from indextables.inspect import log_check
 from indextables.inspect.check_findings import CheckFinding, CheckSeverity, Problem, finding
+from indextables.inspect.findings import Area, Severity
 from indextables.inspect.table_check import CheckProgress, CheckResult
 from indextables.log import TransactionLog
 from indextables.log.clock import now
@@ -239,7 +240,9 @@ class TestOptions:
         table = IndexTable.open(path)
         before = table.traffic.requests
         table.check()
-        assert table.traffic.requests - before == 8, "two listings, four versions, a checkpoint and the hint"
+        assert table.traffic.requests - before == 10, (
+            "two listings, four versions, two first lines, a checkpoint and the hint"
+        )
 
     def test_a_sample_is_opened(self, path: Path) -> None:
         assert (deeply_checked(path, sample=4).opened, deeply_checked(path, sample=100).opened) == (4, 6)
@@ -334,6 +337,31 @@ class TestVersions:
         result = checked(path)
         assert (Problem.STRAY_VERSION in kinds(result), result.ok, result.version) == (True, True, 3)
         assert result.splits == 4, "it changes nothing"
+
+    @pytest.mark.parametrize("number", [0, 1])
+    def test_one_of_another_table_before_a_checkpoint(
+        self, path: Path, tmp_path: Path, number: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A file that was restored to the wrong place: readers begin at the checkpoint, and do not open it."""
+        table = IndexTable.open(path)
+        table.checkpoint()
+        written(tmp_path / "other", appends=3)
+        shutil.copy(tmp_path / "other" / commit_key(number), path / commit_key(number))
+        result = checked(path)
+        assert [one.file for one in result.findings if one.kind is Problem.STRAY_VERSION] == [commit_key(number)]
+        assert set(kinds(result)) == {Problem.STRAY_VERSION, Problem.BROKEN_CHAIN}
+        assert (result.version, result.splits, IndexTable.open(path).count()) == (
+            3,
+            table.check().splits,
+            table.count(),
+        )
+        caplog.clear()
+        [found] = [one for one in table.health().findings if "of another table" in one.message]
+        assert (found.area, found.severity) == (Area.LOG, Severity.WARNING)
+        assert found.message.startswith(f"version {number} of the log is of another table")
+        assert [record.getMessage() for record in caplog.records] == [
+            f"versions [{number}] of {table.path} are of another table, and are passed over"
+        ]
 
     def test_one_of_another_table_beyond_a_gap(self, path: Path, tmp_path: Path) -> None:
         written(tmp_path / "other", appends=9)

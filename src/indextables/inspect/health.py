@@ -3,6 +3,7 @@
 A table outside the ranges of `findings` is correct, but costs more than necessary.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,7 @@ from indextables.log.log_files import LogFiles, list_log
 from indextables.log.logical_partitions import explode_logical_partitions
 from indextables.log.ownership import files_of_table
 from indextables.log.splits import live_rows, num_deleted
+from indextables.log.table_identity import stray_versions
 from indextables.maintain.compact import plan_only
 from indextables.maintain.compaction_request import MergeRequest, limits_of
 from indextables.maintain.reindex import outdated_mappings
@@ -40,6 +42,7 @@ from indextables.plural import agreeing, pluralize
 from indextables.storage import Store
 from indextables.storage.store import PAGE
 
+logger = logging.getLogger(__name__)
 _MANY_SPLITS = 10
 _SKEW = 20
 _LONG_LOG = 1_000
@@ -124,7 +127,7 @@ class Health:
 
 
 def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
-    """Checks the log, a listing of it, and which removed splits still exist; no split is opened."""
+    """Checks the log, a listing of it, whose its files are, and which removed splits still exist; no split is opened."""
     log.verify_table(snapshot)
     splits, files, past = snapshot.splits, list_log(log.store), removed_splits(log.store, snapshot)
     sizes, partitions = splits["size"], list_partitions(snapshot)["size"]
@@ -150,7 +153,11 @@ def health(log: TransactionLog, snapshot: Snapshot, config: Config) -> Health:
         splits_with_deleted_rows=len(splits) - splits["deletion_vector"].null_count,
         findings=(),
     )
-    inputs = _HealthInput(metrics, snapshot, config, files)
+    strays = stray_versions(log.store, files, snapshot.metadata.id)
+    unread = [number for number in strays if number <= max(files.checkpoints, default=-1)]
+    if unread:  # readers of the table have named the others
+        logger.warning("versions %s of %s are of another table, and are passed over", unread, log.table)
+    inputs = _HealthInput(metrics, snapshot, config, files, strays)
     found = tuple(finding for check in _CHECKS for finding in check(inputs))
     return replace(metrics, findings=found)
 
@@ -175,6 +182,7 @@ class _HealthInput:
     snapshot: Snapshot
     config: Config
     files: LogFiles
+    strays: list[int]
 
 
 def _small_splits(inputs: _HealthInput) -> Iterator[Finding]:
@@ -263,6 +271,15 @@ def _long_log(inputs: _HealthInput) -> Iterator[Finding]:
         yield Finding(Area.LOG, Severity.ADVICE, message, Step("purge"), "or a shorter log.retention")
 
 
+def _strays(inputs: _HealthInput) -> Iterator[Finding]:
+    if inputs.strays:
+        numbers, count = ", ".join(map(str, inputs.strays)), len(inputs.strays)
+        named = f"{agreeing(count, 'version', 'versions')} {numbers} of the log {agreeing(count, 'is', 'are')}"
+        message = f"{named} of another table, as if restored to the wrong place; readers pass over such files"
+        hint = "check() says what is missing; restore the files of this table, or move the others out of the log"
+        yield Finding(Area.LOG, Severity.WARNING, message, None, hint)
+
+
 def _past(inputs: _HealthInput) -> Iterator[Finding]:
     if inputs.metrics.purgeable:
         splits, size = inputs.metrics.purgeable, format_bytes(inputs.metrics.purgeable_bytes)
@@ -287,5 +304,6 @@ _CHECKS: tuple[Callable[[_HealthInput], Iterator[Finding]], ...] = (
     _deleted_rows,
     _unknown_rows,
     _long_log,
+    _strays,
     _past,
 )

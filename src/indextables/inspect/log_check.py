@@ -32,7 +32,7 @@ from indextables.log.log_files import HINT_KEY, LogFiles, LogListing, checkpoint
 from indextables.log.ownership import is_temporary
 from indextables.log.snapshot import Rows, Snapshot, initial
 from indextables.log.splits import conform, splits_table, vector_files, without_paths
-from indextables.log.table_identity import without_strays
+from indextables.log.table_identity import owner_of, without_strays
 from indextables.log.version_checksum import ChecksumError, verify_chain
 from indextables.log.version_file import Version, parse_version
 from indextables.storage import Entry, Store
@@ -106,7 +106,7 @@ def check_log(store: Store, *, keep_past: bool = False, progress: Progress = lam
     commits = _with_unlisted(store, LogFiles(_preferred(listing.commits), _preferred(listing.checkpoints), []))
     listed = LogFiles(commits, _preferred(listing.checkpoints), listing.others)
     files = without_strays(store, listed)
-    replay = _Replay(store, files, keep_past)
+    replay = _Replay(store, files, keep_past, table_id=owner_of(store, files))
     replay.findings += [*_duplicates(listing), *_strays(listed, files), *_gaps(files), *_others(store, files)]
     numbers = sorted(files.commits.keys() | files.checkpoints.keys())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -175,7 +175,7 @@ class _Replay:
             self.run.append(version)
         else:
             self._interrupt()
-            if number == 0:
+            if number == 0 and not self._is_stray(version):
                 self._begin(version)
 
     def checkpoint(self, number: int) -> None:

@@ -19,6 +19,7 @@ from indextables.log.version_file import Version, read_info
 from indextables.storage import Store
 
 logger = logging.getLogger(__name__)
+_MOST_READ = 200
 
 
 def verify_table(store: Store, snapshot: Snapshot) -> LogFiles | None:
@@ -114,6 +115,35 @@ def without_strays(store: Store, files: LogFiles) -> LogFiles:
         {number: entry for number, entry in files.checkpoints.items() if number not in strays},
         files.others,
     )
+
+
+def stray_versions(store: Store, files: LogFiles, table_id: str) -> list[int]:
+    """The versions of other tables in a log, also those before a checkpoint, which readers do not open.
+
+    The first line of each version file is read: those of the oldest one, and of the newest ones of a long log.
+    """
+    numbers = sorted(files.commits)
+    read = numbers if len(numbers) <= _MOST_READ else [numbers[0], *numbers[1 - _MOST_READ :]]
+    owners = store.in_parallel(lambda number: _table_of_version(store, files, number), read)
+    return [number for number, owner in zip(read, owners, strict=True) if owner not in (None, table_id)]
+
+
+def owner_of(store: Store, files: LogFiles) -> str | None:
+    """The id of the table that a log is of, where its first and its newest version are of two: that of a checkpoint.
+
+    None where they agree, or where no checkpoint can tell.
+    """
+    ends = {_table_of_version(store, files, number) for number in (min(files.commits, default=-1), files.latest)}
+    if len(ends) == 1 or None in ends:
+        return None
+    for number in sorted(files.checkpoints, reverse=True):
+        try:
+            checkpoint = read_checkpoint(store, files.checkpoints[number].key, number)
+        except IndexTablesError:  # the check of the log says so
+            continue
+        if not is_of_other_table(store, checkpoint, files):
+            return checkpoint.metadata.id
+    return None
 
 
 def is_of_other_history(store: Store, checkpoint: Snapshot, versions: Sequence[Version], files: LogFiles) -> bool:
