@@ -32,6 +32,17 @@ def frame(spark: Any, table: IndexTable) -> Any:
     return spark.read.format("indextables").load(table.path)
 
 
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> IndexTable:
+    """Two splits, whose term filters know nothing: the log does not tell that no split matches."""
+    path = tmp_path_factory.mktemp("exact") / "logs"
+    for start, more in ((0, {}), (40, {"mode": "append"})):
+        rows = {"level": ["INFO", "WARN"] * 20, "message": [f"disk {n} is full" for n in range(start, start + 40)]}
+        options = {"indexing.termFilter.maxBytes": "0"}
+        table = IndexTable.write(path, rows, options=options, **more, **({} if more else {"text": "none"}))
+    return table
+
+
 @pytest.fixture(autouse=True)
 def _at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="indextables")
@@ -266,3 +277,50 @@ class TestObservations:
         rows.write.format("indextables").option("optimizeWrite.enabled", optimized).save(str(tmp_path / "t"))
         assert observation.get == {"rows": len(TIMEOUTS), "ids": sum(TIMEOUTS)}
         assert IndexTable.open(tmp_path / "t").count() == len(TIMEOUTS)
+
+
+class TestWordsInExactValues:
+    """A search that finds no words because a column is indexed by exact values: one warning of the driver."""
+
+    @pytest.fixture
+    def warned(self, caplog: pytest.LogCaptureFixture) -> Any:
+        return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+    @pytest.mark.parametrize("driver_rows", ["0", "1000"])
+    @pytest.mark.parametrize("action", ["collect", "count", "aggregate", "sql"])
+    def test_one_warning(self, spark: Any, logs: IndexTable, warned: Any, action: str, driver_rows: str) -> None:
+        reader = spark.read.format("indextables").option("read.driverRows", driver_rows)
+        frame = reader.load(logs.path)
+        found = frame.filter(indexquery("message", "disk"))
+        match action:
+            case "collect":
+                assert found.collect() == []
+            case "count":
+                assert found.count() == 0
+            case "aggregate":
+                assert found.groupBy("level").agg(F.max("message")).collect() == []
+            case "sql":
+                where = "message INDEXQUERY 'disk' AND level = 'WARN'"
+                assert spark.sql(f"SELECT * FROM indextables.`{logs.path}` WHERE {where}").collect() == []
+        name, missed = f"indextables.`{logs.path}`", "so 'disk' finds only rows whose whole value it is"
+        how = f"ALTER TABLE {name} SET INDEXING (message = text), then REINDEX TABLE {name}"
+        [line] = warned()
+        what = f"a search of {logs.path} finds no words: message is indexed by exact values, {missed}"
+        assert line == f"{what}; to search by words: {how}"
+
+    def test_the_statements_help_and_other_searches_do_not_warn(
+        self, spark: Any, logs: IndexTable, warned: Any, tmp_path: Path
+    ) -> None:
+        frame = spark.read.format("indextables").load(logs.path)
+        for query in ("level:INFO", "level:FATAL", "message:*disk*", "message:disk*", 'message:"disk 7 is full"'):
+            frame.filter(f"* INDEXQUERY '{query}'").collect()
+        assert not warned()
+        assert "note              message is indexed by exact values, so 'disk' finds" in indextables.explain(
+            frame.filter(indexquery("message", "disk"))
+        )
+        copy = IndexTable.write(tmp_path / "copy", logs.scan().to_arrow(), text=[])
+        name = f"indextables.`{copy.path}`"
+        spark.sql(f"ALTER TABLE {name} SET INDEXING (message = text)")
+        spark.sql(f"REINDEX TABLE {name}")
+        assert spark.sql(f"SELECT * FROM {name} WHERE message INDEXQUERY 'disk'").count() == 80
+        assert not warned()

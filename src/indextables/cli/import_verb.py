@@ -356,7 +356,7 @@ def _details(done: _Import, rows: "ImportedRows") -> dict[str, Any]:
         **({} if rows.bad is None else {"bad_lines": rows.bad.facts()}),
         **({"path_columns": list(rows.path_columns)} if rows.path_columns else {}),
         **({"files_left_out": list(done.left_out)} if done.left_out else {}),
-        "text_columns": done.text_columns,
+        **({"text_columns": done.text_columns} if done.text_columns else {}),
     }
 
 

@@ -120,12 +120,14 @@ def search(
     table = open_table(path, option, version=version, timestamp=timestamp)
     names = parse_names(columns)
     most = limit if as_json else limit + 1  # one more shows that there are more
-    rows = table.search(query, where=where, columns=names, limit=most, order_by=", ".join(sort) if sort else None)
+    order = ", ".join(sort) if sort else None
     if as_json:
-        show_rows(rows, as_json=True)
+        show_rows(table.search(query, where=where, columns=names, limit=most, order_by=order), as_json=True)
         return
-    from indextables.cli.search_output import highlighter, negation_note, no_hits_note
+    from indextables.cli.search_output import highlighter, negation_note, no_hits_note, without_warning
 
+    with without_warning():
+        rows = table.search(query, where=where, columns=names, limit=most, order_by=order)
     scan = table.scan(where=where, query=query, columns=names)
     note = "" if len(rows) else f"0 rows; {no_hits_note(path, table, scan)}"
     show_rows(
@@ -252,12 +254,15 @@ def count(
         show_rows(groups.take(largest_first), as_json=as_json)
     elif as_json:
         show_metrics({"count": scan.count()}, as_json=True)
+    elif query is None:
+        typer.echo(scan.count())
     else:
-        rows = scan.count()
-        typer.echo(rows)
-        if not rows and query is not None:
-            from indextables.cli.search_output import no_hits_note
+        from indextables.cli.search_output import no_hits_note, without_warning
 
+        with without_warning():
+            rows = scan.count()
+        typer.echo(rows)
+        if not rows:
             typer.echo(no_hits_note(path, table, scan), err=True)
 
 

@@ -1,19 +1,33 @@
 """The results of a search: its words made visible, and notes below them: what was searched, and what would find more."""
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from shlex import quote
 
 from rich.text import Text
 
 from indextables.cli.terminal_tables import Style
-from indextables.inspect.search_coverage import near_miss
+from indextables.read import search_coverage
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import columns_and_values
+from indextables.read.search_coverage import near_miss
 from indextables.search.match_spans import MatchSpans
 from indextables.search.queries import Not
 from indextables.table import IndexTable
 
 _SAMPLE = 10_000  # rows
+
+
+@contextmanager
+def without_warning() -> Iterator[None]:
+    """Inside, a search without hits logs no warning: the note below its results says more."""
+    logger = logging.getLogger(search_coverage.__name__)
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
 
 
 def no_hits_note(path: str, table: IndexTable, scan: Scan) -> str:

@@ -17,6 +17,7 @@ from indextables.maintain.row_replacement import condition_parameters, condition
 from indextables.plural import pluralize
 from indextables.read.opener import SplitOpener
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.search_coverage import exact_words, warn_of_exact_words
 from indextables.statements.row_changes import Delete
 from indextables.write.uncommitted_files import commit_or_discard
 
@@ -78,6 +79,9 @@ def delete_rows(
         plan(snapshot)
     after = snapshot if dry_run else commit_or_discard(log, transaction(snapshot), replan=transaction).snapshot
     done = planned[-1]
+    if not done.rows:
+        spec = condition_spec(delete, after, [], time_zone=time_zone, case_sensitive=case_sensitive)
+        warn_of_exact_words(exact_words(spec, after.splits), log.table)
     return after, DeleteResult(version=after.version, dry_run=dry_run, rows=done.rows, **done.figures)
 
 

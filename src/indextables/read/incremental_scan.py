@@ -17,6 +17,9 @@ from indextables.search import FieldRule
 class IncrementalScan(Scan):
     """A scan of added rows; its snapshot has the splits that were added, and no others."""
 
+    def warn_of_missed_words(self) -> None:
+        """Nothing: that no new row matches is usual, and readers of new rows look again and again."""
+
     def to_spark(self, spark: Any) -> NoReturn:  # noqa: ARG002 - as for other scans
         raise IndexTablesError(
             "an incremental scan is read without Spark; in Spark, read the same rows with "

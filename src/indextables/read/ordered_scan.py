@@ -70,6 +70,8 @@ class OrderedScan(Scan):
         else:
             scored = SCORE in self.scan_spec.search_results
             rows = top_n(self, self.order, self._limit, offset=self.offset, scored=scored)
+        if not len(rows) and not self.offset and self._limit != 0:
+            self.warn_of_missed_words()
         return iter(rows.to_batches())
 
     def _preview(self, tasks: Sequence[SplitTask], most: int) -> Iterable[pa.RecordBatch]:  # noqa: ARG002 - all or none

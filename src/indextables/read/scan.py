@@ -43,6 +43,7 @@ from indextables.read.scan_plan import (
     shortened,
 )
 from indextables.read.scan_spec import ScanSpec
+from indextables.read.search_coverage import warn_of_exact_words
 from indextables.read.sort_order import Order
 from indextables.read.split_scan import aggregate_rows, count_matching, matching_rows
 from indextables.schema import column_named
@@ -132,7 +133,7 @@ class Scan(ScanOutput):
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split; splits are read ahead in parallel."""
-        left = self._limit
+        left, is_empty = self._limit, True
         if left == 0:
             return
         for batches in self.rows_of(self.logged(self.plan.tasks)):
@@ -141,9 +142,12 @@ class Scan(ScanOutput):
                     batch = batch.slice(0, left)  # noqa: PLW2901 - the limit is reached
                     left -= batch.num_rows
                 if batch.num_rows:
+                    is_empty = False
                     yield batch
                 if left == 0:
                     return
+        if is_empty:
+            self.warn_of_missed_words()
 
     def to_arrow(self) -> pa.Table:
         return shown_as_hits(super().to_arrow(), self.scan_spec)
@@ -186,7 +190,10 @@ class Scan(ScanOutput):
         """The number of rows; a split is opened only if the log cannot give its count."""
         from_log = count_from_metadata(self.plan)
         counts = self.over(self.logged(from_log.unknown), lambda task: count_matching(self.open(task), self.scan_spec))
-        total = max(0, from_log.rows + sum(counts) - self.offset)
+        matching = from_log.rows + sum(counts)
+        if not matching:
+            self.warn_of_missed_words()
+        total = max(0, matching - self.offset)
         return total if self._limit is None else min(total, self._limit)
 
     def group_by(self, *columns: str) -> "GroupedScan":
@@ -257,6 +264,11 @@ class Scan(ScanOutput):
         if self._is_logged:
             log_pruning(self.plan, table=self.table, splits_to_scan=len(tasks))
         return tasks
+
+    def warn_of_missed_words(self) -> None:
+        """After a scan without rows: logs the words that its searches miss, because a column is indexed by exact values."""
+        if self._is_logged:
+            warn_of_exact_words(self.plan.exact_words, self.table)
 
     def open(self, task: SplitTask) -> SplitReader:
         self.opened_splits.add(task.split.path)
@@ -364,7 +376,10 @@ class GroupedScan:
         from_log, metadata_count = group_counts_from_metadata(scan.plan, self._keys, scan.snapshot.metadata)
         keys = scan.with_columns(self._keys)
         counts = [_row_counts(batches, keys.schema) for batches in keys.rows_of(scan.logged(metadata_count.unknown))]
-        return shown_as_grid(summed(pa.concat_tables([from_log, *counts]), self._keys, scan.scan_spec.schema))
+        groups = pa.concat_tables([from_log, *counts])
+        if not len(groups):
+            scan.warn_of_missed_words()
+        return shown_as_grid(summed(groups, self._keys, scan.scan_spec.schema))
 
 
 def _row_counts(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

@@ -1,6 +1,6 @@
 """Scan planning: which splits a scan opens, decided from the transaction log alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -17,6 +17,7 @@ from indextables.predicate import Verdict, to_sql
 from indextables.read.opener import SplitRef
 from indextables.read.prune import SplitVerdicts, judge_splits
 from indextables.read.scan_spec import ScanSpec, with_predicate
+from indextables.read.search_coverage import ExactWord, exact_words
 from indextables.read.term_pruning import prune_by_terms
 from indextables.storage import Traffic
 
@@ -62,6 +63,11 @@ class ScanPlan:
         """The bytes of the splits that may hold a matching row."""
         return sum_of(self.split_verdicts.splits["size"].filter(self.split_verdicts.possible))
 
+    @property
+    def exact_words(self) -> list[ExactWord]:
+        """Words that the searches most likely miss."""
+        return exact_words(self.scan_spec, self.snapshot.splits)
+
     def with_output(self, scan_spec: ScanSpec) -> "ScanPlan":
         """The plan of a scan with the same predicate, and the output of another one."""
         spec = with_predicate(scan_spec, self.scan_spec.predicate)
@@ -96,7 +102,8 @@ class Explanation:
     """The plan of a scan. Splits by verdict: `never`, `sometimes`, `always`; the last two are `opened`.
 
     `metadata_rows` are the rows of the ALWAYS splits: a count takes them from the log and opens only the SOMETIMES splits.
-    `search_columns` are the columns that a search reads, with how each is indexed: by its words or by exact values.
+    `search_columns` are the columns that a search reads, with how each is indexed: by its words or by exact values. The
+    `exact_words` are searched in columns of exact values that have several words, so that a search most likely misses them.
     `traffic` counts the requests of the table's handle so far: the cost of planning, if nothing has been read yet.
     """
 
@@ -115,6 +122,7 @@ class Explanation:
     metadata_rows: int
     traffic: Traffic | None = None
     search_columns: Mapping[str, str] = field(default_factory=dict)
+    exact_words: Sequence[ExactWord] = ()
 
     @property
     def reasons(self) -> str:
@@ -138,9 +146,15 @@ class Explanation:
                 f"  some rows match   {self.sometimes:,}",
                 f"  bytes to read     {self.bytes:,} of {self.bytes_total:,}",
                 *([f"  search columns    {columns_and_values(self.search_columns)}"] if self.search_columns else []),
+                *([f"  note              {self._note}"] if self.exact_words else []),
                 *([] if self.traffic is None else [f"  requests so far   {self.traffic}"]),
             ]
         )
+
+    @property
+    def _note(self) -> str:
+        how = "ALTER TABLE ... SET INDEXING and REINDEX TABLE, or set_indexing and reindex in Python"
+        return f"{'; '.join(map(str, self.exact_words))}; to search by words: {how}"
 
     def _repr_html_(self) -> str:
         from indextables.display.panels import code, funnel, heading, notebook, pairs  # noqa: PLC0415 - for notebooks
@@ -149,6 +163,7 @@ class Explanation:
             "condition": code(self.predicate),
             "bytes to read": f"{self.bytes:,} of {self.bytes_total:,}",
             **({"search columns": columns_and_values(self.search_columns)} if self.search_columns else {}),
+            **({"note": self._note} if self.exact_words else {}),
             **({} if self.traffic is None else {"so far": str(self.traffic)}),
         }
         return notebook(
@@ -192,6 +207,7 @@ def explain(plan: ScanPlan, traffic: Traffic | None = None) -> Explanation:
         metadata_rows=sum_of(live_rows(split_verdicts.having(Verdict.ALWAYS))),
         traffic=traffic,
         search_columns=plan.scan_spec.search_columns,
+        exact_words=plan.exact_words,
     )
 
 

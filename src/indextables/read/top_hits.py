@@ -52,7 +52,8 @@ def search_sorted(scan: Scan, order: Order, limit: int, *, offset: int = 0) -> p
     if limit < 1:
         return schema.empty_table()
     rows = top_n(scan, order, limit, offset=offset, scored=True)
-    _log_no_match(scan, rows)
+    if not offset:
+        _log_no_match(scan, rows)
     return rows
 
 
@@ -71,6 +72,7 @@ def _log_no_match(scan: Scan, rows: pa.Table) -> None:
     if not len(rows):
         columns = columns_and_values(scan.scan_spec.search_columns)
         logger.info("no row of %s matches; search columns: %s", scan.table, columns)
+        scan.warn_of_missed_words()
 
 
 def _rank_then_read(scan: Scan, tasks: Sequence[SplitTask], limit: int) -> pa.Table | None:

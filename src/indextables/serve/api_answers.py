@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.inspect.search_coverage import near_miss
+from indextables.read.search_coverage import near_miss
 from indextables.schema import column_named, type_name
 from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets

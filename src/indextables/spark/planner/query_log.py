@@ -10,6 +10,7 @@ from indextables.spark.planner.metadata_aggregates import FilteredRelation, filt
 from indextables.spark.planner.plan import Origin, Plan, children_of, walk
 from indextables.spark.planner.planner import QueryPlan
 from indextables.spark.planner.relation_pruning import exact_plan
+from indextables.spark.planner.search_warnings import warn_of_missed_words
 from indextables.spark.planner.table_relation import TableRelation
 
 logger = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ def log_query(query: QueryPlan, plan: Plan, tables: Mapping[int, TableRelation])
     for scan in query.scans.values():
         path, splits = scan.relation.options.path, len(scan.tasks)
         log_pruning(scan.plan, table=path, splits_to_scan=splits, read_by=scan.reader.value)
+        warn_of_missed_words(scan.plan, scan.relation.options)
     for node in walk(plan):
         rows = query.rows.get(node.number)
         if rows is not None and rows.origin is Origin.METADATA:
@@ -28,12 +30,13 @@ def log_query(query: QueryPlan, plan: Plan, tables: Mapping[int, TableRelation])
 
 def log_metadata_rows(plan: Plan, tables: Mapping[int, TableRelation]) -> None:
     """Logs, for each table of a plan, that no split is read, what is left after pruning, and how many rows match."""
-    if not logger.isEnabledFor(logging.INFO):
-        return
     for found in _filtered_relations(plan):
         relation = tables[found.table]
         pruned = exact_plan(relation, found.conditions)
         if pruned is None:
+            continue
+        warn_of_missed_words(pruned, relation.options)
+        if not logger.isEnabledFor(logging.INFO):
             continue
         path, version = relation.options.path, relation.options.version
         count = count_from_metadata(pruned)

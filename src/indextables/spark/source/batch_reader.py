@@ -14,6 +14,7 @@ from indextables.read.read_task import ScanContext
 from indextables.read.scan_plan import SplitTask, plan_scan
 from indextables.schema import column_named, type_name
 from indextables.spark.planner.read_options import ReadOptions
+from indextables.spark.planner.search_warnings import warn_of_missed_words
 from indextables.spark.planner.task_packing import packed
 from indextables.spark.source.spark_types import arrow_schema, to_arrow_utc
 from indextables.worker_versions import OnWorkers
@@ -48,6 +49,7 @@ class TableReader(DataSourceReader):
             version=snapshot.version,
         )
         self._snapshot: Snapshot | None = snapshot
+        self._options = options
 
     def __getstate__(self) -> OnWorkers[ScanContext]:
         return OnWorkers(self._work)
@@ -61,6 +63,7 @@ class TableReader(DataSourceReader):
             raise AssertionError("the driver plans, and it has the snapshot")
         plan, config = plan_scan(self._snapshot, self._work.scan_spec), self._work.config
         log_pruning(plan, table=self._work.location, splits_to_scan=len(plan.tasks), read_by="the data source")
+        warn_of_missed_words(plan, self._options)
         return [SplitsPartition(tasks) for tasks in packed(plan.tasks, config)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:

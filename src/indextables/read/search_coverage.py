@@ -1,5 +1,11 @@
-"""For a search without hits: a column of exact values that has its words, in other letter case or inside longer values."""
+"""What a search misses because a column is indexed by exact values.
 
+After a search without hits: a column that has its words, in other letter case or inside longer values (`near_miss`), for
+the shell and the search page. Before that, from the log alone: words that are searched in a column whose values have
+several words (`exact_words`), for a warning in Python and Spark, and for `explain`.
+"""
+
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,12 +13,72 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.log.splits import statistic
+from indextables.predicate.sql_text import name_sql
 from indextables.read.scan_spec import ScanSpec
 from indextables.search.exact_values import matches
-from indextables.search.field_rules import STRING
+from indextables.search.field_rules import STRING, TEXT
 from indextables.search.queries import And, Boost, Or, Phrase, Prefer, Query, Term, Wildcard
 from indextables.search.text_choice import ranked_as_text
 from indextables.search.to_lucene import to_text
+
+logger = logging.getLogger(__name__)
+_SEVERAL_WORDS = r"\S\s+\S"
+_MOST = 0.5  # of the bounds of a column
+
+
+@dataclass(frozen=True, slots=True)
+class ExactWord:
+    """A word that is searched in a column of exact values which have several words, most of them.
+
+    >>> print(ExactWord("message", "disk"))
+    message is indexed by exact values, so 'disk' finds only rows whose whole value it is
+    """
+
+    column: str
+    word: str
+
+    def __str__(self) -> str:
+        return f"{self.column} is indexed by exact values, so {self.word!r} finds only rows whose whole value it is"
+
+
+def exact_words(spec: ScanSpec, splits: pa.Table) -> list[ExactWord]:
+    """The words that rows have to contain, in columns of exact values whose bounds in the log have several words."""
+    terms = [term for query in spec.queries.values() for term in _terms(query)]
+    words = (term for term in terms if isinstance(term, Term) and not re.search(r"\s", term.text))
+    found = dict.fromkeys(ExactWord(t.field, t.text) for t in words if spec.rules[t.field].type == STRING)
+    return [one for one in found if _has_several_words(one.column, splits)]
+
+
+def _has_several_words(column: str, splits: pa.Table) -> bool:
+    bounds = [known.drop_null() for end in ("min", "max") if (known := statistic(splits, end, column)) is not None]
+    share = [pc.mean(pc.match_substring_regex(values, _SEVERAL_WORDS)).as_py() for values in bounds if len(values)]
+    return bool(share) and sum(share) / len(share) >= _MOST
+
+
+def never_finds(word: ExactWord, rows: pa.Table) -> bool:
+    """Whether a search for a word finds none of some rows, for which they have a reason.
+
+    All values of the column have several words, or some have the word inside.
+    """
+    values = rows[word.column].drop_null()
+    if not len(values) or matches(Term(word.column, word.word), values).any():
+        return False
+    all_have_several = pc.all(pc.match_substring_regex(values, _SEVERAL_WORDS)).as_py()
+    return bool(all_have_several or pc.any(pc.match_substring(values, word.word, ignore_case=True)).as_py())
+
+
+def warn_of_exact_words(words: Sequence[ExactWord], table: str, *, in_sql: bool = False) -> None:
+    """Logs one warning for a search, with the statements that let it find words; they are SQL for users of Spark."""
+    if not words:
+        return
+    columns = dict.fromkeys(word.column for word in words)
+    if in_sql:
+        rules, name = ", ".join(f"{name_sql(column)} = text" for column in columns), f"indextables.`{table}`"
+        how = f"ALTER TABLE {name} SET INDEXING ({rules}), then REINDEX TABLE {name}"
+    else:
+        how = f"table.set_indexing({dict.fromkeys(columns, TEXT)}), then table.reindex()"
+    logger.warning("a search of %s finds no words: %s; to search by words: %s", table, "; ".join(map(str, words)), how)
 
 
 @dataclass(frozen=True, slots=True)
