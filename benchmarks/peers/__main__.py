@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks import replace as replace_benchmark
 from benchmarks.peers.measure import Run, machine, now, versions
 from benchmarks.peers.operations import TITLES
 from benchmarks.peers.page import render, summary
@@ -72,7 +73,8 @@ def measured(given: argparse.Namespace) -> Run:
     with tempfile.TemporaryDirectory(prefix="indextables-bench-", dir=given.scratch) as scratch:
         runner = Runner(Path(scratch), size, given.seed, lambda text: print(text, file=sys.stderr, flush=True))
         measurements = list(runner.run(only, given.states))
-    return Run(given.size, size.rows, given.seed, now(), before, versions(), measurements)
+    replacements = None if given.only else replace_benchmark.measured(min(size.rows, 1_000_000))
+    return Run(given.size, size.rows, given.seed, now(), before, versions(), measurements, replacements)
 
 
 def _size(given: argparse.Namespace) -> Size:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from benchmarks.peers.systems import VERSION_OF
+from benchmarks.replace import Replacements
 
 OURS = "indextables"
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class Run(msgspec.Struct):
     machine: dict[str, str]
     versions: dict[str, str]
     measurements: list[Measurement]
+    replacements: Replacements | None = None
 
 
 class Spread(msgspec.Struct, frozen=True):

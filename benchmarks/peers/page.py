@@ -65,6 +65,13 @@ Requests and megabytes read, counted by the server (moto on loopback), for openi
 empty index cache; and for asking again. Times on loopback say little and are only in the JSON file.
 """
 
+_REPLACEMENTS = """\
+## Replacing one partition of a hundred
+
+`replaceWhere` and dynamic overwrite of a part of a table of {rows:,} rows, beside an overwrite of all of them with the
+same result; CPU seconds of the process, medians of five.
+"""
+
 _BEHIND = """\
 ## Where a peer is ahead
 
@@ -103,6 +110,7 @@ def _parts(run: Run, pictures: dict[str, str]) -> Iterator[str]:
     if "ratios" in pictures:
         yield f"![Ratios of all peers, warm](pictures/{pictures['ratios']})"
     yield from _results(run)
+    yield from _replacements(run)
     yield from _scaling(run, pictures)
     if any(ratios_of(run)):
         yield _BEHIND
@@ -124,6 +132,15 @@ def _results(run: Run) -> Iterator[str]:
         if rows.count("\n") > 1:  # more than the head
             yield heading.strip()
             yield rows
+
+
+def _replacements(run: Run) -> Iterator[str]:
+    found = run.replacements
+    if found is not None:
+        yield _REPLACEMENTS.format(rows=found.rows)
+        shares = found.shares()
+        rows = [(name, f"{spent:.2f}", f"{shares[name]:.1%}") for name, spent in found.seconds.items()]
+        yield table(["operation", "CPU seconds", "of an overwrite"], rows)
 
 
 def _scaling(run: Run, pictures: dict[str, str]) -> Iterator[str]:
