@@ -166,7 +166,9 @@ def test_a_named_entry_for_a_table_that_exists(spark: Any, path: str) -> None:
     "statement",
     [
         "ALTER TABLE {table} ADD COLUMNS (x int)",
-        "TRUNCATE TABLE {table}",
+        "TRUNCATE TABLE {table} PARTITION (day = 'd1')",
+        "CREATE TABLE indextables.`/elsewhere` (id bigint)",
+        "CREATE OR REPLACE TABLE {table} (id bigint) USING indextables",
         "INSERT INTO {table} (id, day) SELECT 1, 'd1'",
         "INSERT INTO {table} BY NAME SELECT 1 AS id",
         "INSERT INTO {table} REPLACE WHERE day = 'd1' SELECT 1, 'd1', 'x'",
@@ -179,6 +181,29 @@ def test_statements_that_do_not_work(spark: Any, table: str, statement: str) -> 
         spark.sql(statement.format(table=table))
     assert spark.table(table).columns == ["id", "day", "message"]
     assert not spark.catalog.tableExists("connect_new")
+
+
+def test_a_table_is_listed_and_truncated(spark: Any, table: str, path: str) -> None:
+    IndexTable.open(path).set_properties({"team": "web"})
+    by_path = f"indextables.`{path}`"
+    for name, place in ((table, f"LOCATION 'file:{path}'\n"), (by_path, "")):
+        assert spark.sql(f"SHOW CREATE TABLE {name}").first()[0] == (
+            f"CREATE TABLE {name if name == by_path else f'`{name}`'} (\n  id BIGINT,\n  day STRING,\n  message STRING)\n"
+            f"USING indextables\nPARTITIONED BY (day)\n{place}"
+            "TBLPROPERTIES (\n  'indexing.typemap.message' = 'text',\n  'team' = 'web')\n"
+        )
+        assert [tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()] == [("team", "web")]
+        assert spark.sql(f"SHOW TBLPROPERTIES {name} ('team')").first()[1] == "web"
+        assert sorted(row[0] for row in spark.sql(f"SHOW PARTITIONS {name}").collect()) == [
+            "day=d0",
+            "day=d1",
+            "day=d2",
+        ]
+    IndexTable.open(path).unset_properties("team")
+    assert spark.sql(f"SHOW TBLPROPERTIES {table}").collect() == []
+    spark.sql(f"TRUNCATE TABLE {by_path}")
+    spark.sql(f"TRUNCATE TABLE {table}")
+    assert (spark.table(table).count(), IndexTable.open(path).version) == (0, 3)
 
 
 def test_write_to_and_new_tables_without_a_place(spark: Any, table: str) -> None:

@@ -38,16 +38,19 @@ class RemoteCatalog:
     def clear(self) -> None:
         self._known.clear()
 
-    def _looked_up(self, parts: Sequence[str]) -> str | None:
+    def facts_of(self, parts: Sequence[str]) -> dict[str, str]:
+        """What the catalog says of a table of ours: `Location`, `Type`, `Comment`; nothing of other tables."""
         place = f" IN {quote_name(parts[:-1])}" if len(parts) > 1 else ""
         try:
             rows = self._session.sql(f"SHOW TABLE EXTENDED{place} LIKE {quote_string(parts[-1])}").collect()
         except PySparkException:
-            return None
+            return {}
         named = [row for row in rows if row["tableName"].lower() == parts[-1].lower()]
         if not named or any(row["isTemporary"] for row in named):
-            return None
+            return {}
         facts = dict(line.split(": ", 1) for line in named[0]["information"].splitlines() if ": " in line)
-        if not is_our_format(facts.get("Provider")) or "Location" not in facts:
-            return None
-        return _FILE.sub("/", facts["Location"])
+        return facts if is_our_format(facts.get("Provider")) and "Location" in facts else {}
+
+    def _looked_up(self, parts: Sequence[str]) -> str | None:
+        facts = self.facts_of(parts)
+        return _FILE.sub("/", facts["Location"]) if facts else None

@@ -25,7 +25,9 @@ from indextables.spark.connect.server_answers import existing_table, table_descr
 from indextables.spark.environment.session_settings import condition_settings, settings_of
 from indextables.spark.options import FORMAT
 from indextables.spark.source.planning_requests import TableDescription
+from indextables.spark.source.quoting import quote_name
 from indextables.spark.statements.table_commands import COMMANDS, check
+from indextables.spark.statements.table_listing import create_table_text, partition_rows, property_rows
 from indextables.statements import Check, Command, Table, TableName, TablePath, parse_command
 from indextables.statements.rewriting import immediate_text
 from indextables.statements.row_changes import Action, Delete, Merge, Update, affected_rows
@@ -35,8 +37,14 @@ from indextables.table import IndexTable
 
 _NAME = r"((?:`(?:[^`]|``)+`|[\w]+)(?:\.(?:`(?:[^`]|``)+`|[\w]+))*)"
 _CHANGE = re.compile(rf"\s*(ALTER|TRUNCATE|MSCK\s+REPAIR|ANALYZE)\s+TABLE\s+{_NAME}", re.IGNORECASE)
+_SHOW = re.compile(rf"\s*SHOW\s+(CREATE\s+TABLE|PARTITIONS|TBLPROPERTIES)\s+{_NAME}\s*;?\s*", re.IGNORECASE)
+_SHOW_ONE = re.compile(rf"\s*SHOW\s+(TBLPROPERTIES)\s+{_NAME}\s*\(\s*'(?P<key>[^'\\]*)'\s*\)\s*;?\s*", re.IGNORECASE)
+_TRUNCATE = re.compile(rf"\s*(TRUNCATE)\s+TABLE\s+{_NAME}\s*;?\s*", re.IGNORECASE)
 _RENAME = re.compile(r"\bRENAME\s+TO\b", re.IGNORECASE)
-_CREATE = re.compile(rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b.*\bUSING\s+`?{FORMAT}`?", re.IGNORECASE | re.DOTALL)
+_CREATE = re.compile(
+    rf"\s*(?:CREATE|REPLACE)\s+(?:OR\s+REPLACE\s+)?TABLE\b(?:.*\bUSING\s+`?{FORMAT}`?|\s+(?:IF\s+NOT\s+EXISTS\s+)?{FORMAT}\s*\.\s*`)",
+    re.IGNORECASE | re.DOTALL,
+)
 _LOCATED = re.compile(
     rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s+USING\s+`?{FORMAT}`?\s+(?:LOCATION\s|OPTIONS\s*\()(?!.*\bAS\s+SELECT\b)",
     re.IGNORECASE | re.DOTALL,
@@ -64,6 +72,9 @@ def run_remote_sql(
     if change is not None and (found := _described(session, queries, change.table)) is not None:
         statement = change.parse(case_sensitive=condition_settings(session)["case_sensitive"])
         return _change_rows(session, found, statement, has_parameters=bool(args or options))
+    listed = _SHOW.fullmatch(text) or _SHOW_ONE.fullmatch(text) or _TRUNCATE.fullmatch(text)
+    if listed is not None and (location := _target(queries, identifier_parts(listed[2]))) is not None:
+        return _run_table_statement(spark_sql, session, queries, location, listed)
     _refuse_changes(queries, text)
     _refuse_new_tables(text)
     if (insert := _INSERT.match(text)) is not None and not args and not options:
@@ -109,6 +120,42 @@ def _run_command(session: Any, queries: RemoteQueries, command: Command) -> Any:
         return session.createDataFrame(check(command, found.location, settings))
     table = IndexTable(log, snapshot, options=settings)
     return session.createDataFrame(COMMANDS[type(command)](session, command, table))
+
+
+def _run_table_statement(
+    spark_sql: Callable[..., Any], session: Any, queries: RemoteQueries, location: str, statement: re.Match[str]
+) -> Any:
+    """SHOW ... and TRUNCATE TABLE of a table of ours: the server's Spark knows neither its properties nor its layout."""
+    parts, verb = identifier_parts(statement[2]), " ".join(statement[1].upper().split())
+    found = table_description(session, _settings(session, location))
+    settings = settings_of(session, found.location)
+    table = IndexTable(*_opened(found, Config.resolve(settings), verb), options=settings)
+    facts, name = queries.catalog.facts_of(parts), quote_name(parts)
+    match verb:
+        case "TRUNCATE":
+            table.delete("true")
+            return session.range(0).select()
+        case "PARTITIONS":
+            return session.createDataFrame(partition_rows(table, name))
+        case "TBLPROPERTIES":
+            rows = property_rows(table, name)
+            return (
+                session.createDataFrame(rows)
+                if rows.num_rows
+                else session.createDataFrame([], "key string, value string")
+            )
+        case _:
+            described = spark_sql(session, f"DESCRIBE TABLE {name}").collect() if facts else []
+            place = facts.get("Location") if facts.get("Type") == "EXTERNAL" else None
+            comments = {row["col_name"]: row["comment"] for row in described}
+            text = create_table_text(
+                table,
+                name if facts else f"{FORMAT}.{quote_name([found.location])}",
+                comments=comments,
+                comment=facts.get("Comment"),
+                location=place,
+            )
+            return session.createDataFrame([(text,)], "createtab_stmt string")
 
 
 def _change_rows(session: Any, found: TableDescription, statement: RowLevelStatement, *, has_parameters: bool) -> Any:

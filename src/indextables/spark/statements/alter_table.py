@@ -10,9 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from indextables.config import property_key
-from indextables.errors import LayoutError, SchemaError, UnsupportedStatementError
-from indextables.inspect.listing import with_values
+from indextables.errors import SchemaError, UnsupportedStatementError
 from indextables.schema import column_named, normalize
 from indextables.spark.catalyst.local_relation import local_frame
 from indextables.spark.catalyst.parsed_statement import (
@@ -46,8 +44,8 @@ from indextables.spark.frames.catalog import (
 )
 from indextables.spark.options import FORMAT, VIEW
 from indextables.spark.source.quoting import quote_name
-from indextables.spark.source.spark_types import arrow_schema, declared_schema
-from indextables.spark.statements.table_definition_text import create_table_text
+from indextables.spark.source.spark_types import arrow_schema
+from indextables.spark.statements.table_listing import create_table_text, partition_rows, property_rows
 from indextables.table import IndexTable
 
 _PARTITIONS = (
@@ -156,35 +154,13 @@ def uncache(spark: SparkSession, _: UncacheTable, table: IndexTable, __: Catalog
 def show_properties(
     spark: SparkSession, statement: ShowProperties, table: IndexTable, entry: CatalogTable
 ) -> DataFrame:
-    found, key = table.properties, statement.key
-    if key is not None:
-        absent = f"Table {entry.name} does not have property: {key}"
-        found = {key: found.get(key, found.get(property_key(key), absent))}
-    rows = sorted(found.items())
-    return local_frame(
-        spark,
-        pa.table(
-            {"key": pa.array([k for k, _ in rows], pa.string()), "value": pa.array([v for _, v in rows], pa.string())}
-        ),
-    )
+    return local_frame(spark, property_rows(table, entry.name, statement.key))
 
 
 def show_partitions(
     spark: SparkSession, statement: ShowPartitions, table: IndexTable, entry: CatalogTable
 ) -> DataFrame:
-    """SHOW PARTITIONS, from the log: partitions that share splits too."""
-    names = table.partition_names()
-    if not names.num_rows and not table.layout.fields:
-        raise LayoutError(f"SHOW PARTITIONS: {entry.name} is not partitioned", field=None)
-    fields = {name.lower() for name in table.partitions()["partition"].type.names}
-    for name in statement.values:
-        if name.lower() not in fields:
-            raise LayoutError(
-                f"SHOW PARTITIONS: {name} is not a partition field of {entry.name}; its fields are "
-                f"{', '.join(sorted(fields))}",
-                field=name,
-            )
-    return local_frame(spark, with_values(names, statement.values))
+    return local_frame(spark, partition_rows(table, entry.name, statement.values))
 
 
 def describe_extended(
@@ -210,11 +186,9 @@ def show_create_table(
     """The statement of ours, because Spark leaves out most clauses for a Python data source."""
     comments, is_named = column_comments(spark, statement.table), not statement.table[-1].startswith(VIEW)
     text = create_table_text(
+        table,
         quote_name(qualify(spark, statement.table)) if is_named else entry.name,
-        declared_schema(table.schema, comments),
-        layout=table.layout,
-        rules=table.fields,
-        properties=table.properties,
+        comments=comments,
         comment=entry.comment,
         location=entry.location if is_named and is_external(spark, statement.table) else None,
     )
