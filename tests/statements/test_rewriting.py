@@ -51,6 +51,14 @@ def test_operators_become_functions(text: str, expected: str) -> None:
         "WHERE m INDEXQUERY 'not closed",
         "SELECT indextables.`a` FROM indextables",
         "SELECT x, indextables.`a` FROM db.indextables AS indextables",
+        "SELECT x, indextables.`/a` FROM db.indextables AS indextables",
+        "SELECT a IS DISTINCT FROM indextables.`a`, indextables.`b` FROM indextables",
+        "SELECT f(indextables.`a`, indextables.`b`), (indextables.`c`) IN (indextables.`d`) FROM indextables",
+        "SELECT 1 FROM a JOIN indextables USING (indextables.`x`) GROUP BY a, indextables.`b`",
+        "SELECT 1 FROM indextables ORDER BY c, indextables.`d` DESC",
+        "SELECT sum(x) OVER (PARTITION BY a, indextables.`b`), indextables.`d` FROM indextables",
+        "FROM indextables |> SELECT x, indextables.`a`",
+        "UPDATE t SET a = 1, indextables.`b` = 2",
         "SELECT * FROM indextables.a, db.indextables.`/a`",
         "SHOW TABLES LIKE 'indexquery'",
         "SET spark.indextables.cache.maxSize = 1G",
@@ -63,6 +71,12 @@ def test_what_is_not_ours_is_the_same_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected", "table"),
     [
+        ("FROM a JOIN b ON x IN (1, 2), indextables.`c`", "FROM a JOIN b ON x IN (1, 2), t0", TableAt("t0", "c")),
+        ("FROM a JOIN b USING (x), indextables.`c` WHERE y", "FROM a JOIN b USING (x), t0 WHERE y", TableAt("t0", "c")),
+        ("FROM (indextables.`c` JOIN b), f(TABLE(a))", "FROM (t0 JOIN b), f(TABLE(a))", TableAt("t0", "c")),
+        ("SHOW COLUMNS IN indextables.`c`", "SHOW COLUMNS IN t0", TableAt("t0", "c")),
+        ("DESC FORMATTED indextables.`c` id", "DESC FORMATTED t0 id", TableAt("t0", "c")),
+        ("UNCACHE TABLE IF EXISTS indextables.`c`", "UNCACHE TABLE IF EXISTS t0", TableAt("t0", "c")),
         ("SELECT * FROM indextables.`/a b` l", "SELECT * FROM t0 l", TableAt("t0", "/a b")),
         ("UPDATE indextables.`a` SET b = 1", "UPDATE t0 SET b = 1", TableAt("t0", "a")),
         ("DELETE FROM indextables.`a`", "DELETE FROM t0", TableAt("t0", "a")),
@@ -84,6 +98,22 @@ def test_paths_become_names(text: str, expected: str, table: TableAt) -> None:
     assert rewrite_statement(text, prefix="t") == Statement(expected, (table,))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CREATE TABLE indextables.`a` (id INT)", "CREATE TABLE `t_path:a` (id INT)"),
+        (
+            "CREATE OR REPLACE TABLE indextables.`/a``b` AS SELECT 1",
+            "CREATE OR REPLACE TABLE `t_path:/a``b` AS SELECT 1",
+        ),
+        ("create table if not exists indextables.`a` (id INT)", "create table if not exists `t_path:a` (id INT)"),
+        ("REPLACE TABLE indextables.`a` (id INT)", "REPLACE TABLE `t_path:a` (id INT)"),
+    ],
+)
+def test_the_path_of_a_new_table_is_a_name(text: str, expected: str) -> None:
+    assert rewrite_statement(text, prefix="t_") == Statement(expected)
+
+
 def test_each_path_has_its_name() -> None:
     text = "SELECT * FROM indextables.`/a` x JOIN indextables.`/a` VERSION AS OF 1 y ON x.m INDEXQUERY 'a'"
     found = rewrite_statement(text, prefix="t")
@@ -97,6 +127,9 @@ def test_each_path_has_its_name() -> None:
         ("SELECT * FROM indextables.`/a` TIMESTAMP AS OF current_date()", 46),
         ("SELECT * FROM indextables.`/a` VERSION AS OF", 44),
         ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT * FROM indextables.`/a`", 0),
+        ("DROP TABLE IF EXISTS indextables.`a`", 21),
+        ("ALTER TABLE indextables.`a` RENAME TO b", 12),
+        ("COMMENT ON TABLE indextables.`a` IS NULL", 17),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(text: str, position: int) -> None:
