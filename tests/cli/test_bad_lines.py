@@ -2,11 +2,16 @@
 
 import gzip
 import json
+from collections import deque
+from io import BufferedReader
+from itertools import repeat
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from indextables import IndexTable
+from indextables.cli.file_reader import PieceStream
 from tests.cli.shell import found, run
 
 LONG = "x" * 10_000
@@ -200,3 +205,13 @@ def test_a_row_that_is_too_long_is_refused_by_its_line(tmp_path: Path, monkeypat
     said = run("import", tmp_path / "t", tmp_path / "a.jsonl", code=1).stderr
     assert "a.jsonl: the record after row 1 is longer than 8 MB, which is not read" in said
     assert not (tmp_path / "t").exists()
+
+
+def test_streams_end_where_the_process_does() -> None:
+    """Threads of Arrow read ahead; one that reads while Python shuts down would keep the process from its end."""
+    stream = BufferedReader(PieceStream(repeat(b"endless")))
+    reader = Thread(target=lambda: deque(iter(lambda: stream.read(1_000), b""), maxlen=0), daemon=True)
+    reader.start()
+    PieceStream.stop_all()
+    reader.join(10)
+    assert not reader.is_alive()

@@ -4,6 +4,7 @@ Arrow reads fast, but its errors have few details. So a file that it refuses is 
 the one record is found that is to blame.
 """
 
+import atexit
 import re
 from abc import ABC, abstractmethod
 from codecs import getincrementaldecoder
@@ -12,7 +13,10 @@ from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from threading import Event
+from time import monotonic
+from typing import Any, ClassVar, TypeAlias, TypeVar
+from weakref import WeakSet
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +31,7 @@ from indextables.values import decode, table_type
 BLOCK = 8 << 20  # of text: the sample for type inference
 LONGEST = 128 << 20  # record
 _PIECE = 1 << 20
+_PATIENCE = 1.0  # seconds
 ZONED = r"\d ?(?:Z|[+-]\d\d:?\d\d)$"
 _SHOWN = 60
 _NULLS = pa.array(ConvertOptions().null_values)
@@ -107,20 +112,40 @@ class LongRecordError(IndexTablesError):
 
 
 class PieceStream(RawIOBase):
-    """Pieces as one stream of bytes."""
+    """Pieces as one stream of bytes. It ends when Python does.
+
+    Threads of Arrow read ahead. One that would read while the interpreter shuts down never ends, nor does the process.
+    """
+
+    _all: ClassVar[WeakSet["PieceStream"]] = WeakSet()
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = memoryview(b"")
+        self.stopped = False
+        self.ended = Event()
+        self._all.add(self)
+
+    @classmethod
+    def stop_all(cls) -> None:
+        """Ends all streams, and waits until whoever reads them knows it."""
+        streams = list(cls._all)
+        for stream in streams:
+            stream.stopped = True
+        latest = monotonic() + _PATIENCE  # where nobody reads any more, the wait is in vain
+        for stream in streams:
+            stream.ended.wait(max(0.0, latest - monotonic()))
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if not self._rest:
+        if not self._rest and not self.stopped:
             self._rest = memoryview(b"".join(self._next_pieces()))
-        size = min(len(buffer), len(self._rest))
+        size = 0 if self.stopped else min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        if not size:
+            self.ended.set()
         return size
 
     def _next_pieces(self) -> Iterator[bytes]:
@@ -130,6 +155,9 @@ class PieceStream(RawIOBase):
             length += len(piece)
             if length >= _PIECE:
                 return
+
+
+atexit.register(PieceStream.stop_all)
 
 
 def content_of(file: InputFile, end: bytes = b"", *, escape: bool = False) -> BufferedReader:
