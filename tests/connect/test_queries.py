@@ -169,6 +169,38 @@ def test_a_search_in_sql(spark: Any, path: str, view: str, text: str, kind: str)
     assert not [name for name in found.columns if "indexquery" in name]
 
 
+def test_a_search_in_sql_is_answered_by_the_index_and_one_of_several_columns_too(
+    spark: Any, view: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fields = "'message:disk AND -day:never'"
+    for text in (
+        f"SELECT id FROM (SELECT *, indexqueryall({fields}) AS hit FROM {view}) WHERE hit",
+        f"SELECT id FROM {view} WHERE id IN (SELECT id FROM {view} WHERE message INDEXQUERY {fields})",
+        f"SELECT first(id) AS id FROM {view} GROUP BY id HAVING count_if(message INDEXQUERY {fields}) = 1",
+        f"SELECT a.id FROM {view} a LEFT JOIN {view} b ON a.id = b.id AND b.message INDEXQUERY {fields} WHERE b.id >= 0",
+    ):
+        assert ids(spark.sql(text)) == FOUND
+    assert "without the index" not in caplog.text
+    searched = spark.sql(f"SELECT id FROM {view} WHERE message INDEXQUERY {fields} AND size >= 0")
+    assert "message INDEXQUERY 'message:disk AND -day:never'" in indextables.explain(searched)
+
+
+def test_a_score_above_windows_and_joins(logs: Any) -> None:
+    from pyspark.sql import Window  # noqa: PLC0415
+
+    from indextables.functions import score  # noqa: PLC0415
+
+    hits, functions = logs.filter(disk()), of_functions()
+    best = Window.partitionBy("day").orderBy(score().desc())
+    for found in (
+        hits.withColumn("place", functions.row_number().over(best)).filter("place > 0").orderBy(score()),
+        hits.withColumn("n", functions.count("*").over(Window.partitionBy("day"))).select("id", score().alias("s")),
+        hits.alias("a").join(logs.alias("b"), col("a.id") == col("b.id")).select("a.id", score().alias("s")),
+        hits.randomSplit([1.0], 1)[0].select("id", score().alias("s")).filter("s > 0"),
+    ):
+        assert ids(found) == FOUND
+
+
 def test_sql_without_a_search(spark: Any, path: str, view: str) -> None:
     assert ids(spark.sql(f"SELECT * FROM {view} WHERE day = 'mon'")) == [0, 3, 6, 9]
     assert spark.sql(f"SELECT count(*) AS n FROM indextables.`{path}` VERSION AS OF 0").collect()[0].n == 0

@@ -157,6 +157,13 @@ TEXTS: dict[str, str] = {
     "order by": "SELECT id FROM {} ORDER BY message INDEXQUERY 'disk' DESC NULLS LAST, id LIMIT 3",
     "group by": "SELECT id FROM {} GROUP BY id, message INDEXQUERY 'disk' HAVING message INDEXQUERY 'disk'",
     "outer join": "SELECT b.id FROM {0} a LEFT JOIN {0} b ON a.id = b.id AND b.message INDEXQUERY 'disk' WHERE b.id >= 0",
+    "beside a star": "SELECT id FROM (SELECT *, message INDEXQUERY 'disk' AS hit FROM {} o) WHERE hit",
+    "in groups": "SELECT first(id) AS id FROM {} GROUP BY message, id, size HAVING count_if(message INDEXQUERY 'disk') > 0",
+    "kept side": "SELECT b.id FROM {0} a LEFT JOIN {0} b ON a.id = b.id AND a.message INDEXQUERY 'disk' WHERE b.id >= 0",
+    "anti join": "SELECT id FROM {0} a ANTI JOIN {0} b ON a.id = b.id AND NOT b.message INDEXQUERY 'disk' WHERE size <> 3",
+    "full join": "SELECT a.id FROM {0} a FULL JOIN {0} b ON a.id = b.id + 1 WHERE a.message INDEXQUERY 'disk'",
+    "several terms": "SELECT id FROM {} o WHERE (message INDEXQUERY 'disk' OR id < 0) AND NOT o.message INDEXQUERY 'well'",
+    "unqualified": "SELECT id FROM {0} WHERE id IN (SELECT id FROM {0} WHERE message INDEXQUERY 'disk') AND size >= 0",
     "values": "SELECT * FROM VALUES (0, 'a disk'), (1, 'x'), (2, 'disk'), (4, 'DISK') t(id, m) WHERE m INDEXQUERY 'disk'",
 }
 

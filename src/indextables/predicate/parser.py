@@ -236,6 +236,8 @@ class ConditionReader:
                 return Call("indexqueryall", (query,))
             case [exp.Literal(is_string=True) as field, query]:
                 return Call("indexquery", (ColumnReference(Column(field.name)), query))
+            case [field, query] if field.is_star:
+                return Call("indexqueryall", (query,))
             case [field, query]:
                 return Call("indexquery", (field, query))
             case _:

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.errors import StatementError
-from indextables.predicate.dialect import Dialect
 from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
 
 _SCORE = "SCORE"
@@ -61,19 +59,6 @@ def score_calls(text: str) -> list[tuple[int, int]]:
     ]
 
 
-def required_columns(condition: str) -> list[str]:
-    """The plain columns among the terms of a condition, all of which must be true; a column may have false for null.
-
-    >>> required_columns("`a` AND b > 1 AND (coalesce(t.c, false) AND d OR e) AND coalesce(f, FALSE)")
-    ['a', 'f']
-    """
-    try:
-        tree = parse_one(condition, dialect=Dialect)
-    except SqlglotError:
-        return []
-    return [column.name for term in conditions_in(tree) if (column := _column_of(term)) is not None]
-
-
 def conditions_in(condition: exp.Expr) -> Iterator[exp.Expr]:
     """The terms of a condition, all of which must be true."""
     inner = condition.unnest()
@@ -81,12 +66,6 @@ def conditions_in(condition: exp.Expr) -> Iterator[exp.Expr]:
         yield from (term for side in (inner.left, inner.right) for term in conditions_in(side))
     else:
         yield inner
-
-
-def _column_of(term: exp.Expr) -> exp.Column | None:
-    if isinstance(term, exp.Coalesce) and [one == exp.false() for one in term.expressions] == [True]:
-        term = term.this
-    return term if isinstance(term, exp.Column) else None
 
 
 def _call_at(place: int, tokens: Tokens, text: str) -> Iterator[SearchCall]:

@@ -244,11 +244,11 @@ class PlanReader:
     def _distinct(self, number: int, node: Java) -> Plan:
         child = self.read(node.child())
         columns = frozenset(child.columns)
-        return Pass(number, columns, (), child, movable=columns)
+        return Pass(number, columns, (), child, movable=columns, is_distinct=True)
 
     def _deduplicate(self, number: int, node: Java) -> Plan:
         keys = frozenset(ids(node.keys()))
-        return Pass(number, keys, (), self.read(node.child()), movable=keys)
+        return Pass(number, keys, (), self.read(node.child()), movable=keys, is_distinct=True)
 
     def _window(self, number: int, node: Java) -> Plan:
         child, partition = self.read(node.child()), sequence(node.partitionSpec())

@@ -142,6 +142,17 @@ def selected(relation: Relation, columns: list[str]) -> Relation:
     return outer
 
 
+def with_column(relation: Relation, name: str, value: str) -> Relation:
+    """The relation with a further column, its value in SQL."""
+    outer = relations_pb2.Relation()
+    outer.project.input.CopyFrom(relation)
+    outer.project.expressions.add().unresolved_star.SetInParent()
+    added = outer.project.expressions.add().alias
+    added.expr.expression_string.expression = value
+    added.name.append(name)
+    return outer
+
+
 def column_names(relation: Relation) -> list[str]:
     """The columns of a read of ours whose schema is known."""
     return [field["name"] for field in msgspec.json.decode(relation.read.data_source.schema)["fields"]]

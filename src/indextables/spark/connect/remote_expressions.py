@@ -4,10 +4,11 @@ Nothing is resolved in these plans: a name has to be looked up, and a condition 
 `predicate/translation.py` is left to Spark.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp, parse_one
@@ -15,7 +16,7 @@ from sqlglot.errors import SqlglotError
 
 from indextables.errors import PredicateError, SchemaError
 from indextables.expressions.supported_functions import name_of as function_of
-from indextables.predicate import CastMode, Column, terms_of
+from indextables.predicate import CastMode, Column, IndexQuery, terms_of
 from indextables.predicate.dialect import Dialect
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ
 from indextables.predicate.parser import ConditionReader, syntax_tree
@@ -32,6 +33,7 @@ from indextables.schema import parse_type
 from indextables.spark.connect.protocol import Expression, Message, expressions_in
 from indextables.spark.planner.column_names import columns_of, name_of
 from indextables.spark.planner.plan import Condition
+from indextables.spark.source.search_function import FUNCTIONS
 
 _TYPES = {  # those of literals, and those of casts
     "boolean": pa.bool_(), "string": pa.string(), "binary": pa.binary(), "byte": pa.int8(), "short": pa.int16(),
@@ -44,9 +46,13 @@ _DETERMINISTIC = frozenset(
     coalesce when upper lower length trim ltrim rtrim concat concat_ws substring substr replace regexp_replace
     regexp_extract split abs round floor ceil greatest least year month dayofmonth hour minute second date_trunc trunc
     date_format to_date to_timestamp datediff date_add date_sub hash xxhash64 md5 sha2
-    cast try_cast case if day starts_with ends_with ts_or_ds_to_date""".split()  # noqa: SIM905 - the last are sqlglot's
+    cast try_cast case if day starts_with ends_with ts_or_ds_to_date indexquery textsearch indexqueryall""".split()  # noqa: SIM905 - the last are sqlglot's
 )
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
+_MADE_OF_EXPRESSIONS = frozenset(  # the columns that they read are those of the expressions inside them
+    """literal unresolved_function call_function common_inline_user_defined_function alias cast sort_order window
+    lambda_function unresolved_named_lambda_variable unresolved_extract_value""".split()  # noqa: SIM905
+)
 Resolve = Callable[[str, int | None], int]  # the number of a column, from its identifier and the id of its frame
 
 
@@ -81,9 +87,19 @@ class ExpressionReader:
                 return self.read(_parsed(source))
             case "cast" if (kind := _type_of(source.cast)) is not None:
                 return cast_node(self.read(source.cast.expr), kind, _MODES[source.cast.eval_mode])
-            case "unresolved_function" if not source.unresolved_function.is_user_defined_function:
-                called = source.unresolved_function
-                return Call(called.function_name.lower(), tuple(called.arguments))
+        match call_of(source):
+            case "indexquery" | "textsearch", [column, query]:
+                is_all = column.WhichOneof("expr_type") == "unresolved_star"
+                return Call("indexqueryall", (query,)) if is_all else Call("indexquery", (column, query))
+            case name, arguments if _is_builtin(source) or name in FUNCTIONS:
+                return Call(name, tuple(arguments))
+        return None
+
+    def search(self, expression: Expression) -> IndexQuery | None:
+        """The search that an expression is."""
+        with suppress(UntranslatableError, PredicateError):
+            found = Translator(self.read).predicate(expression) if is_search(expression) else None
+            return found if isinstance(found, IndexQuery) else None
         return None
 
     def number(self, expression: Expression) -> int:
@@ -102,19 +118,20 @@ class ExpressionReader:
     def references(self, expression: Expression | exp.Expr) -> frozenset[int]:
         """The columns that an expression reads."""
         if isinstance(expression, exp.Expr):
-            if expression.find(exp.Query, exp.Star) is None:
+            stars = [star for star in expression.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
+            if not stars and expression.find(exp.Query) is None:
                 return frozenset(map(self._number, expression.find_all(exp.Column)))
             raise UntranslatableError
         found: set[int] = set()
-        for one in expressions_in(expression):
+        parts = list(expressions_in(expression))
+        counted = [argument for one in parts if call_of(one).name == "count" for argument in call_of(one).arguments]
+        for one in parts:
             match one.WhichOneof("expr_type"):
                 case "unresolved_attribute":
                     found.add(self.number(one))
                 case "expression_string":
                     found |= self.references(_parsed(one))
-                case "literal" | "unresolved_function" | "alias" | "cast" | "sort_order":
-                    continue
-                case _:
+                case kind if kind not in _MADE_OF_EXPRESSIONS and one not in counted:
                     raise UntranslatableError
         return frozenset(found)
 
@@ -130,13 +147,38 @@ class ExpressionReader:
 
     def _is_deterministic(self, expression: Expression, functions: frozenset[str]) -> bool:
         match expression.WhichOneof("expr_type"):
-            case "unresolved_function":
-                called = expression.unresolved_function
-                return not called.is_user_defined_function and called.function_name.lower() in functions
+            case "unresolved_function" if _is_builtin(expression):
+                return expression.unresolved_function.function_name.lower() in functions
             case "expression_string":
                 return self.is_deterministic(_parsed(expression))
             case kind:
-                return kind in {"literal", "unresolved_attribute", "alias", "cast", "sort_order"}
+                is_plain = kind in {"literal", "unresolved_attribute", "alias", "cast", "sort_order"}
+                return is_plain or is_search(expression)
+
+
+class FunctionCall(NamedTuple):
+    """A call of a function, which may be the user's, by its name in lower case; without a name, any other expression."""
+
+    name: str
+    arguments: Sequence[Expression] = ()
+
+
+def call_of(expression: Expression) -> FunctionCall:
+    kind = expression.WhichOneof("expr_type")
+    if kind not in {"unresolved_function", "call_function", "common_inline_user_defined_function"}:
+        return FunctionCall("")
+    called = getattr(expression, kind)
+    return FunctionCall(called.function_name.lower(), called.arguments)
+
+
+def is_search(expression: Expression) -> bool:
+    return call_of(expression).name in FUNCTIONS
+
+
+def _is_builtin(expression: Expression) -> bool:
+    if expression.WhichOneof("expr_type") != "unresolved_function":
+        return False
+    return not expression.unresolved_function.is_user_defined_function
 
 
 def literal(message: Message) -> pa.Scalar:

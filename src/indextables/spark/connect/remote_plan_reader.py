@@ -119,6 +119,11 @@ class RemotePlanReader:
         self.tables[table] = TableRelation(ReadOptions.of(options_of(relation)), names)
         return TableNode(number, tuple(columns), table)
 
+    def expressions_over(self, *inputs: Plan) -> ExpressionReader:
+        """Reads the expressions of a node with these inputs."""
+        columns = tuple(column for below in inputs for column in below.columns)
+        return ExpressionReader(partial(self._resolved, columns), self.time_zone)
+
     def _resolved(self, columns: tuple[int, ...], identifier: str, frame: int | None) -> int:
         """The column that an identifier means; `frame` is the id of the frame that it is a column of, as in `df["a"]`."""
         *qualifiers, name = identifier_parts(identifier)
@@ -144,12 +149,8 @@ class RemotePlanReader:
     def _same(self, one: str | None, other: str) -> bool:
         return one is not None and (one == other if self.case_sensitive else one.lower() == other.lower())
 
-    def _on(self, *inputs: Plan) -> ExpressionReader:
-        columns = tuple(column for below in inputs for column in below.columns)
-        return ExpressionReader(partial(self._resolved, columns), self.time_zone)
-
     def _filter(self, number: int, node: relations_pb2.Filter, child: Plan) -> Plan:
-        return Filter(number, tuple(self._on(child).conditions(node.condition)), child)
+        return Filter(number, tuple(self.expressions_over(child).conditions(node.condition)), child)
 
     def _project(self, number: int, node: relations_pb2.Project, child: Plan) -> Plan:
         items: list[Item] = []
@@ -171,14 +172,14 @@ class RemotePlanReader:
 
     def _item(self, expression: Expression, child: Plan, name: str | None = None) -> Item:
         """An output column; its name is None where only Spark knows it."""
-        reader, kind = self._on(child), expression.WhichOneof("expr_type")
+        reader, kind = self.expressions_over(child), expression.WhichOneof("expr_type")
         if kind == "alias" and len(expression.alias.name) == 1:
             return self._item(expression.alias.expr, child, expression.alias.name[0])
         if kind == "unresolved_attribute":
             column = reader.number(expression)
             return self._same_column(column) if name is None else self._renamed(column, name)
         references, is_deterministic = reader.references(expression), reader.is_deterministic(expression)
-        return Item(self._named(name), references, None, is_deterministic)
+        return Item(self._named(name), references, None, is_deterministic, reader.search(expression))
 
     def _renamed(self, column: int, name: str) -> Item:
         new = self._named(name)
@@ -221,7 +222,7 @@ class RemotePlanReader:
         return Project(number, tuple(items.values()), child)
 
     def _drop(self, number: int, node: relations_pb2.Drop, child: Plan) -> Plan:
-        dropped = {self._on(child).number(column) for column in node.columns}
+        dropped = {self.expressions_over(child).number(column) for column in node.columns}
         names = list(node.column_names)
         kept = [
             column
@@ -233,7 +234,7 @@ class RemotePlanReader:
     def _aggregate(self, number: int, node: relations_pb2.Aggregate, child: Plan) -> Plan:
         if node.group_type != _Aggregate.GROUP_TYPE_GROUPBY:
             raise UntranslatableError
-        reader = self._on(child)
+        reader = self.expressions_over(child)
         keys = tuple(reader.number(key) for key in node.grouping_expressions)
         grouped = [Output(key, Function.KEY, frozenset({key}), key) for key in keys]
         spelled = [
@@ -246,7 +247,7 @@ class RemotePlanReader:
         return Aggregate(number, keys, frozenset(keys), (*grouped, *outputs), child, is_deterministic)
 
     def _output(self, expression: Expression, child: Plan, name: str | None = None) -> Output:
-        reader, kind = self._on(child), expression.WhichOneof("expr_type")
+        reader, kind = self.expressions_over(child), expression.WhichOneof("expr_type")
         if kind == "alias" and len(expression.alias.name) == 1:
             return self._output(expression.alias.expr, child, expression.alias.name[0])
         references = reader.references(expression)
@@ -271,7 +272,7 @@ class RemotePlanReader:
         """A column that is spelled as the table spells it: the name of an aggregate has the spelling of the query."""
         if expression.WhichOneof("expr_type") != "unresolved_attribute":
             return None
-        column = self._on(child).number(expression)
+        column = self.expressions_over(child).number(expression)
         spelled = identifier_parts(expression.unresolved_attribute.unparsed_identifier)[-1]
         return column if spelled == self.names.get(column) else None
 
@@ -287,7 +288,7 @@ class RemotePlanReader:
         return Pass(number, frozenset(), (), child, passes_limit=True)
 
     def _sort(self, number: int, node: relations_pb2.Sort, child: Plan) -> Plan:
-        reader = self._on(child)
+        reader = self.expressions_over(child)
         references = frozenset[int]().union(*(reader.references(order.child) for order in node.order))
         return Pass(number, references, (), child)
 
@@ -295,7 +296,7 @@ class RemotePlanReader:
         return Pass(number, frozenset(), (), child)
 
     def _repartition_by(self, number: int, node: relations_pb2.RepartitionByExpression, child: Plan) -> Plan:
-        reader = self._on(child)
+        reader = self.expressions_over(child)
         references = frozenset[int]().union(*(reader.references(one) for one in node.partition_exprs))
         return Pass(number, references, (), child)
 
@@ -305,20 +306,24 @@ class RemotePlanReader:
     def _sample(self, number: int, node: relations_pb2.Sample, child: Plan) -> Plan:
         """`randomSplit` sorts by all columns before it samples."""
         if node.deterministic_order:
-            raise UntranslatableError
+            return self._observed(number, node, child)
         return self._some_rows(number, node, child)
+
+    def _observed(self, number: int, _: object, child: Plan) -> Plan:
+        """All columns of all rows may matter to it."""
+        return Pass(number, frozenset(child.columns), (), child, movable=frozenset())
 
     def _deduplicate(self, number: int, node: relations_pb2.Deduplicate, child: Plan) -> Plan:
         if node.all_columns_as_keys:
-            return Pass(number, frozenset(child.columns), (), child)
+            return Pass(number, frozenset(child.columns), (), child, is_distinct=True)
         keys = frozenset(self._resolved(child.columns, f"`{name}`", None) for name in node.column_names)
-        return Pass(number, keys, (), child, movable=keys)
+        return Pass(number, keys, (), child, movable=keys, is_distinct=True)
 
     def _join(self, number: int, node: relations_pb2.Join, left: Plan, right: Plan) -> Plan:
         join_type = _JOINS.get(node.join_type)
         if join_type is None or set(left.columns) & set(right.columns):
             raise UntranslatableError
-        reader = self._on(left, right)
+        reader = self.expressions_over(left, right)
         conditions = tuple(reader.conditions(node.join_condition)) if node.HasField("join_condition") else ()
         pairs = [
             (self._resolved(left.columns, f"`{name}`", None), self._resolved(right.columns, f"`{name}`", None))
@@ -375,6 +380,7 @@ _READERS: dict[str, Callable[..., Plan]] = {
     "offset": RemotePlanReader._some_rows,
     "tail": RemotePlanReader._some_rows,
     "sample": RemotePlanReader._sample,
+    "collect_metrics": RemotePlanReader._observed,
     "deduplicate": RemotePlanReader._deduplicate,
     "join": RemotePlanReader._join,
     "set_op": RemotePlanReader._set_operation,

@@ -7,6 +7,7 @@ the conditions as the option `where` and the columns as the schema of the read; 
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -31,7 +32,7 @@ from indextables.spark.connect.protocol import (
     set_options,
 )
 from indextables.spark.connect.remote_plan_reader import RemotePlanReader
-from indextables.spark.connect.remote_search import SearchResolver
+from indextables.spark.connect.remote_search import resolve_searches
 from indextables.spark.connect.server_answers import aggregate_rows
 from indextables.spark.options import SEARCHES
 from indextables.spark.planner.column_names import name_of
@@ -59,15 +60,19 @@ logger = logging.getLogger(__name__)
 def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = True, prune: bool = True) -> list[str]:
     """Plans the reads of our tables in a plan whose relations have versions and schemas, in place.
 
-    Searches have to be resolved. The rest makes a query faster: a message that cannot be read is sent without it. Gives a
-    sentence for each search that the server evaluates.
+    It makes a query faster: a message that cannot be read is sent without it. Gives a sentence for each search that the
+    server evaluates.
     """
-    resolver = SearchResolver()
-    resolver.resolve(relation)
+    read = partial(
+        RemotePlanReader,
+        case_sensitive=str(session.conf.get("spark.sql.caseSensitive")).lower() == "true",
+        time_zone=str(session.conf.get("spark.sql.session.timeZone")),
+    )
+    evaluated = resolve_searches(relation, read())
     planned = type(relation)()
     planned.CopyFrom(relation)
     try:
-        _push_down(planned, session, with_metadata=with_metadata, prune=prune)
+        _push_down(planned, read(), session, with_metadata=with_metadata, prune=prune)
     except (IndexTablesError, PySparkException):
         raise
     except Exception as error:
@@ -75,17 +80,12 @@ def plan_relation(relation: Relation, session: Any, *, with_metadata: bool = Tru
         logger.debug("the plan could not be read", exc_info=error)
     else:
         relation.CopyFrom(planned)
-    return resolver.evaluated
+    return evaluated
 
 
-def _push_down(relation: Relation, session: Any, *, with_metadata: bool, prune: bool) -> None:
-    ours = [one for one in relations_in(relation) if is_ours(one)]
-    if not ours:
+def _push_down(relation: Relation, reader: RemotePlanReader, session: Any, *, with_metadata: bool, prune: bool) -> None:
+    if not any(is_ours(one) for one in relations_in(relation)):
         return
-    reader = RemotePlanReader(
-        case_sensitive=str(session.conf.get("spark.sql.caseSensitive")).lower() == "true",
-        time_zone=str(session.conf.get("spark.sql.session.timeZone")),
-    )
     plan = reader.read(relation)
     if with_metadata:
         plan = _MetadataRows(relation, reader, session).replaced(plan)

@@ -1,8 +1,8 @@
 """SQL texts for Spark Connect: tables of ours become relations that travel with the text.
 
-Spark parses the text on the server. Here sqlglot finds the tables in it, and the searches and conditions on them; a table
-that sqlglot does not find is one that the server has to know. A search becomes a column of the relation of its table, and
-`SELECT *` leaves it out.
+Spark parses the text on the server. Here sqlglot finds the tables in it, and the conditions on them; a table that sqlglot
+does not find is one that the server has to know. Conditions of WHERE and ON that are on one table filter its relation. The
+searches of its rows, and `score()`, become columns of the relation, and `SELECT *` leaves them out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from uuid import uuid4
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from indextables.errors import PredicateError, StatementError, UnsupportedOperatorError
+from indextables.errors import PredicateError, StatementError
 from indextables.predicate import parse
 from indextables.predicate.dialect import Dialect
 from indextables.redaction import redacted
@@ -23,20 +23,17 @@ from indextables.spark.connect.protocol import (
     column_names,
     filtered,
     is_ours,
+    kind_of,
     named,
+    node_of,
     relations_in,
     selected,
+    with_column,
 )
-from indextables.spark.connect.remote_search import (
-    ScoreCall,
-    Search,
-    SearchResolver,
-    left_to_server,
-    refused_join,
-    rules_by_name,
-)
+from indextables.spark.connect.remote_search import has_searches, left_to_server, rules_by_name
 from indextables.spark.options import VIEW
-from indextables.spark.source.search_function import SCORE, evaluated, refusal, score_refusal
+from indextables.spark.planner.null_rows import rejects_nulls
+from indextables.spark.source.search_function import FUNCTIONS, INDEXQUERY, SCORE, evaluated, refusal, score_refusal
 from indextables.statements import rewrite_statement
 from indextables.statements.command_values import TableAt
 from indextables.statements.search_calls import SearchCall, conditions_in, score_calls, search_calls
@@ -47,7 +44,6 @@ FindTable: TypeAlias = Callable[
 FindPath: TypeAlias = Callable[[TableAt], Relation]
 _USE_FRAMES = "use indextables.functions.score in a frame"
 _KNOWN = "a table of indextables, by its path, its name or a view that this client has created"
-_FLAG = "search column"  # the key under which sqlglot's node of a search has its column and the alias of its table
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +76,14 @@ def plan_sql(text: str, find_path: FindPath, find_table: FindTable) -> SqlPlan |
     references = list(_references(tree, paths, find_path, find_table, prefix))
     if not references and not paths:
         return _left_to_server(text, rewritten, calls)
-    if not paths.keys() <= {reference.name for reference in references}:
+    if not paths.keys() <= {reference.node.parts[0].name for reference in references}:
         raise _unreadable(text)
     planned = _Statement(rewritten, tree, references, is_piped="|>" in rewritten)
+    planned.push_conditions()
     planned.replace_searches(calls)
     planned.replace_scores(score_calls(rewritten) if references else [])
     planned.hide_columns()
-    relations = [named(relation, name) for name, relation in planned.relations()]
+    relations = [named(reference.relation, reference.name) for reference in references]
     return SqlPlan(planned.edited(), relations, planned.evaluated)
 
 
@@ -137,14 +134,20 @@ def _unreadable(text: str) -> StatementError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reference:
-    """A table of ours in a statement; `name` is that of its relation, `alias` the one that columns are qualified with."""
+    """A table of ours in a statement; `name` is that of its relation, `alias` the one that columns are qualified with.
+
+    `columns` are those of the table, in lower case, where they are known. The relation has further ones for the functions
+    that are `added`.
+    """
 
     node: exp.Table
     name: str
     alias: str
     relation: Relation
+    columns: frozenset[str]
+    added: dict[str, str] = field(default_factory=dict)
 
     @property
     def select(self) -> exp.Expr | None:
@@ -160,14 +163,21 @@ class _Reference:
         )
 
 
+def _columns(relation: Relation) -> frozenset[str]:
+    """The columns of a table or of a view that filters one, in lower case; none where they are not known."""
+    while kind_of(relation) in {"filter", "sort", "limit", "subquery_alias"}:
+        relation = node_of(relation).input
+    return frozenset(map(str.lower, column_names(relation))) if is_ours(relation) else frozenset()
+
+
 def _references(
     tree: exp.Expr, paths: Mapping[str, TableAt], find_path: FindPath, find_table: FindTable, prefix: str
 ) -> Iterator[_Reference]:
-    """The tables of ours, each with a relation; one that is named twice has one relation.
+    """The tables of ours, each with a relation of its own, also where one is named twice.
 
     Spark makes a temporary view of each relation while it runs a text, so that their names must be nobody else's.
     """
-    known: dict[tuple[str, ...], tuple[str, Relation]] = {}
+    known: dict[tuple[str, ...], Relation] = {}
     numbers, hidden = count(), {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for node in tree.find_all(exp.Table):
         if isinstance(tree, exp.Insert | exp.Create) and node.find_ancestor(exp.Query) is None:
@@ -182,152 +192,143 @@ def _references(
                 continue
             if parts[0] not in paths:
                 _refuse_unsupported(node, tree)
-            known[key] = (parts[0] if parts[0] in paths else f"{prefix}named_{next(numbers)}", found)
-        name, relation = known[key]
-        yield _Reference(node, name, node.alias or parts[-1], relation)
+            known[key] = found
+        name, alias = f"{prefix}named_{next(numbers)}", node.alias or parts[-1]
+        yield _Reference(node, name, alias, known[key], _columns(known[key]))
 
 
 @dataclass
 class _Statement:
-    """A statement while it is planned: edits of its text, and searches added to its relations."""
+    """A statement while it is planned: edits of its text, and what its relations have to give."""
 
     text: str
     tree: exp.Expr
     references: list[_Reference]
     is_piped: bool  # sqlglot makes one SELECT of all steps of a pipe
     edits: list[tuple[int, int, str]] = field(default_factory=list)
+    evaluated: list[str] = field(default_factory=list)  # a sentence for each search that the server evaluates
 
     def __post_init__(self) -> None:
-        self._resolver = SearchResolver()
-        self._flags: dict[str, set[str]] = {}  # the columns of searches by the names of the relations
+        self._calls = {node.meta.get("start"): node for node in self.tree.find_all(exp.Anonymous)}
         for reference in self.references:
-            if reference.node.name != reference.name:
-                alias = "" if reference.node.alias else f" AS `{reference.alias}`"
-                first, last = reference.node.parts[0].meta["start"], reference.node.parts[-1].meta["end"]
-                self.edits.append((first, last + 1, f"{reference.name}{alias}"))
+            alias = "" if reference.node.alias else f" AS `{reference.alias}`"
+            first, last = reference.node.parts[0].meta["start"], reference.node.parts[-1].meta["end"]
+            self.edits.append((first, last + 1, f"{reference.name}{alias}"))
 
-    @property
-    def evaluated(self) -> list[str]:
-        """A sentence for each search that the server evaluates."""
-        return self._resolver.evaluated
+    def push_conditions(self) -> None:
+        """Gives each relation the rows and columns alone that the statement asks for."""
+        names = _names(self.tree)
+        for reference in self.references:
+            if self.is_piped or reference.is_special:
+                continue
+            if names is not None and is_ours(reference.relation):
+                listed = [name for name in column_names(reference.relation) if name.lower() in names]
+                reference.relation = selected(reference.relation, listed) if listed else reference.relation
+            for term, is_preserved in self._terms(reference):
+                text = _plain(term, self._is_resolved(reference), is_preserved=is_preserved)
+                if text is not None:
+                    reference.relation = filtered(reference.relation, text)
 
-    def relations(self) -> Iterator[tuple[str, Relation]]:
-        """The relations by their names; one that is read once has only the rows and columns that the statement asks for."""
-        columns = _names(self.tree)
-        for name in dict.fromkeys(reference.name for reference in self.references):
-            first, *others = [reference for reference in self.references if reference.name == name]
-            yield name, first.relation if others else self._narrowed(first, columns)
+    def _terms(self, reference: _Reference) -> Iterator[tuple[exp.Expr, bool]]:
+        """The terms of WHERE and ON, and whether they see no row in which an outer join has left out those of the table."""
+        select = reference.select
+        if select is None:
+            return
+        joins = _joins(select)
+        is_inner = all(not join.side and join.kind in {"", "INNER", "CROSS"} for join in joins)
+        if (where := select.args.get("where")) is not None:
+            yield from ((term, _is_preserved(reference, select)) for term in conditions_in(where.this))
+        for join in joins:
+            is_own = join.this is reference.node and join.side in {"", "LEFT"} and join.parent is select
+            if (on := join.args.get("on")) is not None and (is_inner or is_own):
+                yield from ((term, True) for term in conditions_in(on))
 
-    def _narrowed(self, reference: _Reference, columns: frozenset[str] | None) -> Relation:
-        narrowed = reference.relation
-        if self.is_piped or reference.is_special:
-            return narrowed
-        if columns is not None and is_ours(narrowed):
-            flags = self._flags.get(reference.name, set())
-            listed = [name for name in column_names(narrowed) if name.lower() in columns or name in flags]
-            narrowed = selected(narrowed, listed) if listed else narrowed
-        for condition in self._conditions(reference):
-            narrowed = filtered(narrowed, condition)
-        return narrowed
+    def _is_resolved(self, reference: _Reference) -> Callable[[exp.Expr], bool]:
+        """Whether a column, or a search of all columns, is of a table."""
+        select, joins = reference.select, _joins(reference.select)
+        is_alone = select is not None and not joins and not select.args.get("laterals") and select.parent is None
+        shared = {name.name.lower() for join in joins for name in join.args.get("using") or ()}
+        others = [one.columns for one in self.references if one.select is select and one is not reference]
+        is_known = all(others) and not any(join.method == "NATURAL" for join in joins)
+        own = reference.columns.difference(shared, *others) if is_known else frozenset()
+
+        def is_resolved(node: exp.Expr) -> bool:
+            if isinstance(node, exp.Column):
+                qualifier, name = node.table.lower(), node.name.lower()
+                return qualifier == reference.alias.lower() if qualifier else is_alone or name in own
+            return not others or not _searches_all(node)
+
+        return is_resolved
 
     def replace_searches(self, calls: Sequence[SearchCall]) -> None:
-        nodes = {node.meta.get("start"): node for node in self.tree.find_all(exp.Anonymous)}
+        rules = rules_by_name(one for reference in self.references for one in relations_in(reference.relation))
         for call in calls:
-            node = nodes.get(call.start)
-            try:
-                if node is None:
-                    raise refusal(call.query, "sqlglot does not find it")
-                reference = self._searched(call, node)
-                flag, _ = self._resolver.provide(Search(None, call.column, call.query), reference.relation)
-            except UnsupportedOperatorError as error:
-                left = left_to_server(call, self.text, self._rules(), error)
-                self.edits.append((call.start, call.end, left))
-                self._resolver.leave(error)
-                continue
-            self._flags.setdefault(reference.name, set()).add(flag)
-            node.meta[_FLAG] = (flag, reference.alias)
-            column = f"`{reference.alias}`.`{flag}`"
-            text = f"coalesce({column}, false)" if any(join.side for join in _joins(reference.select)) else column
+            node = self._calls.get(call.start)
+            if node is not None and (reference := self._searched(node)) is not None:
+                column = self._column(reference, node.transform(_unqualified).sql(dialect=Dialect))
+                text = f"coalesce({column}, false)" if any(join.side for join in _joins(reference.select)) else column
+                text += (
+                    f" AS `{INDEXQUERY}({call.column}, {call.query})`" if isinstance(node.parent, exp.Select) else ""
+                )
+            else:
+                refused = refusal(call.query, f"it does not stand in a query of {_KNOWN}")
+                text = left_to_server(call, self.text, rules, refused)
+                self.evaluated.append(evaluated(call.query, refused.reason))
             self.edits.append((call.start, call.end, text))
 
-    def _rules(self) -> dict[str, str]:
-        return rules_by_name(one for reference in self.references for one in relations_in(reference.relation))
+    def _searched(self, node: exp.Expr) -> _Reference | None:
+        """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
+        nodes = list(node.find_all(exp.Column, exp.Anonymous))
+        select = node.find_ancestor(exp.Select) if _is_of_rows(node) and not self.is_piped else None
+        while select is not None:
+            found = [one for one in self.references if one.select is select and not one.is_special]
+            found = [one for one in found if all(map(self._is_resolved(one), nodes))]
+            if len(found) == 1:
+                return found[0]
+            is_qualified = all(column.table for column in nodes if isinstance(column, exp.Column))
+            select = select.find_ancestor(exp.Select) if is_qualified and not found else None
+        return None
 
     def replace_scores(self, places: Sequence[tuple[int, int]]) -> None:
-        """Puts columns in the places of `score()`, after those of searches."""
-        nodes = {node.meta.get("start"): node for node in self.tree.find_all(exp.Anonymous)}
+        """Puts columns in the places of `score()`; the relations are filtered by then."""
         for start, end in places:
-            node = nodes.get(start)
+            node = self._calls.get(start)
             if node is None or self.is_piped:
                 raise score_refusal(f"it stands where the client of Spark Connect does not find it; {_USE_FRAMES}")
-            reference, wanted = self._scored(node)
-            name, _ = self._resolver.provide(wanted, reference.relation)
-            self._flags.setdefault(reference.name, set()).add(name)
-            column = f"`{reference.alias}`.`{name}`"
+            column = self._column(self._scored(node), f"{SCORE}()")
             is_item = isinstance(node.parent, exp.Select)
             self.edits.append((start, end, f"{column} AS `{SCORE}()`" if is_item else column))
 
-    def _scored(self, node: exp.Expr) -> tuple[_Reference, ScoreCall]:
+    def _scored(self, node: exp.Expr) -> _Reference:
         """The table of the SELECT around a call whose rows all satisfy a search."""
         select = node.find_ancestor(exp.Select)
         references = [one for one in self.references if select is not None and one.select is select]
+        found = [one for one in references if has_searches(one.relation)] if len(references) > 1 else references
         if not references:
             raise score_refusal(f"over Spark Connect, it stands in the SELECT that searches a table; {_USE_FRAMES}")
-        for reference in references:
-            self._resolver.resolve(reference.relation)  # a view may have searches of its own
-        wanted = [(one, ScoreCall(frozenset(_satisfied(one)))) for one in references]
-        if len(wanted) == 1:
-            return wanted[0]
-        found = [(one, call) for one, call in wanted if self._resolver.is_provided(call, one.relation)]
         if len(found) != 1:
-            raise refused_join(ScoreCall(), len(found))
+            raise score_refusal(f"{len(found)} tables of a join are searched by conditions, and it is the score of one")
         return found[0]
 
-    def _searched(self, call: SearchCall, node: exp.Expr) -> _Reference:
-        """The table whose rows a call searches: one of the SELECT around it, or of one further out."""
-        having = node.find_ancestor(exp.Having)
-        if node.find_ancestor(exp.Having, exp.AggFunc, exp.Select) is having is not None and not _is_key(node, having):
-            raise refusal(call.query, "it stands in HAVING, above the groups")
-        select = node.find_ancestor(exp.Select)
-        while select is not None:
-            found = [one for one in self.references if one.select is select and _fits(call, one)]
-            if len(found) == 1:
-                return found[0]
-            if len(found) > 1:
-                raise refusal(call.query, "its column belongs to several tables; name one of them: t.message")
-            select = select.find_ancestor(exp.Select)
-        raise refusal(call.query, f"it does not stand in a query of {_KNOWN}")
+    def _column(self, reference: _Reference, call: str) -> str:
+        """A column of a relation that has the result of a function."""
+        if call not in reference.added:
+            reference.added[call] = f"{reference.name}_{len(reference.added)}"
+            reference.relation = with_column(reference.relation, reference.added[call], call)
+        return f"`{reference.alias}`.`{reference.added[call]}`"
 
     def hide_columns(self) -> None:
-        """Takes the columns of searches out of the stars of the queries that read their relations."""
-        hidden: dict[int, list[str]] = {}
+        """Takes the columns that relations have been given out of the stars of the queries that read them."""
+        hidden: dict[tuple[int, bool], list[str]] = {}
         for reference in self.references:
-            flags = sorted(self._flags.get(reference.name, ()))
-            for item in reference.select.expressions if flags and reference.select is not None else []:
-                star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
-                qualifier = item.table if isinstance(item, exp.Column) else ""
-                if not isinstance(star, exp.Star) or (qualifier and qualifier.lower() != reference.alias.lower()):
-                    continue
-                if star.args.get("except_") or star.args.get("except"):
-                    raise refusal(flags[0], "SELECT * EXCEPT cannot be combined with it; name the columns")
-                is_read_twice = sum(other.name == reference.name for other in self.references) > 1
-                prefix = f"`{reference.alias}`." if is_read_twice and not qualifier else ""
-                hidden.setdefault(star.meta["end"] + 1, []).extend(f"{prefix}`{flag}`" for flag in flags)
-        self.edits.extend((end, end, f" EXCEPT ({', '.join(names)})") for end, names in hidden.items())
-
-    def _conditions(self, reference: _Reference) -> Iterator[str]:
-        """The terms of WHERE that are on this table alone and that a scan understands, without its qualifier."""
-        select = reference.select
-        where = None if select is None else select.args.get("where")
-        if select is None or where is None or not _is_preserved(reference, select):
-            return
-        qualifiers = {reference.alias.lower()}
-        if not _joins(select) and not select.args.get("laterals") and select.parent is None:
-            qualifiers.add("")  # in a subquery, a name may be a column of the query around it
-        for term in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            text = _plain(term, reference.alias, qualifiers)
-            if text is not None:
-                yield text
+            for star in _stars(reference) if reference.added else ():
+                left_out = star.args.get("except_") or ()
+                last = left_out[-1].this if left_out else star
+                names = [f"`{name}`" for name in reference.added.values()]
+                hidden.setdefault((last.meta["end"] + 1, bool(left_out)), []).extend(names)
+        for (end, is_more), names in hidden.items():
+            listed = ", ".join(names)
+            self.edits.append((end, end, f", {listed}" if is_more else f" EXCEPT ({listed})"))
 
     def edited(self) -> str:
         text = self.text
@@ -336,53 +337,52 @@ class _Statement:
         return text
 
 
-def _satisfied(reference: _Reference) -> Iterator[str]:
-    """The columns of searches of a table that are true in every row of its SELECT."""
-    select = reference.select
-    where = None if select is None else select.args.get("where")
-    inner = [join.args.get("on") for join in _joins(select) if not join.side and join.kind in {"", "INNER"}]
-    for condition in (None if where is None else where.this, *inner):
-        for term in [] if condition is None else conditions_in(condition):
-            flag, alias = term.meta.get(_FLAG, (None, None))
-            if flag is not None and alias == reference.alias:
-                yield flag
-
-
-def _is_key(node: exp.Expr, having: exp.Expr) -> bool:
-    """Whether a query groups by an expression."""
-    select = having.find_ancestor(exp.Select)
-    group = None if select is None else select.args.get("group")
-    return group is not None and node in group.expressions
-
-
-def _fits(call: SearchCall, reference: _Reference) -> bool:
-    if call.qualifier is not None:
-        return call.qualifier.lower() == reference.alias.lower()
-    if call.column is None or not is_ours(reference.relation):
+def _is_of_rows(node: exp.Expr) -> bool:
+    """Whether a call stands where a query has the columns of its tables, and not only those that it groups by."""
+    around = node.find_ancestor(exp.AggFunc, exp.Where, exp.Join, exp.Having, exp.Select)
+    if isinstance(around, exp.AggFunc | exp.Where | exp.Join):
         return True
-    return call.column.lower() in map(str.lower, column_names(reference.relation))
+    select = node.find_ancestor(exp.Select)
+    group = None if select is None else select.args.get("group")
+    if group is None:
+        return isinstance(around, exp.Select)
+    searched = {column.name.lower() for column in node.find_all(exp.Column)}
+    grouped = {column.name.lower() for key in group.expressions for column in key.find_all(exp.Column)}
+    is_known = bool(group.expressions) and not any(isinstance(key, exp.Literal) for key in group.expressions)
+    return node in group.expressions or (isinstance(around, exp.Select) and is_known and not searched & grouped)
 
 
-def _plain(term: exp.Expr, alias: str, qualifiers: set[str]) -> str | None:
-    """A term on the columns of one table, without qualifiers and with the columns of searches; None for any other."""
+def _stars(reference: _Reference) -> Iterator[exp.Star]:
+    """The stars in the SELECT around a table that the columns of the table are among."""
+    for item in [] if reference.select is None else reference.select.expressions:
+        star = item.this if isinstance(item, exp.Column) else item
+        qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
+        if isinstance(star, exp.Star) and qualifier in {"", reference.alias.lower()}:
+            yield star
 
-    def simplified(node: exp.Expr) -> exp.Expr:
-        if _FLAG in node.meta:
-            return exp.column(node.meta[_FLAG][0], quoted=True)
-        return exp.Column(this=node.this) if isinstance(node, exp.Column) else node
 
-    searched = {node.meta[_FLAG][1] for node in term.find_all(exp.Anonymous) if _FLAG in node.meta}
-    columns = [column for column in term.find_all(exp.Column) if _FLAG not in getattr(column.parent, "meta", {})]
-    if term.find(exp.Query) is not None or not searched <= {alias}:
+def _searches_all(call: exp.Expr) -> bool:
+    return call.name.lower() in FUNCTIONS and (len(call.expressions) == 1 or isinstance(call.expressions[0], exp.Star))
+
+
+def _plain(term: exp.Expr, is_resolved: Callable[[exp.Expr], bool], *, is_preserved: bool) -> str | None:
+    """A term on the columns of one table, without qualifiers; None for any other.
+
+    None, too, where an outer join may make rows of nulls that satisfy it.
+    """
+    nodes = list(term.find_all(exp.Column, exp.Anonymous))
+    if not nodes or term.find(exp.Query) is not None or not all(map(is_resolved, nodes)):
         return None
-    if not (columns or searched) or any(column.table.lower() not in qualifiers for column in columns):
-        return None
-    text = term.transform(simplified).sql(dialect=Dialect)
+    text = term.transform(_unqualified).sql(dialect=Dialect)
     try:
-        parse(text)
+        predicate = parse(text)
     except PredicateError:
         return None
-    return text
+    return text if is_preserved or rejects_nulls(predicate) else None
+
+
+def _unqualified(node: exp.Expr) -> exp.Expr:
+    return exp.Column(this=node.this) if isinstance(node, exp.Column) and not node.is_star else node
 
 
 def _joins(select: exp.Expr | None) -> list[exp.Join]:

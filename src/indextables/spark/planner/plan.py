@@ -11,7 +11,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from indextables.predicate import Predicate
+from indextables.predicate import IndexQuery, Predicate
 
 ADDED = -1
 """The number of filters that the planner adds: Spark has no node of its own for them."""
@@ -58,12 +58,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An output column of a projection: the column `source` under another number, or computed from `references`."""
+    """An output column of a projection: the column `source` under another number, or computed from `references`.
+
+    It may be a `search` that the query looks for; who plans searches has to know of that.
+    """
 
     column: int
     references: frozenset[int]
     source: int | None = None
     is_deterministic: bool = True
+    search: IndexQuery | None = None
 
 
 class Function(Enum):
@@ -195,7 +199,7 @@ class Pass:
 
     `added` are columns of its own after those of the child. A predicate moves below it if its columns are among `movable`;
     where that is None, any condition on columns of the child does. It `passes_limit` if it gives each row of the child as it
-    comes.
+    comes. One that `is_distinct` has no two equal rows of one child, which further columns might tell apart.
     """
 
     number: int
@@ -204,6 +208,7 @@ class Pass:
     child: "Plan"
     movable: frozenset[int] | None = None
     passes_limit: bool = False
+    is_distinct: bool = False
 
     @property
     def columns(self) -> tuple[int, ...]:
