@@ -27,7 +27,7 @@ from indextables.spark.catalyst.java import (
 from indextables.spark.catalyst.plan_reader import PlanReader
 from indextables.spark.catalyst.plan_writer import write_plan
 from indextables.spark.catalyst.probe import Capability, capabilities
-from indextables.spark.catalyst.relation import RelationNode, relation_leaves
+from indextables.spark.catalyst.relation import distinct_relations
 from indextables.spark.catalyst.search_columns import evaluated_searches, with_searches
 from indextables.spark.catalyst.small_sides import SmallSides
 from indextables.spark.planner.metadata_aggregates import count_rows, filtered_relation
@@ -91,7 +91,7 @@ def _plan_and(run: "Callable[[Query], T]", frame: DataFrame) -> T | DataFrame:
 def reads_our_tables(frame: DataFrame) -> bool:
     """Whether rows of a frame come from tables of ours, and not from Spark's cache."""
     try:
-        return bool(_relations(frame._jdf.queryExecution().withCachedData()))
+        return bool(distinct_relations(frame._jdf.queryExecution().withCachedData()))
     except _UNREADABLE:
         return False
 
@@ -162,7 +162,7 @@ class Query:
         if Capability.PLANNED_SCANS not in capabilities(spark) or not _may_read_relations(plan, spark):
             return None
         plan = with_searches(inlined(plan, spark), spark)
-        found = dict(enumerate(_relations(plan)))
+        found = dict(enumerate(distinct_relations(plan)))
         if not found:
             return None
         evaluated, plan = evaluated_searches(plan, spark), simplified(plan, spark)
@@ -208,20 +208,11 @@ class Query:
             logger.warning(sentence)
 
 
-def _relations(plan: Java) -> list[RelationNode]:
-    """The relations of ours in a plan, in its subqueries too; equal ones once."""
-    found = [relation for relation in map(RelationNode.of_leaf, relation_leaves(plan)) if relation is not None]
-    distinct = {tuple(relation.table.columns): relation for relation in found}
-    if any(relation.options != distinct[tuple(relation.table.columns)].options for relation in found):
-        raise UnknownIdsError  # two relations with the same columns, to Spark, may read other rows
-    return list(distinct.values())
-
-
 def _may_read_relations(plan: Java, spark: Any) -> bool:
     """A cheap look, for frames of other formats: the texts of the leaves, and whether there are subqueries.
 
-    Two calls for a plan of any size; their classes, which `_relations` asks for, take one for each leaf, and Spark has no
-    tree pattern for relations.
+    Two calls for a plan of any size; their classes, which `distinct_relations` asks for, take one for each leaf, and Spark
+    has no tree pattern for relations.
     """
     return "RelationV2[" in plan.collectLeaves().mkString("\n") or has(plan, "PLAN_EXPRESSION", spark)
 

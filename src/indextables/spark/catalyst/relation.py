@@ -13,6 +13,7 @@ from indextables.errors import IndexTablesError
 from indextables.read.scan_spec import Score, SearchResult
 from indextables.spark.catalyst.java import (
     Java,
+    UnknownIdsError,
     frame_over,
     java_map,
     jvm_of,
@@ -145,6 +146,15 @@ def _sharing_key(spark: Any, options: Mapping[str, str]) -> SharingKey:
 def relations_in(plan: Java) -> list[Java]:
     """The relations of ours in a plan, in its subqueries too."""
     return [leaf for leaf in relation_leaves(plan) if _is_ours(leaf)]
+
+
+def distinct_relations(plan: Java) -> list[RelationNode]:
+    """The relations of ours in a plan, in its subqueries too; equal ones once."""
+    found = [relation for relation in map(RelationNode.of_leaf, relation_leaves(plan)) if relation is not None]
+    distinct = {tuple(relation.table.columns): relation for relation in found}
+    if any(relation.options != distinct[tuple(relation.table.columns)].options for relation in found):
+        raise UnknownIdsError  # two relations with the same columns, to Spark, may read other rows
+    return list(distinct.values())
 
 
 def relation_leaves(plan: Java) -> list[Java]:
