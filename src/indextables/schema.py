@@ -71,6 +71,16 @@ def type_name(arrow: pa.DataType) -> str:
     return _NAME_BY_ARROW[arrow]
 
 
+def shown_type(arrow: pa.DataType) -> str:
+    """The name of a type for messages: the log's, and Arrow's for a type that no table has.
+
+    >>> shown_type(pa.int32()), shown_type(pa.list_(pa.int32()))
+    ('integer', 'list<item: int32>')
+    """
+    is_table_type = arrow in _NAME_BY_ARROW or pa.types.is_decimal128(arrow)
+    return type_name(arrow) if is_table_type else str(arrow)
+
+
 def sql_type_name(arrow: pa.DataType) -> str:
     """The name of a table type in Spark's SQL.
 
@@ -235,11 +245,29 @@ def _table_type(column: str, arrow: pa.DataType) -> pa.DataType:
             "it out",
             column=column,
         )
-    raise SchemaError(
-        f"column {column!r} has type {arrow}, which a table cannot hold; "
+    raise not_storable(column, str(arrow))
+
+
+def not_storable(column: str, kind: str) -> SchemaError:
+    """The error for a column whose type, under the name that its users know, no table can have."""
+    return SchemaError(
+        f"column {column!r} has type {kind}, which a table cannot hold; "
         f"cast it to one of {', '.join(_ARROW_BY_NAME)} or decimal(p,s), or leave it out",
         column=column,
     )
+
+
+def is_storable(arrow: pa.DataType) -> bool:
+    """Whether a table can have a column for values of a type.
+
+    >>> is_storable(pa.large_string()), is_storable(pa.list_(pa.int32()))
+    (True, False)
+    """
+    try:
+        _table_type("", arrow)
+    except SchemaError:
+        return False
+    return True
 
 
 def refuse_ambiguous_names(names: list[str]) -> None:

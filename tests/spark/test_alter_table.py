@@ -192,7 +192,7 @@ def test_what_a_table_cannot_do_is_refused(spark: Any, table: IndexTable) -> Non
 def test_columns_that_cannot_be_are_refused(spark: Any, table: IndexTable) -> None:
     refused = [
         ("ADD COLUMN s INT", "'s' already"),
-        ("ADD COLUMNS (b INT, c ARRAY<INT>)", "'c' has type list"),
+        ("ADD COLUMNS (b INT, c ARRAY<INT>)", "'c' has type array<int>"),
         ("ADD COLUMN s.x INT", "s.x is a field inside a column"),
         ("ALTER COLUMN a TYPE SMALLINT", "'a' is integer and cannot become short"),
         ("ALTER COLUMN s TYPE INT", "'s' is string and cannot become integer"),

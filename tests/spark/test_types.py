@@ -1,5 +1,6 @@
 """Types of Spark that say more than a table can hold are refused on every way in; comparisons are Spark's own."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_a_query_compares_by_the_collation_that_it_names(spark: Any, tmp_path: P
 def test_char_is_refused_where_only_metadata_says_it(spark: Any, tmp_path: Path) -> None:
     spark.sql("CREATE TABLE source (c CHAR(3), v VARCHAR(3)) USING parquet")
     spark.sql("INSERT INTO source VALUES ('a', 'b')")
-    frame, char = spark.table("source"), r"column 'c' is char\(3\), which a table cannot hold"
+    frame, char = spark.table("source"), r"column 'c' (is|has type) char\(3\), which a table cannot hold"
     refused(lambda: frame.write.format("indextables").save(str(tmp_path / "new")), char)
     refused(lambda: spark.sql("CREATE TABLE new USING indextables AS SELECT * FROM source"), char)
     refused(lambda: spark.sql("CREATE TABLE new (c CHAR(3)) USING indextables"), char)
@@ -107,5 +108,46 @@ class Celsius(UserDefinedType):
 
 def test_types_of_users_and_others_name_their_column() -> None:
     refused(lambda: arrow_schema(StructType().add("at", Celsius())), "column 'at' is .*which a table cannot hold")
-    refused(lambda: arrow_schema(StructType.fromDDL("x INTERVAL YEAR")), "column 'x' is interval year")
+    refused(lambda: arrow_schema(StructType.fromDDL("x INTERVAL YEAR")), "column 'x' has type interval year, which")
     refused(lambda: arrow_schema(StructType().add("s", StringType("UNICODE"))), "column 's' with the collation UNICODE")
+
+
+NESTED = {
+    "ARRAY<INT>": "array<int>",
+    "MAP<STRING, BIGINT>": "map<string,bigint>",
+    "STRUCT<a: INT, b: ARRAY<STRING>>": "struct<a:int,b:array<string>>",
+    "INTERVAL DAY": "interval day",
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_errors_name_types_as_spark_does(spark: Any, tmp_path: Path, kind: str) -> None:
+    """On every way in; Arrow's names, such as list<element: int32>, are not those of Spark's users."""
+    spark.sql("CREATE TABLE t (id INT, s STRING) USING indextables")
+    frame = spark.sql(f"SELECT 1 AS id, CAST(NULL AS {kind}) AS s")
+    place, new = str(tmp_path / "types" / "t"), str(tmp_path / "new")
+    stream = spark.readStream.format("rate").load().selectExpr("value AS id", f"CAST(NULL AS {kind}) AS s").writeStream
+    message = re.escape(
+        f"column 's' has type {NESTED[kind]}, which a table cannot hold; cast it to one of boolean, byte"
+    )
+    for write in (
+        lambda: frame.write.format("indextables").save(new),
+        lambda: frame.write.format("indextables").mode("append").save(place),
+        lambda: frame.write.format("indextables").option("mergeSchema", "true").mode("append").save(place),
+        lambda: frame.write.format("indextables").saveAsTable("other"),
+        lambda: frame.write.mode("append").saveAsTable("t"),
+        lambda: frame.writeTo("other").using("indextables").create(),
+        lambda: spark.sql(f"CREATE TABLE other (id INT, s {kind}) USING indextables"),
+        lambda: spark.sql(f"CREATE TABLE other USING indextables AS SELECT CAST(NULL AS {kind}) AS s"),
+        lambda: stream.format("indextables").option("checkpointLocation", f"{new}.checkpoint").start(new),
+        lambda: spark.read.format("indextables").schema(f"id INT, s {kind}").load(place),
+    ):
+        refused(write, message)
+    refused(lambda: spark.sql(f"ALTER TABLE t ADD COLUMN more {kind}"), message.replace("'s'", "'more'"))
+    refused(
+        lambda: spark.read.format("indextables").schema("id BIGINT").load(place),
+        "column 'id' is of type integer, and the read asks for long",
+    )
+    assert not spark.catalog.tableExists("other")
+    assert not (tmp_path / "new").exists()
+    assert IndexTable.open(place).version == 0

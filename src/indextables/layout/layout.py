@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from indextables.errors import LayoutError
 from indextables.layout.transforms import Calendar, Identity, Transform
-from indextables.schema import available_columns_hint
+from indextables.schema import available_columns_hint, shown_type
 
 _COLUMN = r"(?:`(?:[^`]|``)+`|[^\s,()`]+)"
 _SIZE_FIRST, _SIZE_LAST = r"(?:(?P<first>-?[0-9]+)\s*,\s*)?", r"(?:\s*,\s*(?P<last>-?[0-9]+))?"
@@ -203,7 +203,7 @@ def _refuse_types(layout: Layout, schema: pa.Schema) -> None:
         arrow = schema.field(field.source).type
         if not (Identity().accepts(arrow) and field.transform.accepts(arrow)):
             raise LayoutError(
-                f"{field.term} is not possible, because column {field.source!r} has type {arrow}; "
+                f"{field.term} is not possible, because column {field.source!r} has type {shown_type(arrow)}; "
                 "choose another column or another transform",
                 field=field.name,
             )

@@ -79,7 +79,7 @@ def refuse_other_columns(wanted: pa.Schema, schema: pa.Schema, options: ReadOpti
         found = schema.field(column_named(schema, field.name, case_sensitive=options.case_sensitive))
         if found.type != field.type:
             raise SchemaError(
-                f"column {found.name!r} is of type {type_name(found.type)}, and the read asks for {field.type}; "
+                f"column {found.name!r} is of type {type_name(found.type)}, and the read asks for {type_name(field.type)}; "
                 "read it as it is, and cast it in the query",
                 column=field.name,
             )

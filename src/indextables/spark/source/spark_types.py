@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType, UserDefinedType
+from pyspark.sql.types import NullType, StringType, StructField, StructType, UserDefinedType
 
 from indextables.errors import SchemaError
-from indextables.schema import to_json
+from indextables.schema import is_storable, not_storable, to_json
 from indextables.spark.versions import CURRENT
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's key
@@ -42,9 +42,12 @@ def _arrow_field(field: StructField) -> pa.Field:
     if isinstance(kind, UserDefinedType):
         raise _unstorable(field, kind.simpleString(), f"its values would come back as {kind.sqlType().simpleString()}")
     try:
-        return to_arrow_utc(StructType([field])).field(0)
+        found = to_arrow_utc(StructType([field])).field(0)
     except PySparkTypeError as error:
-        raise _unstorable(field, kind.simpleString(), "cast it, to STRING for example, or leave it out") from error
+        raise not_storable(field.name, kind.simpleString()) from error
+    if not is_storable(found.type) and not isinstance(kind, NullType):
+        raise not_storable(field.name, kind.simpleString())  # by Spark's name, not by Arrow's
+    return found
 
 
 def to_arrow_utc(schema: StructType) -> pa.Schema:
