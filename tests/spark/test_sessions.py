@@ -93,13 +93,19 @@ def test_pyspark_finds_the_format_by_itself(spark: Any, path: str, tmp_path: Pat
     assert sorted(row.n for row in frame.collect()) == [1, 2]
     DataFrameWriter(frame).format("indextables").mode("append").save(str(tmp_path / "copy"))
     assert IndexTable.open(tmp_path / "copy").count() == 2
+    again = DataFrameReader(plain).format(PROVIDER).load(str(tmp_path / "copy"))
+    DataFrameWriter(again).format(PROVIDER).mode("append").save(str(tmp_path / "copy"))
+    assert IndexTable.open(tmp_path / "copy").count() == 4
     assert works(enable(plain), path)
 
 
 def test_what_pyspark_loads_in_every_session_is_small() -> None:
-    loaded = "import sys, pyspark_indextables as p; print(p.DefaultSource.name(), 'indextables' in sys.modules)"
+    loaded = (
+        "import sys, pyspark_indextables as p, pyspark_indextables_provider as q; "
+        "print(p.DefaultSource.name(), q.DefaultSource.name(), 'indextables' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["indextables", "False"]
+    assert done.stdout.split() == ["indextables", PROVIDER, "False"]
 
 
 @pytest.mark.parametrize("side", ["reader", "streamReader"])

@@ -17,6 +17,7 @@ LOCK = RLock()
 _ENABLED = (
     "spark.sql.indextables.enabled"  # the sessions that Spark clones, such as those of streaming queries, have it too
 )
+_REGISTERED = "spark.sql.indextables.registered"
 _REDACTED = "spark.sql.redaction.options.regex"
 _SECRETS = "(?i)account[._-]?key|azure[.]sas[.].+[.](blob|dfs)[.]"  # that Spark's own pattern does not know
 _CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
@@ -24,18 +25,23 @@ _CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum."
 
 def ensure_registered(spark: SparkSession) -> None:
     """Registers what this session lacks. Safe from any thread, and cheap if there is nothing to do."""
-    if has_data_source(spark, PROVIDER):
+    if _is_registered(spark):
         return
     with LOCK:
-        if has_data_source(spark, PROVIDER):
+        if _is_registered(spark):
             return
         use_this_python(spark)
-        if not has_data_source(spark, FORMAT) or _runs_elsewhere(spark):
-            register_data_source(spark, FORMAT, IndexTablesDataSource)
+        for name, source in ((FORMAT, IndexTablesDataSource), (PROVIDER, ProviderDataSource)):
+            if not has_data_source(spark, name) or _runs_elsewhere(spark, name):
+                register_data_source(spark, name, source)
         register_functions(spark)
         allow_in_views(spark, FUNCTIONS)
         configure_session(spark)
-        register_data_source(spark, PROVIDER, ProviderDataSource)  # last: it marks the session as complete
+        spark.conf.set(_REGISTERED, "true")  # last: the session is complete
+
+
+def _is_registered(spark: SparkSession) -> bool:
+    return spark.conf.get(_REGISTERED, "false") == "true"
 
 
 def set_enabled(spark: SparkSession, *, enabled: bool) -> None:
@@ -50,9 +56,9 @@ def is_enabled(spark: SparkSession) -> bool:
     return spark.conf.get(_ENABLED, "false") == "true"
 
 
-def _runs_elsewhere(spark: SparkSession) -> bool:
+def _runs_elsewhere(spark: SparkSession, name: str) -> bool:
     """Whether Spark has found the data source by itself, and would run its tasks with the driver's interpreter."""
-    return data_source_python(spark, FORMAT) != spark.sparkContext.pythonExec
+    return data_source_python(spark, name) != spark.sparkContext.pythonExec
 
 
 def configure_session(spark: SparkSession) -> None:
