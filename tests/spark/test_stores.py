@@ -1,7 +1,7 @@
 """Tables in object stores, from Spark: settings reach the driver, the planning process and the tasks, and nobody else."""
 
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
-from pyspark.sql.functions import udf
+from pyspark.sql.functions import col, lit, udf
 
 from indextables import IndexTable, explain
 from indextables.config import Config
@@ -358,3 +358,103 @@ def test_streams_to_and_from_a_store_have_the_settings_of_the_session(
     copy()
     assert ids(spark.read.format("indextables").load(sink)) == [1, 3, 4]
     assert not any(SECRET in file.read_text(errors="ignore") for file in tmp_path.rglob("*") if file.is_file())
+
+
+Write = Callable[[Any, Any, str], Any]
+WRITES: dict[str, tuple[Write, list[int]]] = {  # one after the other, and the ids that there are then
+    "save": (lambda _, new, place: new.write.format("indextables").partitionBy("day").save(place), [1]),
+    "CREATE TABLE": (
+        lambda spark, _, place: spark.sql(f"CREATE TABLE kept USING indextables LOCATION '{place}'"),
+        [1],
+    ),
+    "save, append": (lambda _, new, place: new.write.format("indextables").mode("append").save(place), [1, 1]),
+    "saveAsTable": (lambda _, new, __: new.write.mode("overwrite").saveAsTable("kept"), [1]),
+    "insertInto": (lambda _, new, __: new.write.insertInto("kept"), [1, 1]),
+    "writeTo, append": (lambda _, new, __: new.writeTo("kept").append(), [1, 1, 1]),
+    "writeTo, overwrite": (lambda _, new, __: new.writeTo("kept").overwrite(col("day") == "mon"), [1]),
+    "writeTo, overwrite all": (lambda _, new, __: new.writeTo("kept").overwrite(lit(True)), [1]),
+    "writeTo, partitions": (lambda _, new, __: new.writeTo("kept").overwritePartitions(), [1]),
+    "INSERT": (lambda spark, *_: spark.sql("INSERT INTO kept VALUES ('tue', 2, 'x')"), [1, 2]),
+    "INSERT OVERWRITE": (lambda spark, *_: spark.sql("INSERT OVERWRITE kept VALUES ('tue', 3, 'x')"), [3]),
+    "INSERT by path": (
+        lambda spark, _, place: spark.sql(f"INSERT INTO indextables.`{place}` VALUES ('wed', 4, 'x')"),
+        [3, 4],
+    ),
+    "REPLACE WHERE": (
+        lambda spark, *_: spark.sql("INSERT INTO kept REPLACE WHERE day = 'wed' VALUES ('wed', 5, 'y')"),
+        [3, 5],
+    ),
+    "replaceWhere": (
+        lambda _, new, place: (
+            new.write.format("indextables").mode("overwrite").option("replaceWhere", "day = 'mon'").save(place)
+        ),
+        [1, 3, 5],
+    ),
+    "UPDATE": (lambda spark, *_: spark.sql("UPDATE kept SET id = 6 WHERE id = 5"), [1, 3, 6]),
+    "DELETE": (lambda spark, *_: spark.sql("DELETE FROM kept WHERE id = 1"), [3, 6]),
+    "DELETE by path": (lambda spark, _, place: spark.sql(f"DELETE FROM indextables.`{place}` WHERE id = 3"), [6]),
+    "MERGE": (
+        lambda spark, *_: spark.sql(
+            "MERGE INTO kept USING (SELECT 'mon' AS day, 7 AS id, 'z' AS message) s ON kept.id = s.id "
+            "WHEN NOT MATCHED THEN INSERT *"
+        ),
+        [6, 7],
+    ),
+    "MERGE SPLITS": (lambda spark, *_: spark.sql("MERGE SPLITS kept"), [6, 7]),
+    "REINDEX": (lambda spark, _, place: IndexTable.open(place, spark=spark).reindex(spark=spark), [6, 7]),
+    "ADD COLUMN": (lambda spark, *_: spark.sql("ALTER TABLE kept ADD COLUMN host STRING"), [6, 7]),
+    "SET TBLPROPERTIES": (
+        lambda spark, *_: spark.sql("ALTER TABLE kept SET TBLPROPERTIES ('team' = 'search')"),
+        [6, 7],
+    ),
+    "DROP PARTITIONS": (
+        lambda spark, _, place: spark.sql(f"DROP INDEXTABLES PARTITIONS FROM '{place}' WHERE day = 'mon'"),
+        [6],
+    ),
+    "IndexTable": (
+        lambda spark, _, place: IndexTable.open(place, spark=spark).append([{"day": "tue", "id": 8}]),
+        [6, 8],
+    ),
+}
+NEW_TABLES: dict[str, Write] = {
+    "saveAsTable": lambda _, new, place: (
+        new.write.format("indextables").option("path", place).saveAsTable("made_in_store")
+    ),
+    "writeTo, create": lambda _, new, place: (
+        new.writeTo("made_in_store").using("indextables").option("path", place).create()
+    ),
+    "CREATE TABLE AS SELECT": lambda spark, _, place: spark.sql(
+        f"CREATE TABLE made_in_store USING indextables LOCATION '{place}' AS SELECT 1 AS id"
+    ),
+    "CREATE TABLE": lambda spark, _, place: (
+        spark.sql(f"CREATE TABLE made_in_store (id INT) USING indextables LOCATION '{place}'"),
+        spark.sql("INSERT INTO made_in_store VALUES (1)"),
+    ),
+    "IndexTable": lambda spark, _, place: (
+        IndexTable.write(place, [{"id": 1}], spark=spark),
+        spark.sql(f"CREATE TABLE made_in_store USING indextables LOCATION '{place}'"),
+    ),
+}
+
+
+def test_every_way_to_write_has_the_credentials_of_the_session(spark: Any, s3: Server) -> None:
+    """Nobody else knows them, and each request is signed by them."""
+    place, new = s3.new_table(), frame_of(spark, [("mon", 1, "disk full")])
+    with proxied(s3) as proxy, told(spark, {f"spark.indextables.{k}": v for k, v in proxy.server.options.items()}):
+        signed: set[str] = set()
+        proxy.saw = lambda headers: signed.add(headers.get("authorization", "").partition("/")[0])
+        try:
+            for name, (write, expected) in WRITES.items():
+                write(spark, new, place)
+                found = IndexTable.open(place, options=s3.options).scan(columns=["id"]).to_arrow()
+                assert sorted(found["id"].to_pylist()) == expected, name
+            for name, create in NEW_TABLES.items():
+                other = s3.new_table()
+                create(spark, new, other)
+                assert ids(spark.table("made_in_store")) == [1], name
+                assert IndexTable.open(other, options=s3.options).count() == 1, name
+                spark.sql("DROP TABLE made_in_store")
+        finally:
+            spark.sql("DROP TABLE IF EXISTS kept")
+            spark.sql("DROP TABLE IF EXISTS made_in_store")
+    assert signed == {f"AWS4-HMAC-SHA256 Credential={s3.options['s3.accessKey']}"}
