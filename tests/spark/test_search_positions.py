@@ -244,3 +244,45 @@ def test_in_what_spark_runs_by_itself(logs: Any) -> None:
     assert sorted(row[0] for row in hits.crosstab("id", "level").collect()) == ["0", "2", "4"]
     assert [row.id for row in hits.toLocalIterator()] == FOUND
     assert hits.describe("id").filter("summary = 'count'").first().id == "3"
+
+
+def test_a_stream_of_a_table_finds_what_a_batch_finds(spark: Any, path: str, tmp_path: Path) -> None:
+    """By the field rules of its columns: `level` has exact values."""
+    searches: dict[str, Callable[[Any], Any]] = {
+        "words": lambda frame: frame.filter(disk()),
+        "words as text": lambda frame: frame.filter("message INDEXQUERY 'disk'"),
+        "no exact value": lambda frame: frame.filter(disk("level")),
+        "an exact value": lambda frame: frame.filter("level INDEXQUERY '\"a disk\"'"),
+        "renamed": lambda frame: frame.withColumnRenamed("level", "l").filter("l INDEXQUERY 'ERROR'"),
+        "computed": lambda frame: frame.filter(disk(of_functions().lower("message"))),
+    }
+    expected = {"words": FOUND, "words as text": FOUND, "no exact value": [], "an exact value": [2], "renamed": [0, 3]}
+    for number, (name, search) in enumerate(searches.items()):
+        place = str(tmp_path / str(number))
+        found = search(spark.readStream.format("indextables").load(path)).select("id")
+        query = found.writeStream.format("json").trigger(availableNow=True).option("checkpointLocation", f"{place}.c")
+        query.start(place).awaitTermination()
+        assert ids(spark.read.schema("id long").json(place)) == expected.get(name, FOUND), name
+        assert ids(search(spark.read.format("indextables").load(path))) == expected.get(name, FOUND), name
+
+
+PARAMETERS: dict[str, tuple[str, Any, list[int]]] = {
+    "words": ("SELECT id FROM {} WHERE message INDEXQUERY :q", {"q": "disk"}, FOUND),
+    "no exact value": ("SELECT id FROM {} WHERE level INDEXQUERY :q", {"q": "disk"}, []),
+    "an exact value": ("SELECT id FROM {} WHERE level TEXTSEARCH :q AND id > :i", {"q": '"a disk"', "i": 0}, [2]),
+    "positional": ("SELECT id FROM {} WHERE id > ? AND level INDEXQUERY ? AND id < ?", [0, '"a disk"', 4], [2]),
+    "a function": ("SELECT id FROM {} WHERE indexquery(message, :q)", {"q": "disk"}, FOUND),
+    "all columns": ("SELECT id FROM {} WHERE indexqueryall(:q)", {"q": "message:disk"}, FOUND),
+    "elsewhere too": ("SELECT id FROM {} WHERE message INDEXQUERY :q AND :q = 'disk'", {"q": "disk"}, FOUND),
+    "with a quote": ("SELECT id FROM {} WHERE message INDEXQUERY :q", {"q": "it's OR disk"}, FOUND),
+}
+
+
+@pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_query_may_be_a_parameter(spark: Any, path: str, name: str) -> None:
+    text, values, expected = PARAMETERS[name]
+    for table in ("ours", f"indextables.`{path}`"):
+        frame = spark.sql(text.format(table), values)
+        assert ids(frame) == expected
+        assert "without the index" not in indextables.explain(frame)

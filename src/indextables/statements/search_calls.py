@@ -1,15 +1,17 @@
 """Calls of the search functions and of `score()` in a SQL text whose operators are functions already (`rewriting`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from indextables.errors import StatementError
+from indextables.predicate.sql_text import quoted
 from indextables.statements.tokens import STRINGS, Tokens, end_of, tokens_of, word
 
 _SCORE = "SCORE"
+_OPERATORS = frozenset({"INDEXQUERY", "TEXTSEARCH"})
 _FUNCTIONS = frozenset({"INDEXQUERY", "TEXTSEARCH", "INDEXQUERYALL"})
 
 
@@ -41,6 +43,38 @@ def replace_calls(text: str, names: Mapping[SearchCall, str]) -> str:
     for call in sorted(names, key=lambda call: -call.start):
         text = text[: call.start] + names[call] + text[call.end :]
     return text
+
+
+def bind_queries(text: str, named: Mapping[str, str], positional: Sequence[str | None]) -> tuple[str, list[int]]:
+    """The text with literals in the places of parameters that are the queries of searches, operators or functions.
+
+    Gives the numbers of the positional ones that are gone, too. A parameter without a text here stays.
+
+    >>> bind_queries("SELECT :q FROM t WHERE m INDEXQUERY :q AND n = ? OR indexquery(m, ?)", {"q": "disk"}, [None, "x y"])
+    ("SELECT :q FROM t WHERE m INDEXQUERY 'disk' AND n = ? OR indexquery(m, 'x y')", [1])
+    """
+    tokens, calls, count = tokens_of(text), [False], 0
+    bound, edits = list[int](), list[tuple[int, int, str]]()
+    for place, token in enumerate(tokens):
+        before = word(tokens[place - 1]) if place else ""
+        if token.token_type == TokenType.L_PAREN:
+            calls.append(before in _FUNCTIONS)
+        elif token.token_type == TokenType.R_PAREN:
+            calls = calls[:-1] or [False]
+        is_positional = token.token_type == TokenType.PLACEHOLDER
+        end = place + (not is_positional)
+        if is_positional:
+            count += 1
+        elif token.token_type != TokenType.COLON or end == len(tokens):
+            continue
+        closes = tokens[end + 1].token_type == TokenType.R_PAREN if end + 1 < len(tokens) else False
+        value = positional[count - 1] if is_positional and count <= len(positional) else named.get(tokens[end].text)
+        if value is not None and (before in _OPERATORS or (calls[-1] and closes)):
+            edits.append((token.start, end_of(tokens[end]), quoted(value)))
+            bound += [count - 1] if is_positional else []
+    for start, stop, literal in reversed(edits):
+        text = f"{text[:start]}{literal}{text[stop:]}"
+    return text, bound
 
 
 def score_calls(text: str) -> list[tuple[int, int]]:

@@ -115,6 +115,19 @@ def resolve_searches(frame: DataFrame) -> DataFrame:
     return frame
 
 
+def with_stream_searches(frame: DataFrame) -> DataFrame:
+    """A frame of streams, whose searches Spark evaluates by the field rules of the tables that it reads."""
+    try:
+        found = _with_search_columns(frame)
+    except _UNREADABLE as error:
+        _log_fallback(error)
+        return frame
+    if found is not frame:
+        for sentence in evaluated_searches(plan_of(found), frame.sparkSession):
+            logger.warning(sentence)
+    return found
+
+
 def _with_search_columns(frame: DataFrame) -> DataFrame:
     plan, spark = plan_of(frame), frame.sparkSession
     resolved = with_searches(plan, spark)

@@ -1,7 +1,7 @@
 """Our relations in Spark's plans: which leaves they are, and the same relations with other options or columns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -27,7 +27,11 @@ from indextables.spark.catalyst.java import (
 from indextables.spark.catalyst.probe import Capability, capabilities
 from indextables.spark.options import FORMAT, SEARCHES, is_our_format
 from indextables.spark.planner.read_options import ReadOptions, as_option, search_name
+from indextables.spark.planner.snapshots import latest_snapshot
 from indextables.spark.planner.table_relation import TableRelation
+from indextables.spark.source.stream_options import without_stream_options
+
+STREAM = "StreamingRelationV2"
 
 SharingKey: TypeAlias = tuple[Any, frozenset[tuple[str, str]]]  # the JVM, and the options of a relation
 _SHARED: dict[SharingKey, Java] = {}
@@ -57,6 +61,15 @@ class RelationNode:
         except IndexTablesError:
             return None
         return cls(plan, options, read) if read.version is not None else None
+
+    @classmethod
+    def of_stream(cls, plan: Java) -> Self | None:
+        """The table that a stream reads, as it is now; None for other leaves. No scan of it is planned."""
+        if kind(plan) != STREAM or not _is_ours(plan):
+            return None
+        options = {key.lower(): value for key, value in strings(plan.extraOptions().asCaseSensitiveMap()).items()}
+        read = ReadOptions.of(without_stream_options(options))
+        return cls(plan, options, replace(read, version=latest_snapshot(read).version))
 
     @cached_property
     def table(self) -> TableRelation:

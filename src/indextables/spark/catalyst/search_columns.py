@@ -38,7 +38,7 @@ from indextables.spark.catalyst.java import (
 )
 from indextables.spark.catalyst.plan_reader import PlanReader
 from indextables.spark.catalyst.probe import Capability, capabilities
-from indextables.spark.catalyst.relation import RelationNode, distinct_relations
+from indextables.spark.catalyst.relation import STREAM, RelationNode, distinct_relations
 from indextables.spark.catalyst.session_state import column_expression
 from indextables.spark.planner.column_names import name_of
 from indextables.spark.planner.plan import (
@@ -132,7 +132,7 @@ class _Searching:
         self.changed: set[int] = set()
         self.sites: set[int] = set()
         self.passed: dict[int, list[tuple[Java, ...]]] = defaultdict(list)  # by nodes; a union has one of each branch
-        self.find_origins()
+        self.find_origins(root)
 
     def resolved(self) -> Java | None:
         """The plan, with the same output, in which no search is left; None if there are none."""
@@ -242,7 +242,8 @@ class _Searching:
         return required_searches(read.scan_spec(snapshot_of(read)).predicate)
 
     def kind(self, number: int) -> str:
-        return kind(self.reader.nodes[number])
+        name = kind(self.reader.nodes[number])
+        return 'a stream, whose option("query", ...) uses the index' if name == STREAM else name
 
     def subqueries(self, plan: Java) -> Iterator[tuple[Java, Java]]:
         """The subqueries in which something changes, each before and after."""
@@ -260,7 +261,10 @@ class _Searching:
         for child in sequence(expression.children()):
             yield from self.subqueries_in(child)
 
-    def find_origins(self) -> None:
+    def find_origins(self, root: Java) -> None:
+        for leaf in sequence(root.collectLeaves()):
+            if (stream := RelationNode.of_stream(leaf)) is not None:
+                self.origins.update({id_: _Origin(stream, name) for id_, name in stream.table.names.items()})
         for node in reversed(list(walk(self.plan))):
             match node:
                 case Relation():

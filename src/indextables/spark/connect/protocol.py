@@ -79,6 +79,12 @@ def is_ours(relation: Relation) -> bool:
     return is_our_format(relation.read.data_source.format)
 
 
+def is_our_stream(relation: Relation) -> bool:
+    """Whether this is a stream of a table of ours by its path."""
+    is_stream = kind_of(relation) == "read" and relation.read.is_streaming and relation.read.HasField("data_source")
+    return bool(is_stream) and is_our_format(relation.read.data_source.format)
+
+
 def options_of(relation: Relation) -> dict[str, str]:
     """The options of a read of ours, with the path among them."""
     source = relation.read.data_source

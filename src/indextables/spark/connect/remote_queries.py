@@ -20,6 +20,7 @@ from indextables.spark.connect.protocol import (
     Relation,
     become,
     column_names,
+    is_our_stream,
     is_ours,
     kind_of,
     named,
@@ -38,7 +39,9 @@ from indextables.spark.options import REQUEST, RULES, TABLE
 from indextables.spark.planner.read_options import ReadOptions
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.spark_types import arrow_schema
+from indextables.spark.source.stream_options import without_stream_options
 from indextables.statements.command_values import TableAt
+from indextables.statements.search_calls import bind_queries
 from indextables.statements.tokens import tokens_of, word
 
 logger = logging.getLogger(__name__)
@@ -168,7 +171,7 @@ class RemoteQueries:
         copy.CopyFrom(relation)
         held = _hold(copy, persisted)
         evaluated = self._locate(copy)
-        if held or any(is_ours(one) for one in relations_in(copy)):
+        if held or any(is_ours(one) or is_our_stream(one) for one in relations_in(copy)):
             evaluated += plan_relation(copy, self._session, with_metadata=with_metadata, prune=prune)
             _release(copy, held)
         elif copy == relation and not evaluated:
@@ -190,6 +193,10 @@ class RemoteQueries:
                 found = self._named(parts, one.read.named_table.options)
                 if found is not None:
                     _replace(one, named(found, parts[-1]))
+            elif is_our_stream(one) and RULES not in options_of(one):
+                given = without_stream_options(options_of(one))
+                found_table = table_description(self._session, {**read_settings(self._session, given), **given})
+                one.read.data_source.options[RULES] = msgspec.json.encode(found_table.rules).decode()
             elif is_ours(one) and TABLE not in options_of(one):  # of a frame that was made without us
                 schema = one.read.data_source.schema
                 _replace(one, self.table_at(options_of(one), schema_json(schema) if schema else None))
@@ -198,6 +205,7 @@ class RemoteQueries:
     def _locate_in_text(self, relation: Relation, top: Relation) -> Sequence[str]:
         """A text that comes back from the server, as `spark.sql` has sent it, has its relations with it already."""
         around = next((one for one in relations_in(top) if _is_root_of(one, relation)), None)
+        _bind_queries(relation.sql)
         known = set() if around is None else _aliases(around.with_relations.references)
         planned = plan_sql(
             relation.sql.query, self._at_path, lambda parts: None if parts[-1].lower() in known else self._named(parts)
@@ -290,6 +298,19 @@ def _replace(relation: Relation, other: Relation) -> None:
     """Another relation in the place of one, under its id."""
     other.common.CopyFrom(relation.common)
     become(relation, other)
+
+
+def _bind_queries(sql: Message) -> None:
+    """Makes parameters that are queries of searches literals, which the client can plan."""
+    named = {name: value for name, one in sql.named_arguments.items() if (value := _text_in(one)) is not None}
+    sql.query, bound = bind_queries(sql.query, named, list(map(_text_in, sql.pos_arguments)))
+    for number in reversed(bound):
+        del sql.pos_arguments[number]
+
+
+def _text_in(argument: Message) -> str | None:
+    is_text = argument.WhichOneof("expr_type") == "literal" and argument.literal.HasField("string")
+    return str(argument.literal.string) if is_text else None
 
 
 def _aliases(references: Sequence[Relation]) -> set[str]:

@@ -29,6 +29,7 @@ from indextables.spark.connect.protocol import (
     drop_columns,
     expressions_in,
     expressions_of,
+    is_our_stream,
     is_ours,
     kind_of,
     never_null,
@@ -65,7 +66,7 @@ _WORDS = re.compile(rf"\b(?:indexquery|textsearch|{SCORE})", re.IGNORECASE)
 
 def resolve_searches(relation: Relation, reader: RemotePlanReader) -> list[str]:
     """Resolves the searches in a plan, in place. Gives a sentence for each search that the server evaluates."""
-    return _Searching(reader, reader.read(relation)).resolved() if has_searches(relation) else []
+    return _Searching(relation, reader).resolved() if has_searches(relation) else []
 
 
 def has_searches(relation: Relation) -> bool:
@@ -75,8 +76,8 @@ def has_searches(relation: Relation) -> bool:
 
 
 class _Searching:
-    def __init__(self, reader: RemotePlanReader, plan: Plan) -> None:
-        self.reader = reader
+    def __init__(self, root: Relation, reader: RemotePlanReader) -> None:
+        self.root, self.reader, plan = root, reader, reader.read(root)
         self.nodes = {node.number: node for node in walk(plan) if not isinstance(node, TableNode)}
         self.columns = {one.number: dict(reader.tables[one.table].options.search_columns) for one in relations_of(plan)}
         self.sources = SearchSources(reader.tables, self.own_searches, self.kind, passes_unions=False)
@@ -225,7 +226,7 @@ class _Searching:
                 query.CopyFrom(called("named_struct", text_of("query"), query, text_of("searched"), text_of(known)))
 
     def rules(self) -> dict[str, str]:
-        return rules_by_name(self.reader.relations.values())
+        return rules_by_name(relations_in(self.root))
 
     def kind(self, number: int) -> str:
         return kind_of(self.reader.nodes[number]).replace("_", " ")
@@ -260,7 +261,8 @@ def rules_by_name(relations: Iterable[Relation]) -> dict[str, str]:
     """The field rules of the columns of our tables by their names in lower case; without those on which tables differ."""
     found: dict[str, set[str]] = {}
     for relation in relations:
-        rules = msgspec.json.decode(options_of(relation).get(RULES, "{}")) if is_ours(relation) else {}
+        is_table = is_ours(relation) or is_our_stream(relation)
+        rules = msgspec.json.decode(options_of(relation).get(RULES, "{}")) if is_table else {}
         for name, rule in rules.items():
             found.setdefault(name.lower(), set()).add(rule)
     return {name: next(iter(some)) for name, some in found.items() if len(some) == 1}

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from indextables.errors import ConfigError
 from indextables.spark.catalyst.python_workers import refuse_missing_python
+from indextables.spark.catalyst.query_planning import with_stream_searches
 from indextables.spark.catalyst.session_state import parse_name
 from indextables.spark.environment.session_settings import settings_of
 from indextables.spark.frames.catalog import (
@@ -39,7 +40,7 @@ class TableStreamWriter(RecordedWrite, DataStreamWriter):
     """Spark's writer of streams, which also records what it is told, for the case that the format is ours."""
 
     def __init__(self, df: DataFrame) -> None:
-        DataStreamWriter.__init__(self, df)
+        DataStreamWriter.__init__(self, with_stream_searches(df))
         self._start(df, self._spark)
         self._output_mode = "append"
 
