@@ -160,6 +160,7 @@ def test_a_session_is_stronger_than_hadoops_configuration(spark: Any, tmp_path: 
 def test_defaults_of_a_session_for_columns_that_a_table_has_not(spark: Any, tmp_path: Path) -> None:
     """They are no error, in any way to write; a table that has the column is created with them."""
     defaults = {
+        "indexing.text": "title",
         "indexing.typemap.message": "text",
         "indexing.exact.message": "none",
         "indexing.exact.id": "hash",
