@@ -1,6 +1,7 @@
 """Frames to tables: modes, layouts, settings and validation, as a user of Spark meets them."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -171,6 +172,13 @@ def test_a_batch_of_an_application_is_written_once(logs: Any, path: str) -> None
 def test_keyword_arguments_of_save(logs: Any, path: str) -> None:
     logs.write.save(path, format="indextables", mode="append", partitionBy=["date"], targetRecordsPerSplit=6)
     assert (IndexTable.open(path).layout.names, rows_per_split(path)) == (("date",), [6, 6])
+
+
+def test_pandas_is_not_needed(logs: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark does not install it."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    logs.withColumnRenamed("hour", "the `hour`.of day").write.format("indextables").save(path)
+    assert IndexTable.open(path).count("`the ``hour``.of day` = 1") == 4
 
 
 def test_without_enable_a_registered_source_appends_and_overwrites(logs: Any, path: str) -> None:

@@ -1,16 +1,28 @@
-"""Jobs that run a program on the executors, without a Python process of Spark's, and the hosts of the executors."""
+"""Jobs on the executors: functions over Arrow batches, and programs without a Python process of Spark's; their hosts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any
 
+import pyarrow as pa
 from cachetools import LRUCache, cached
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
 
 from indextables.spark.catalyst.java import jvm_of, sequence
 
 _SEPARATOR = "\0"
+
+
+def map_batches(
+    frame: DataFrame, function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: str
+) -> DataFrame:
+    """`frame.mapInArrow(function, schema)`, which refuses to run without pandas, though it does not use it."""
+    called: Any = UserDefinedFunction(function, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)()
+    rows: Any = frame
+    return DataFrame(rows._jdf.mapInArrow(called._jc, False, None), frame.sparkSession)
 
 
 def executor_addresses(spark: Any) -> list[str]:

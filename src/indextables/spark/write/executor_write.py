@@ -19,6 +19,7 @@ from indextables.log import TransactionLog
 from indextables.log.actions import Add
 from indextables.maintain.compact_on_write import merge_after_write
 from indextables.read.opener import SplitRef
+from indextables.spark.catalyst.executor_jobs import map_batches
 from indextables.spark.job_description import described_jobs
 from indextables.spark.source.batch_writer import delete_files_of
 from indextables.spark.write.task_attempts import swept_after_stage_retries, with_attempts_of
@@ -54,7 +55,7 @@ def _task_results(rows: DataFrame, job: WriteJob) -> list[TaskResult]:
         yield from task(batches)
 
     try:
-        written = rows.mapInArrow(write, "result binary").collect()
+        written = map_batches(rows, write, "result binary").collect()
     except BaseException:
         _clean_up(job)
         raise
