@@ -128,6 +128,22 @@ def test_the_year_of_syslog_is_the_last_one(tmp_path: Path) -> None:
     assert (str(second["ts"]), second["pid"], second["program"]) == ("2024-02-29 00:00:00", None, "sshd")
 
 
+def test_syslog_may_have_timestamps_with_time_zones(tmp_path: Path) -> None:
+    log = tmp_path / "sys.log"
+    log.write_text("2024-05-01T10:00:00.5+02:00 web cron[7]: job done\nMay  1 09:00:00 web sshd: bye\n")
+    newest = datetime(2024, 6, 1, tzinfo=UTC).timestamp()
+    os.utime(log, (newest, newest))
+    run("import", tmp_path / "t", log)
+    times = [str(row["ts"]) for row in rows(tmp_path / "t")]
+    assert times == ["2024-05-01 08:00:00.500000+00:00", "2024-05-01 09:00:00+00:00"]
+
+
+def test_the_last_row_counts_for_the_type_of_its_column(tmp_path: Path) -> None:
+    (tmp_path / "n.log").write_text("1 a\n2 b\n c\nx d\n")
+    run("import", tmp_path / "t", tmp_path / "n.log", "--pattern", r"(?P<n>\S+) (?P<message>.*)")
+    assert [(row["n"], row["message"]) for row in rows(tmp_path / "t")] == [("1", "a"), ("2", "b\n c"), ("x", "d")]
+
+
 @pytest.mark.parametrize(
     ("words", "lines", "message"),
     [

@@ -117,19 +117,17 @@ class LogReader(Reader):
     def _rows(self, file: InputFile, unmatched: UnmatchedLines) -> Iterator[pa.RecordBatch]:
         """The groups of the lines that match, as strings, with the numbers of the lines."""
         held: pa.RecordBatch | None = None  # the last row of a block, which may go on in the next one
-        for lines in _lines_of(file):
+        for lines, is_last in _with_last(_lines_of(file)):
             matched = self._matched(lines)
             block = matched if held is None else pa.concat_batches([held, matched])
             starts = np.flatnonzero(np.asarray(block.column(self.pattern.columns[0]).is_valid()))
-            if self.pattern.continued is not None and len(starts):
+            if self.pattern.continued is not None and len(starts) and not is_last:
                 block, held = block.slice(0, starts[-1]), block.slice(starts[-1])
                 starts = starts[:-1]
                 _refuse_endless(file, held)
             else:
                 held = None
             yield from self._with_continuations(block, starts, unmatched)
-        if held is not None:
-            yield from self._with_continuations(held, np.array([0]), unmatched)
 
     def _matched(self, lines: pa.RecordBatch) -> pa.RecordBatch:
         groups = self.pattern.match(lines.column(_LINE))
@@ -212,6 +210,15 @@ def _lines_of(file: InputFile) -> Iterator[pa.RecordBatch]:
         batch = pa.RecordBatch.from_arrays([numbers, lines], names=[_NUMBER, _LINE]).filter(kept)
         if len(batch):
             yield batch
+
+
+def _with_last(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Batches, and whether each is the last one."""
+    batch = next(batches, None)
+    while batch is not None:
+        following = next(batches, None)
+        yield batch, following is None
+        batch = following
 
 
 def _split(file: InputFile, block: bytes, number: int) -> pa.Array:

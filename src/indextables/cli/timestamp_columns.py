@@ -18,6 +18,7 @@ from indextables.values import decode
 
 _UTC, _NO_ZONE = pa.timestamp("us", "UTC"), pa.timestamp("us")
 _LOOKS_LIKE_TIME = r"\d[-/]\d\d?[-/]\d|\d\.\d\d?\.\d{4}|\d\d:\d\d"
+_ISO = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
 _NULLS = pa.array(["", "-", "NULL", "null", "N/A"])
 
 
@@ -33,7 +34,7 @@ class TimestampColumn:
         """The type of the column, given some of its texts: that with a time zone if they have one."""
         if self.format is not None and _has_zone(self.format):
             return _UTC
-        zoned = self.format is None and pc.any(pc.match_substring_regex(texts, ZONED)).as_py()
+        zoned = pc.any(pc.match_substring_regex(texts, ZONED if self.format is None else f"{_ISO}.*{ZONED}")).as_py()
         return _UTC if zoned else _NO_ZONE
 
 
@@ -168,7 +169,7 @@ def are_iso(texts: pa.Array) -> bool:
     (True, False, False)
     """
     texts = pc.if_else(pc.is_in(texts, _NULLS), None, texts).drop_null()
-    if not len(texts) or not pc.all(pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d")).as_py():
+    if not len(texts) or not pc.all(pc.match_substring_regex(texts, _ISO)).as_py():
         return False
     kind = TimestampColumn("", (), None).type_of(texts)
     return bool(decode(_as_iso(texts), kind).null_count == 0)
