@@ -55,7 +55,9 @@ def test_a_table_is_checked(cloud: Server) -> None:
         table.append(rows("mon", number, number + 10))
     before = table.traffic.requests
     assert table.check().findings == ()
-    assert table.traffic.requests - before == 8, "two listings, four versions, a checkpoint and the hint"
+    assert table.traffic.requests - before == 10, (
+        "two listings, four versions, two first lines, a checkpoint and the hint"
+    )
     result = table.check(deep=True, sample=None, all_versions=True)
     assert (result.findings, result.rows) == ((), 6)
     split = table.splits()["path"][0].as_py()
