@@ -94,6 +94,57 @@ def test_a_line_with_a_time_is_a_row_without_a_level_too(tmp_path: Path) -> None
     assert read == [("INFO", "ready"), (None, "Connection closed"), (None, "-"), ("ERROR", "no")]
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            [
+                "2024-05-01 10:00:00,123 INFO  [main] c.a.Web - ready - or not",
+                "2024-05-01 10:00:00,123 ERROR [peer[id=1]/[::1]:21] c.a.Web:73 - no route: a",
+                "\tat A.java",
+                "2024-05-01 10:00:00,123 WARN c.a.Web: slow",
+                "2024-05-01 10:00:00,123 DEBUG [main] no logger",
+                "2024-05-01 10:00:00,123 INFO  c.a.Web -",
+            ],
+            [
+                ("INFO", "main", "c.a.Web", "ready - or not"),
+                ("ERROR", "peer[id=1]/[::1]:21", "c.a.Web:73", "no route: a\n\tat A.java"),
+                ("WARN", None, "c.a.Web", "slow"),
+                ("DEBUG", "main", None, "no logger"),
+                ("INFO", None, "c.a.Web", ""),
+            ],
+        ),
+        (
+            [*["24/05/01 10:00:00 INFO SparkContext: Running Spark"] * 9, "2024-05-01 10:00:00 WARN plain message"],
+            [*[("INFO", None, "SparkContext", "Running Spark")] * 9, ("WARN", None, None, "plain message")],
+        ),
+        (
+            [
+                "2024-05-01 10:00:00,123 - app.db - ERROR - no - route",
+                "Traceback (most recent call last):",
+                "2024-05-01 10:00:00,123 - app - WARNING  - ",
+                "2024-05-01 10:00:00,123 - INFO - ready",
+            ],
+            [
+                ("ERROR", None, "app.db", "no - route\nTraceback (most recent call last):"),
+                ("WARNING", None, "app", ""),
+                ("INFO", None, None, "ready"),
+            ],
+        ),
+        (["2024-05-01 10:00:00 INFO ready", "2024-05-01 10:00:00 WARN Web: slow"], [("INFO", None, None, "ready")]),
+    ],
+    ids=["log4j", "spark", "python", "iso"],
+)
+def test_logs_of_log4j_and_python_are_recognized(
+    tmp_path: Path, lines: list[str], expected: list[tuple[str | None, ...]]
+) -> None:
+    (tmp_path / "app.log").write_text("".join(f"{line}\n" for line in lines))
+    run("import", tmp_path / "t", tmp_path / "app.log")
+    read = [(row["level"], row.get("thread"), row.get("logger"), row["message"]) for row in rows(tmp_path / "t")]
+    assert read[: len(expected)] == expected
+    assert {str(row["ts"])[:19] for row in rows(tmp_path / "t")} == {"2024-05-01 10:00:00"}
+
+
 @pytest.mark.parametrize("block", [8, 50, 64, 1 << 20])
 def test_rows_do_not_depend_on_blocks(tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model in Python: a line that matches starts a row, and others go on with it."""

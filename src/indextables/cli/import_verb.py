@@ -74,8 +74,8 @@ def import_(
         typer.Option(
             "--pattern",
             metavar="PATTERN",
-            help="Format of log lines: combined (or nginx), common, logback, iso, syslog, or a regular expression with "
-            "named groups.",
+            help="Format of log lines: combined (or nginx), common, logback, log4j, python, iso, syslog, or a regular "
+            "expression with named groups.",
         ),
     ] = None,
     timestamp: Annotated[

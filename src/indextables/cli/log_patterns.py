@@ -5,6 +5,9 @@
 | `combined` or `nginx` | access logs of Apache and nginx, with referrer and user agent |
 | `common` | access logs without them |
 | `logback` | `2024-05-01 10:00:00,123 [thread] LEVEL logger - message` |
+| `log4j` | `2024-05-01 10:00:00,123 LEVEL [thread] logger - message` |
+| | `24/05/01 10:00:00 LEVEL logger: message`, as Spark and Hadoop write |
+| `python` | `2024-05-01 10:00:00,123 - logger - LEVEL - message` |
 | `iso` | `2024-05-01 10:00:00,123 LEVEL message` |
 | `syslog` | `May  1 10:00:00 host program[pid]: message`, or with an ISO 8601 timestamp |
 """
@@ -32,6 +35,8 @@ _LEVEL = (
     "(?i:trace|debug|verbose|info|information|notice|warn|warning|err|error|severe|crit|critical|alert|emerg|emergency|"
     "fatal|panic)"
 )
+_SPARK_TIME = r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d"
+_THREAD = r"\[(?P<thread>(?:[^\[\]]|\[[^\]]*\])*)\]"
 _SYSLOG_TIME = r"[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d"
 _EXAMPLE = r"'(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
 
@@ -42,8 +47,8 @@ class LogPattern:
 
     `name` is that of a pattern that has one.
     Lines that do not match are added to the column `continued` of the row before; None if they are left out. `text` is
-    searched by its words. `dash_is_null` if `-` means that there is no value. A file is recognized by lines that have a
-    value in the column `recognized_by`.
+    searched by its words. `dash_is_null` if `-` means that there is no value. A line may match in part: it is a row, and
+    has no value in the columns `recognized_by`.
     """
 
     regex: str
@@ -53,7 +58,7 @@ class LogPattern:
     timestamp: TimestampColumn | None = None
     dash_is_null: bool = False
     name: str | None = None
-    recognized_by: str | None = None
+    recognized_by: Sequence[str] = ()
 
     def __str__(self) -> str:
         return "the pattern" if self.name is None else f"the pattern {self.name!r}"
@@ -63,17 +68,20 @@ class LogPattern:
         return pc.extract_regex(lines, self.regex)
 
     def recognized(self, lines: pa.Array) -> int:
-        """How many lines look as if they were written in this pattern."""
+        """How many lines match in full."""
         groups = self.match(lines)
-        if self.recognized_by is None:
+        if not self.recognized_by:
             return int(len(lines) - groups.null_count)
-        return sum_of(pc.not_equal(pc.struct_field(groups, self.recognized_by), ""))
+        return sum_of(pc.not_equal(self._recognizing(groups), ""))
+
+    def _recognizing(self, groups: pa.StructArray) -> pa.Array:
+        return pc.binary_join_element_wise(*(pc.struct_field(groups, name) for name in self.recognized_by), "")
 
     def nulls(self, column: str) -> Sequence[str]:
         """The texts of a column that mean that there is no value."""
         if self.dash_is_null:
             return ("-", "")
-        return ("",) if self.recognized_by is not None and column != self.continued else ()
+        return ("",) if self.recognized_by and column != self.continued else ()
 
 
 def _access(name: str, regex: str, *columns: str) -> LogPattern:
@@ -86,7 +94,7 @@ def _whole(regex: str) -> str:
     return f"^(?:{regex})$"
 
 
-def _with_message(name: str, regex: str, *columns: str, time: str | None = None, by: str | None = None) -> LogPattern:
+def _with_message(name: str, regex: str, *columns: str, time: str | None = None, by: Sequence[str] = ()) -> LogPattern:
     """A pattern of lines whose message may go on in the next lines."""
     at = TimestampColumn("ts", ("ts",), time)
     return LogPattern(_whole(regex), (*columns, "message"), "message", "message", at, name=name, recognized_by=by)
@@ -99,15 +107,29 @@ PATTERNS = {
     "common": _access("common", _ACCESS),
     "logback": _with_message(
         "logback",
-        rf"(?P<ts>{_ISO_TIME}) +(?:\[(?P<thread>[^\]]*)\] +(?P<level>{_LEVEL}) +(?P<logger>\S+) +- ?)?(?P<message>.*)",
+        rf"(?P<ts>{_ISO_TIME}) +(?:{_THREAD} +(?P<level>{_LEVEL}) +(?P<logger>\S+) +- ?)?(?P<message>.*)",
         *("ts", "thread", "level", "logger"),
-        by="level",
+        by=("thread", "level", "logger"),
+    ),
+    "log4j": _with_message(
+        "log4j",
+        rf"(?P<ts>{_ISO_TIME}|{_SPARK_TIME}) +(?:(?P<level>{_LEVEL}) +(?:{_THREAD} +)?"
+        r"(?:(?P<logger>\S+?)(?: +-|:)(?: |$)|-(?: |$))?)?(?P<message>.*)",
+        *("ts", "level", "thread", "logger"),
+        time="%y/%m/%d %H:%M:%S",
+        by=("thread", "logger"),
+    ),
+    "python": _with_message(
+        "python",
+        rf"(?P<ts>{_ISO_TIME}) +(?:- +(?:(?P<logger>\S+) +- +)?(?P<level>{_LEVEL}) +-(?: |$))?(?P<message>.*)",
+        *("ts", "logger", "level"),
+        by=("logger", "level"),
     ),
     "iso": _with_message(
         "iso",
         rf"\[?(?P<ts>{_ISO_TIME})\]?:? +(?:[\[(]?(?P<level>{_LEVEL})[\])]?:? +)?(?P<message>.*)",
         *("ts", "level"),
-        by="level",
+        by=("level",),
     ),
     "syslog": _with_message(
         "syslog",
@@ -117,6 +139,7 @@ PATTERNS = {
         time="%b %d %H:%M:%S",
     ),
 }
+_MORE_GENERAL = ("iso", "syslog")  # than log4j
 _ALIASES = {"nginx": "combined"}
 
 
@@ -164,14 +187,19 @@ def _refuse_invalid(pattern: LogPattern, text: str) -> None:
 
 
 def detect_pattern(lines: pa.Array) -> LogPattern | None:
-    """The pattern that has a name and is recognized in most of the lines.
+    """The pattern that has a name and matches most of the lines in full.
 
-    It matches at least half of them, or a tenth if lines that do not match may belong to the row before.
+    It matches at least half of them, or a tenth if lines that do not match may belong to the row before. Lines of log4j
+    also match more general patterns, so these are chosen only if a tenth of their lines are not of log4j.
 
-    >>> detect_pattern(pa.array(["2024-05-01 10:00:00 INFO ready"])).columns
-    ('ts', 'level', 'message')
+    >>> detect_pattern(pa.array(["2024-05-01 10:00:00 INFO ready"])).name
+    'iso'
+    >>> detect_pattern(pa.array(["2024-05-01 10:00:00 INFO dfs.DataNode: ready"])).name
+    'log4j'
     """
     matches = {name: pattern.recognized(lines) for name, pattern in PATTERNS.items()}
     best = max(matches, key=lambda name: matches[name])
+    if best in _MORE_GENERAL and matches["log4j"] * 10 >= matches[best] * 9:
+        best = "log4j"
     enough = 2 if PATTERNS[best].continued is None else 10
     return PATTERNS[best] if matches[best] * enough >= len(lines) > 0 else None
