@@ -114,12 +114,10 @@ def test_index_queries(text: str, field: str | None, query: str) -> None:
     [
         ("UPPER(p) = 'A'", "UPPER", 0),
         ("year = 1 AND foo(p)", "foo", 13),
-        ("x = y", "COLUMN", 4),
         ("x ILIKE 'a'", "ILIKE", 0),
         ("x RLIKE 'a'", "REGEXPLIKE", 0),
         ("x LIKE ANY ('a', 'b')", "ANY", 12),
         ("x IN (SELECT 1)", "IN", 0),
-        ("a.b = 1", "COLUMN", 0),
         ("x + 1 = 2", "ADD", 0),
         ("x = current_date()", "CURRENTDATE", 4),
         ("CASE WHEN x = 1 THEN TRUE END", "CASE", 10),
@@ -131,6 +129,19 @@ def test_what_is_not_supported_says_so(text: str, operator: str, position: int |
         parse(text)
     assert (caught.value.operator, caught.value.position) == (operator, position)
     assert caught.value.predicate == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "position"),
+    [("x = y", "if it is a text, write 'y'", 4), ("a.b = 1", "names are not qualified here", 0)],
+)
+def test_operators_are_listed_only_where_one_is_wrong(text: str, reason: str, position: int) -> None:
+    with pytest.raises(UnsupportedOperatorError, match=reason) as caught:
+        parse(text)
+    assert (caught.value.operator, caught.value.position) == ("COLUMN", position)
+    assert "understood are" not in str(caught.value)
+    with pytest.raises(InvalidPredicateError, match="'x' is not expected here; understood are =, <>, <, <=, "):
+        parse("x = 1 x")
 
 
 @pytest.mark.parametrize(
@@ -152,12 +163,34 @@ def test_what_is_not_supported_says_so(text: str, operator: str, position: int |
         ("indexquery(x)", "a column and a query"),
         ('"order id" = 5', "in backticks: `order id`"),
         ('x = 1 AND "host" = "web"', "in backticks: `host`"),
+        ("x >= 2024-01-01", "at position 5: a date or time is written in quotes: '2024-01-01'$"),
+        ("2024-01-01 < x", "at position 0: .* in quotes: '2024-01-01'$"),
+        ("x BETWEEN '2024-01-01' AND 2024-01-31", "at position 27: .* in quotes: '2024-01-31'$"),
+        ("x > 2024-01-01 12:30:00 AND y = 1", "in quotes: '2024-01-01 12:30:00'$"),
+        ("x > 2024-01-01T12:30:00", "in quotes: '2024-01-01T12:30:00'$"),
     ],
 )
 def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
     with pytest.raises(InvalidPredicateError, match=reason) as caught:
         parse(text)
     assert caught.value.predicate == text
+    assert ("understood are" in str(caught.value)) == (reason == "not expected")
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "position"),
+    [
+        ("Ordered At >= '2024-03-01'", "`Ordered At`", 0),
+        ("n = 1 AND ordered at IS NULL", "`Ordered At`", 10),
+        ("'Ordered At' = 'x' AND NOT Order-ID = 5", "`Order-ID`", 27),
+        ("a.b = 5", "`a.b`", 0),
+    ],
+)
+def test_names_with_spaces_and_signs_need_backticks(text: str, written: str, position: int) -> None:
+    schema = pa.schema({"Ordered At": pa.date32(), "Order-ID": pa.int32(), "a.b": pa.int32(), "n": pa.int32()})
+    with pytest.raises(InvalidPredicateError, match=f"is written in backticks: {written}$") as caught:
+        parse_condition(text, schema)
+    assert caught.value.position == position
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from indextables.errors import InvalidPredicateError
+from indextables.errors import InvalidPredicateError, PredicateError
 from indextables.predicate.bind import bind
 from indextables.predicate.nodes import Predicate
 
@@ -32,13 +32,22 @@ def parse_condition(
     if not isinstance(where, str | Predicate):
         reason = "a condition is a text of SQL, or built from col(...)"
         raise InvalidPredicateError(f"{where!r} is no condition: {reason}", predicate=repr(where), reason=reason)
-    written = parse(where, time_zone=time_zone) if isinstance(where, str) else where
+    written = _parsed(where, schema, time_zone) if isinstance(where, str) else where
     try:
         return bind(written, schema, time_zone=time_zone, case_sensitive=case_sensitive)
     except InvalidPredicateError as error:
         if isinstance(where, str) and error.columns:
             error.predicate, error.position = where, _position_of(error.predicate, where)
         raise
+
+
+def _parsed(text: str, schema: pa.Schema, time_zone: str) -> Predicate:
+    try:
+        return parse(text, time_zone=time_zone)
+    except PredicateError as error:
+        from indextables.predicate import parser  # noqa: PLC0415 - it is loaded by now
+
+        raise parser.unquoted_name(error, schema.names) or error from error.__cause__
 
 
 def _position_of(name: str, text: str) -> int | None:

@@ -7,8 +7,8 @@ parsed, and whatever sqlglot raises becomes an InvalidPredicateError at one plac
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate, chain, groupby, pairwise
 
@@ -30,6 +30,7 @@ from indextables.predicate.cast import cast_scalar
 from indextables.predicate.dialect import Dialect
 from indextables.predicate.literals import TIMESTAMP, TIMESTAMP_NTZ, decimal, literal, whole_text
 from indextables.predicate.nodes import CastMode, Column, Predicate
+from indextables.predicate.sql_text import name_sql
 from indextables.predicate.translation import (
     Call,
     ColumnReference,
@@ -75,18 +76,16 @@ _TIMES = {
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _WORDS = re.compile(r"[\w\s]+")
+_TIME = re.compile(r"(?<![\w.'\"])\d{4}-\d\d?-\d\d?(?:[T ]\d\d?:\d\d(?::\d\d(?:\.\d+)?)?)?(?![\w'\"])")
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
 def parse(text: str, *, time_zone: str, operators: str = SUPPORTED_OPERATORS) -> Predicate:
     """Parses SQL text to a predicate, or raises an InvalidPredicateError or UnsupportedOperatorError.
 
-    Errors list the `operators`; a search is recommended only if it is among them.
+    Errors about an operator list the `operators`; a search is recommended only if it is among them.
     """
-    try:
-        return ConditionReader(text, time_zone).predicate(syntax_tree(text, operators=operators))
-    except (InvalidPredicateError, UnsupportedOperatorError) as error:
-        raise replace(error, message=f"{error.message}; understood are {operators}") from error.__cause__
+    return ConditionReader(text, time_zone, operators=operators).predicate(syntax_tree(text, operators=operators))
 
 
 def syntax_tree(text: str, *, operators: str = SUPPORTED_OPERATORS) -> exp.Expr:
@@ -101,7 +100,7 @@ def syntax_tree(text: str, *, operators: str = SUPPORTED_OPERATORS) -> exp.Expr:
     except PredicateError:
         raise
     except ParseError as error:
-        raise _invalid(text, *_first_complaint(text, error, operators)) from None
+        raise _first_complaint(text, error, operators) from None
     except TokenError:
         raise _invalid(text, "a quote or a comment is not closed") from None
     except RecursionError:
@@ -141,10 +140,30 @@ def _with_any_field(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _first_complaint(text: str, error: ParseError, operators: str) -> tuple[str, int | None]:
+def unquoted_name(error: PredicateError, names: Iterable[str]) -> InvalidPredicateError | None:
+    """The error of a name, such as `Ordered At`, that is not in backticks, if it is where another error was found."""
+    text, place = error.predicate, -1 if error.position is None else error.position
+    for name in names:
+        found = re.compile(rf"(?<![\w`'\"]){re.escape(name)}(?![\w`'\"])", re.IGNORECASE).finditer(text)
+        start = next((match.start() for match in found if match.start() <= place < match.end()), None)
+        if start is not None and (written := name_sql(name)).startswith("`"):
+            return _invalid(text, f"the name of the column {name!r} is written in backticks: {written}", start)
+    return None
+
+
+def _unquoted_time(text: str, position: int | None) -> InvalidPredicateError | None:
+    """The error of a date or time without quotes, if it is at a position."""
+    found = (time for time in _TIME.finditer(text) if position is not None and time.start() <= position <= time.end())
+    time = next(found, None)
+    if time is None:
+        return None
+    return _invalid(text, f"a date or time is written in quotes: '{time[0]}'", time.start())
+
+
+def _first_complaint(text: str, error: ParseError, operators: str) -> InvalidPredicateError:
     facts = next((e for e in error.errors if e.get("line")), None)
     if facts is None:
-        return "it is not a condition", None
+        return _invalid(text, "it is not a condition", operators=operators)
     end = sum(map(len, text.splitlines(keepends=True)[: facts["line"] - 1])) + facts["col"] - 1
     near = facts["highlight"]
     is_unexpected = "Unexpected token" in facts["description"]
@@ -157,7 +176,10 @@ def _first_complaint(text: str, error: ParseError, operators: str) -> tuple[str,
         search = ""
     meant = nearest(near, [word for word in _KEYWORDS if word in operators]) if is_unexpected else None
     hint = f"; did you mean {meant}?" if meant else ""
-    return _complaint(facts["description"], near) + search + hint, end - (len(near) - 1 if is_unexpected else 0)
+    position = end - (len(near) - 1 if is_unexpected else 0)
+    is_operator = is_unexpected and not search and not meant
+    reason = _complaint(facts["description"], near) + search + hint
+    return _unquoted_time(text, position) or _invalid(text, reason, position, operators if is_operator else "")
 
 
 def _complaint(description: str, near: str) -> str:
@@ -169,8 +191,13 @@ def _complaint(description: str, near: str) -> str:
     return f"{description.rstrip('.')} near {near!r}"
 
 
-def _invalid(text: str, reason: str, position: int | None = None) -> InvalidPredicateError:
-    return InvalidPredicateError(_unreadable(text, reason, position), predicate=text, reason=reason, position=position)
+def _invalid(text: str, reason: str, position: int | None = None, operators: str = "") -> InvalidPredicateError:
+    message = _unreadable(text, reason, position) + _understood(operators)
+    return InvalidPredicateError(message, predicate=text, reason=reason, position=position)
+
+
+def _understood(operators: str) -> str:
+    return f"; understood are {operators}" if operators else ""
 
 
 def _unreadable(text: str, reason: str, position: int | None = None) -> str:
@@ -192,11 +219,12 @@ def _unqualified(column: exp.Column) -> Column | None:
 
 @dataclass(frozen=True, slots=True)
 class ConditionReader:
-    """Reads sqlglot's tree of a condition; the text is there for the errors."""
+    """Reads sqlglot's tree of a condition; the text is there for the errors, and so are the operators that they list."""
 
     text: str
     time_zone: str
     find_column: Callable[[exp.Column], Column | None] = _unqualified
+    operators: str = ""
 
     def predicate(self, tree: exp.Expr) -> Predicate:
         try:
@@ -296,6 +324,9 @@ class ConditionReader:
     def error(self, source: exp.Expr, refusal: Refusal) -> PredicateError:  # noqa: PLR0911  (one line per error)
         """The error for a node that is not translated."""
         node = source if isinstance(source, exp.Subquery) else source.unnest()
+        time = _unquoted_time(self.text, _position(node)) if isinstance(node, exp.Sub) else None
+        if time is not None:
+            return time
         match refusal, node:
             case Refusal.TEXT, _:
                 return _invalid(self.text, refusal.value, _position(node))
@@ -308,7 +339,8 @@ class ConditionReader:
                 reason = f"{reason}; if it is a text, write '{name}'"
                 return self.unsupported(node, reason, _unreadable(self.text, reason))
             case Refusal.COLUMN, exp.Column() if _unqualified(node) is None:
-                return self.unsupported(node, "names are not qualified here; quote a name with a dot in backquotes")
+                reason = "names are not qualified here; quote a name with a dot in backquotes"
+                return self.unsupported(node, reason, _unreadable(self.text, reason, _position(node)))
             case ((Refusal.COLUMN | Refusal.CONDITION), exp.Cast(this=of, to=kind)) if not node.args.get("format"):
                 if _is_column(node) and _type_of(node) is None:
                     return self.unsupported(node, f"{kind.sql('spark')} is not a type of a column")
@@ -325,7 +357,7 @@ class ConditionReader:
         position = _position(node)
         shown = f"{operator}{_at(position)} of the condition {_shown(self.text)} is not supported: {reason}"
         return UnsupportedOperatorError(
-            message or shown,
+            message or shown + _understood(self.operators),
             predicate=self.text,
             reason=reason,
             operator=operator,
