@@ -1,5 +1,6 @@
 """The command line, as a user calls it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,22 @@ def test_values_may_be_parted_by_another_mark(tmp_path: Path) -> None:
     run("import", tmp_path / "table", tmp_path / "rows.csv", "--delimiter", ";")
     assert IndexTable.open(tmp_path / "table").scan().to_arrow().to_pylist() == [{"day": "mon", "n": 1}]
     assert run("import", tmp_path / "table", tmp_path / "rows.csv", "--delimiter", "::", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("Nr;Betrag;Größe\n0;0,50;groß\n", "the first line, 'Nr;Betrag;Gr��e', has no commas; .* use --delimiter ';'"),
+        ("Nr|Betrag\n0|0,50\n", r"use --delimiter '\|'"),
+        ("Nr,Art\n0,Überweisung,7\n", "line 2 is not text in UTF-8; convert the file first"),
+    ],
+)
+def test_files_of_spreadsheets_say_their_delimiter_and_encoding(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "rows.csv").write_bytes(content.encode("latin-1"))
+    refused = run("import", tmp_path / "table", tmp_path / "rows.csv", code=1).stderr
+    assert re.search(said, refused), refused
+    assert "udc" not in refused
+    assert not (tmp_path / "table").exists()
 
 
 def test_text_is_read_in_the_types_of_the_table(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def test_sql_counts_and_joins_without_spark(path: str) -> None:
 
 def test_sql_shows_some_rows_and_prints_all(path: str) -> None:
     shown = run("sql", "-n", 2, f"SELECT level FROM '{path}'").stdout
-    assert shown.endswith("2 rows and more; use --limit\n")
-    assert run("sql", "SELECT range AS n FROM range(101)").stdout.endswith("100 rows and more; use --limit\n")
+    assert shown.endswith("2 of more rows; --limit for more\n")
+    assert run("sql", "SELECT range AS n FROM range(101)").stdout.endswith("100 of more rows; --limit for more\n")
     assert len(found("sql", "SELECT range AS n FROM range(1000)")) == 1000
 
 
@@ -193,6 +193,8 @@ def test_tail_says_why_there_are_no_rows(tmp_path: Path) -> None:
     )
     assert said.endswith(note)
     assert run("tail", table.path, "--after", 0, "--json").stdout == '{"n":2}\n'
+    assert run("tail", table.path, "--after", -1, "-n", 1, "--json").stdout == '{"n":2}\n'
+    assert run("tail", table.path, "--after", -1, "--limit", 1).stdout.endswith("\n1 of 2 rows; --limit for more\n")
     assert run("tail", table.path, "--json").stdout == ""
     table.delete("n = 1")
     table.set_properties({"owner": "shop"})

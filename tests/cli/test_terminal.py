@@ -45,7 +45,9 @@ def seen(*words: str, columns: int = 80, **settings: str) -> str:
 
 def test_people_are_told_that_there_is_more_and_scripts_get_rows_alone(path: str) -> None:
     assert run("search", path, "disk", "-n", 2).stdout.endswith("2 of 2,000 rows; --limit for more\n")
-    assert run("search", path, "disk", "-n", 2, "--where", "n < 5").stdout.endswith("2 rows and more; use --limit\n")
+    assert run("search", path, "disk", "-n", 2, "--where", "n < 5").stdout.endswith(
+        "\n2 of more rows; --limit for more\n"
+    )
     assert run("search", path, "disk", "--where", "n < 3").stdout.endswith("\n2 rows\n")
     assert len(found("search", path, "disk", "-n", 2)) == 2
 

@@ -198,6 +198,8 @@ def test_the_index_of_a_column_changes(path: str) -> None:
     assert found("reindex", path)["splits"] == 0
     changed = found("set-indexing", path, "message=text:en_stem")
     assert (changed["version"], changed["fields"]["message"]) == (4, "text:en_stem")
+    again = run("set-indexing", path, "message=text:en_stem")
+    assert again.stderr == f"splits that exist keep their indexes; to rebuild these: indextables reindex {path}\n"
     assert found("reindex", path, "--column", "n")["splits"] == 0
     assert found("reindex", path, "--where", "day = 'mon'", "--dry-run")["splits"] == 3
     done = found("reindex", path, "--column", "message")

@@ -1,7 +1,7 @@
 """The arguments and options that verbs share, and what their texts mean."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -44,6 +44,12 @@ Columns = Annotated[
         "--columns", "-c", metavar="COLUMNS", help="A comma-separated list of columns. Default: all. Can be repeated."
     ),
 ]
+
+
+def limit_option(help_text: str, *, least: int = 1) -> Any:
+    """The option --limit of a verb, which says in its help what it limits."""
+    return typer.Option("--limit", "-n", metavar="N", min=least, help=help_text)
+
 
 WORDS = "indextables.words"
 """The key of the words of a command, in the `meta` of its context."""

@@ -228,6 +228,8 @@ class CsvReader(Reader):
             header = next(records, None)
             if header is None:
                 return IndexTablesError(f"{file} is empty; a CSV file begins with the names of its columns")
+            if self.guessed:
+                _refuse_other_delimiter(file, header)
             numbered = ((records.line_num, cells) for cells in records if cells)
             found = first_refused(numbered, lambda some: self._reads(header, [cells for _, cells in some], kinds))
             is_last = next(numbered, None) is None
@@ -279,6 +281,8 @@ class CsvReader(Reader):
         self, place: str, header: Sequence[str], cells: Sequence[str], kinds: Types
     ) -> IndexTablesError | None:
         if len(cells) != len(header):
+            if any(map(_is_not_utf8, cells)):
+                return not_utf8(place, None)
             shown = shortened(self.delimiter.join(cells))
             return IndexTablesError(
                 f"{place}: the header has {pluralize(len(header), 'column')}, and this row has "
@@ -287,10 +291,14 @@ class CsvReader(Reader):
             )
         for name, value in zip(header, cells, strict=True):
             if name in kinds and not self._reads([name], [[value]], {name: kinds[name]}):
-                if not value.isascii() and value != value.encode(errors="replace").decode():
+                if _is_not_utf8(value):
                     return not_utf8(f"{place}: column {name!r}", name)
                 return misfit(place, name, value, kinds[name])
         return None
+
+
+def _is_not_utf8(value: str) -> bool:
+    return not value.isascii() and value != value.encode(errors="replace").decode()
 
 
 @contextmanager
@@ -314,6 +322,6 @@ def _refuse_other_delimiter(file: InputFile, names: Sequence[str]) -> None:
     other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
     if other is not None:
         raise IndexTablesError(
-            f"{file}: the first line, {names[0]!r}, has no commas; if its columns are separated by {other!r}, "
+            f"{file}: the first line, {shortened(names[0])}, has no commas; if its columns are separated by {other!r}, "
             f"use --delimiter {other!r}"
         )

@@ -16,6 +16,7 @@ from indextables.cli.arguments import (
     Settings,
     Table,
     Where,
+    limit_option,
     open_table,
     parse_names,
 )
@@ -41,9 +42,7 @@ def export(
     where: Where = None,
     query: Query = None,
     columns: Columns = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", metavar="N", min=0, help="Export at most N rows. Default: all.")
-    ] = None,
+    limit: Annotated[int | None, limit_option("Export at most N rows. Default: all.", least=0)] = None,
     format_: Annotated[
         str | None,
         typer.Option("--format", metavar="NAME", help="parquet, csv, tsv or json. Default: by file extension."),

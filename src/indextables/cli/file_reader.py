@@ -397,4 +397,6 @@ def place_of(file: InputFile, line: int) -> str:
 
 
 def shortened(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+    """The beginning of a text in quotes; bytes that are not UTF-8 are shown as �."""
+    shown = re.sub("[\ud800-\udfff]", "\ufffd", text[: _SHOWN + 1])
+    return repr(shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}...")

@@ -15,10 +15,11 @@ from indextables.cli.arguments import (
     Settings,
     Table,
     Where,
+    limit_option,
     open_table,
     parse_names,
 )
-from indextables.cli.output import show_lines, show_metrics, show_report, show_rows
+from indextables.cli.output import more_rows_note, show_lines, show_metrics, show_report, show_rows
 from indextables.config import duration_argument
 from indextables.errors import ChangedRowsError
 from indextables.plural import pluralize
@@ -98,7 +99,7 @@ def search(
     *,
     where: Where = None,
     columns: Columns = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="Print at most N rows.")] = 10,
+    limit: Annotated[int, limit_option("Print at most N rows.")] = 10,
     sort: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,6 +147,9 @@ def tail(
     query: Query = None,
     where: Where = None,
     columns: Columns = None,
+    limit: Annotated[
+        int | None, limit_option("Print at most the last N of these rows, and with --follow all new ones.")
+    ] = None,
     after: Annotated[
         int | None,
         typer.Option("--after", metavar="N", help="Show rows added after this version. Default: the last commit."),
@@ -176,14 +180,16 @@ def tail(
         scan = table.incremental_scan(
             seen, where=where, query=query, columns=parse_names(columns), skip_change_commits=skip_change_commits
         )
-        rows = scan.to_arrow()
+        found = scan.to_arrow()
+        rows = found if limit is None else found.slice(max(0, len(found) - limit))
         if as_json:
             show_lines(rows)
         elif len(rows) or not follow:
             is_unexplained = not len(rows) and after is None
             note = _why_no_rows(table, skip_change_commits=skip_change_commits) if is_unexplained else ""
+            note = more_rows_note(len(rows), len(found)) if len(rows) < len(found) else note
             show_rows(rows, as_json=False, style=highlighter(scan.scan_spec.match_spans), note=note)
-        seen = table.version
+        seen, limit = table.version, None
 
 
 def _why_no_rows(table: IndexTable, *, skip_change_commits: bool) -> str:
@@ -361,12 +367,10 @@ def serve(
 
 
 def _of_all(scan: "Scan", shown: int) -> str:
-    """The total number of rows where not all are shown, if the indexes alone can count them."""
+    """The note of a search whose rows are not all shown, with their total if the indexes alone can count them."""
     from indextables.read.split_scan import is_search_only
 
-    if is_search_only(scan.scan_spec):
-        return f"{shown:,} of {scan.count():,} rows; --limit for more"
-    return f"{pluralize(shown, 'row')} and more; use --limit"
+    return more_rows_note(shown, scan.count() if is_search_only(scan.scan_spec) else None)
 
 
 def _index_text(rule: "FieldRule") -> str:

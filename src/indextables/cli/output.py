@@ -32,6 +32,15 @@ def show_rows(rows: "pa.Table", *, as_json: bool, style: "Style | None" = None, 
     draw_rows(rows, style, note)
 
 
+def more_rows_note(shown: int, total: int | None = None) -> str:
+    """The note below rows that are not all.
+
+    >>> more_rows_note(2, 2_000), more_rows_note(2)
+    ('2 of 2,000 rows; --limit for more', '2 of more rows; --limit for more')
+    """
+    return f"{shown:,} of {'more' if total is None else f'{total:,}'} rows; --limit for more"
+
+
 def show_lines(rows: "pa.Table") -> None:
     """Rows as JSON, one a line, which a pipe can read while more come."""
     lines = msgspec.json.Encoder(enc_hook=str).encode_lines(plain_rows(rows))

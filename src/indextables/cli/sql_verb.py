@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from indextables.cli.arguments import Json, Settings, TimeZone, parse_pairs, parse_settings
-from indextables.cli.output import show_csv, show_rows
+from indextables.cli.arguments import Json, Settings, TimeZone, limit_option, parse_pairs, parse_settings
+from indextables.cli.output import more_rows_note, show_csv, show_rows
 from indextables.errors import StatementError
 
 _SHOWN = 100
@@ -46,9 +46,7 @@ def sql(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit", "-n", metavar="N", min=1, help="Print at most N rows. Default: 100; all as JSON or CSV."
-        ),
+        limit_option("Print at most N rows. Default: 100; all as JSON or CSV."),
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     time_zone: TimeZone = "UTC",
@@ -81,7 +79,7 @@ def sql(
     if csv:
         show_csv(cut)
     else:
-        note = f"{len(cut):,} rows and more; use --limit" if len(rows) > len(cut) else ""
+        note = more_rows_note(len(cut)) if len(rows) > len(cut) else ""
         show_rows(cut, as_json=as_json, note=note)
 
 

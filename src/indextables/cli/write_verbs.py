@@ -19,8 +19,9 @@ from indextables.cli.arguments import (
     parse_assignments,
     parse_settings,
 )
-from indextables.cli.output import facts, show_metrics, show_report
+from indextables.cli.output import commands_on, facts, show_metrics, show_report
 from indextables.errors import IndexTablesError
+from indextables.inspect.recommended_steps import Step
 
 
 def drop_partitions(
@@ -223,6 +224,9 @@ def set_indexing(
     table.set_indexing(parse_settings(fields))
     rules = {column: str(rule) for column, rule in table.fields.items()}
     show_metrics({"table": path, "version": table.version, "fields": rules}, as_json=as_json)
+    if not as_json and len(table.splits()):
+        step = commands_on(path)(Step("reindex"))
+        typer.echo(f"splits that exist keep their indexes; to rebuild these: {step}", err=True)
 
 
 def set_properties(
