@@ -189,8 +189,9 @@ def test_syslog_may_have_timestamps_with_time_zones(tmp_path: Path) -> None:
     assert times == ["2024-05-01 08:00:00.500000+00:00", "2024-05-01 09:00:00+00:00"]
 
 
-def test_the_last_row_counts_for_the_type_of_its_column(tmp_path: Path) -> None:
-    (tmp_path / "n.log").write_text("1 a\n2 b\n c\nx d\n")
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_last_row_counts_for_the_type_of_its_column(tmp_path: Path, end: str) -> None:
+    (tmp_path / "n.log").write_text(f"1 a\n2 b\n c\nx d{end}")
     run("import", tmp_path / "t", tmp_path / "n.log", "--pattern", r"(?P<n>\S+) (?P<message>.*)")
     assert [(row["n"], row["message"]) for row in rows(tmp_path / "t")] == [("1", "a"), ("2", "b\n c"), ("x", "d")]
 

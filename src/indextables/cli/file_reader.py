@@ -197,15 +197,18 @@ def line_blocks(file: InputFile, longest: int = LONGEST) -> Iterator[bytes]:
     """Whole lines, about as many as a block has room for, without the newline at their end."""
     with pa.input_stream(str(file.path)) as stream:
         rest = stream.read(3).removeprefix(b"\xef\xbb\xbf")
-        while chunk := stream.read(BLOCK):
+        chunk = stream.read(BLOCK)
+        while chunk:
+            following = stream.read(BLOCK)
             head, newline, tail = chunk.rpartition(b"\n")
-            if newline:
+            if newline and following:
                 yield rest + head
                 rest = tail
             else:
                 rest += chunk
-            if len(rest) > longest:
+            if len(rest) > longest and (following or not newline):
                 raise IndexTablesError(f"{file} has a line of more than {longest >> 20} MB, which is not read")
+            chunk = following
         if rest:
             yield rest.removesuffix(b"\n")
 
