@@ -31,6 +31,11 @@ APP = [
     "2024-05-01 10:00:06 WARN slow disk",
 ]
 
+LOG4J = ["2024-05-01 10:00:00,123 ERROR [main] c.a.Web - no route", "\tat A.java"]
+LOG4J += LOG4J[:1] * 9
+LOGBACK = "2024-05-01 10:00:00,123 [main] INFO c.a.Web - ready"
+PYTHON = ["2024-05-01 10:00:00,123 - app.db - ERROR - no route"]
+
 
 def rows(table: Path) -> list[dict[str, Any]]:
     return IndexTable.open(table).scan().to_arrow().to_pylist()
@@ -78,6 +83,10 @@ def test_a_log_of_java_has_its_threads_and_loggers(tmp_path: Path) -> None:
     assert (planned["rows"], planned["unmatched_lines"]) == (3, {"added_to_row_before": 1, "left_out": 0})
     said = run("import", tmp_path / "t", tmp_path / "app.log", "--dry-run").stderr
     assert "1 line did not match the pattern 'logback' and was added to the row before" in said
+    assert (
+        "note: 1 line begins with a time, but did not match the rest of the pattern 'logback': thread, level, logger are "
+        "null in its row; the first is line 4: '2024-05-01 10:00:00,123 - -'\n" in said
+    )
     run("import", tmp_path / "t", tmp_path / "app.log")
     assert [(row["thread"], row["level"], row["logger"], row["message"]) for row in rows(tmp_path / "t")] == [
         ("main", "INFO", "c.a.Web", "ready"),
@@ -89,9 +98,15 @@ def test_a_log_of_java_has_its_threads_and_loggers(tmp_path: Path) -> None:
 def test_a_line_with_a_time_is_a_row_without_a_level_too(tmp_path: Path) -> None:
     lines = ["10:00:00 INFO ready", "10:00:01 Connection closed", "10:00:02 -", "10:00:03 [ERROR] no"]
     (tmp_path / "app.log").write_text("".join(f"2024-05-01 {line}\n" for line in lines))
-    assert found("import", tmp_path / "t", tmp_path / "app.log")["unmatched_lines"]["added_to_row_before"] == 0
+    log = tmp_path / "app.log"
+    (tmp_path / "b.log").write_text(log.read_text())
+    for words in ([log, "--dry-run"], [log, tmp_path / "b.log"]):
+        done = found("import", tmp_path / "t", *words)
+        assert done["unmatched_lines"] == {"added_to_row_before": 0, "left_out": 0}
+        count, first = 2 * done["files"], "line 2: '2024-05-01 10:00:01 Connection closed'"
+        assert done["partly_matched_lines"] == {"count": count, "first": first}
     read = [(row["level"], row["message"]) for row in rows(tmp_path / "t")]
-    assert read == [("INFO", "ready"), (None, "Connection closed"), (None, "-"), ("ERROR", "no")]
+    assert read == [("INFO", "ready"), (None, "Connection closed"), (None, "-"), ("ERROR", "no")] * 2
 
 
 @pytest.mark.parametrize(
@@ -203,6 +218,20 @@ def test_the_last_row_counts_for_the_type_of_its_column(tmp_path: Path, end: str
         (["--pattern", "(?P<a>x"], APP, "is not a regular expression that can be used"),
         (["--pattern", "(a)(?P<b>x)"], APP, "groups have names or are"),
         (["--pattern", "nginx"], APP, "no line of standard input matches the pattern 'combined'"),
+        (["--pattern", "common"], LOG4J, "use --pattern log4j, which matches 10 of 11 lines\n"),
+        (
+            ["--pattern", "logback"],
+            LOG4J,
+            f"none matches the pattern 'logback' in full; the first that does not is line 1: '{LOG4J[0]}'; use --pattern",
+        ),
+        (
+            ["--pattern", "logback"],
+            [LOGBACK, *LOG4J],
+            "of 11 lines of standard input that begin with a time, only 1 matches the pattern 'logback' in full; the first",
+        ),
+        (["--pattern", "iso"], PYTHON, "use --pattern python, which matches 1 of 1 line\n"),
+        (["--pattern", "log4j"], APP, "use --pattern iso, which matches 3 of 3 lines\n"),
+        (["--pattern", "iso"], ["2024-05-01 10:00:00 no level"], "describe them with --pattern, a regular expression"),
         (["--format", "log"], ['{"a": 1}'], "use --format json"),
         (["--format", "log"], ["a b"], "match none of the patterns"),
         (["--format", "logs"], APP, "'logs' is not a format of files; did you mean 'log'?"),

@@ -44,6 +44,7 @@ from indextables.write.write_progress import OnProgress, ProgressCounter
 if TYPE_CHECKING:
     from indextables.cli.import_files import FileOptions, ImportedRows
     from indextables.cli.input_files import InputFile
+    from indextables.cli.log_patterns import LogPattern
     from indextables.cli.log_reader import UnmatchedLines
     from indextables.log.snapshot import Snapshot
 
@@ -361,16 +362,24 @@ def _details(done: _Import, rows: "ImportedRows") -> dict[str, Any]:
 
 
 def _unmatched_lines(rows: "ImportedRows") -> dict[str, Any]:
-    """How many lines of log files did not match their pattern, for JSON; empty for other files."""
+    """How many lines of log files did not match their pattern, or only in part, for JSON; empty for other files."""
     if rows.log is None:
         return {}
     lines = rows.log.unmatched
-    return {"unmatched_lines": {"added_to_row_before": lines.added, "left_out": lines.left_out}}
+    return {
+        "unmatched_lines": {"added_to_row_before": lines.added, "left_out": lines.left_out},
+        "partly_matched_lines": {"count": lines.partial, "first": lines.first_partial},
+    }
 
 
 def _note_unmatched_lines(rows: "ImportedRows") -> None:
-    if rows.log is not None and rows.log.unmatched.lines:
-        typer.echo(_note_on_lines(rows.log.unmatched, str(rows.log.pattern)), err=True)
+    if rows.log is None:
+        return
+    unmatched = rows.log.unmatched
+    if unmatched.lines:
+        typer.echo(_note_on_lines(unmatched, str(rows.log.pattern)), err=True)
+    if unmatched.partial:
+        typer.echo(_note_on_partial_lines(unmatched, rows.log.pattern), err=True)
 
 
 def _note_on_lines(unmatched: "UnmatchedLines", pattern: str) -> str:
@@ -382,6 +391,15 @@ def _note_on_lines(unmatched: "UnmatchedLines", pattern: str) -> str:
     else:
         what = f"{lines} did not match {pattern} and {agreeing(left_out, 'was', 'were')} left out"
     return f"note: {what}; the first is {unmatched.first}. If it is a row, describe such lines with --pattern"
+
+
+def _note_on_partial_lines(unmatched: "UnmatchedLines", pattern: "LogPattern") -> str:
+    count, columns = unmatched.partial, pattern.recognized_by
+    begins, it = agreeing(count, "begins", "begin"), agreeing(count, "its row", "their rows")
+    return (
+        f"note: {pluralize(count, 'line')} {begins} with a time, but did not match the rest of {pattern}: "
+        f"{', '.join(columns)} {agreeing(len(columns), 'is', 'are')} null in {it}; the first is {unmatched.first_partial}"
+    )
 
 
 def _note_on_paths(columns: Sequence[str], words: Sequence[str], *, dry_run: bool) -> str:

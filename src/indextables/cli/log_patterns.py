@@ -38,7 +38,7 @@ _LEVEL = (
 _SPARK_TIME = r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d"
 _THREAD = r"\[(?P<thread>(?:[^\[\]]|\[[^\]]*\])*)\]"
 _SYSLOG_TIME = r"[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d"
-_EXAMPLE = r"'(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
+EXAMPLE = r"'(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,14 @@ class LogPattern:
     def recognized(self, lines: pa.Array) -> int:
         """How many lines match in full."""
         groups = self.match(lines)
-        if not self.recognized_by:
-            return int(len(lines) - groups.null_count)
-        return sum_of(pc.not_equal(self._recognizing(groups), ""))
+        return sum_of(self.in_full(pa.RecordBatch.from_struct_array(groups.filter(groups.is_valid()))))
 
-    def _recognizing(self, groups: pa.StructArray) -> pa.Array:
-        return pc.binary_join_element_wise(*(pc.struct_field(groups, name) for name in self.recognized_by), "")
+    def in_full(self, rows: pa.RecordBatch) -> pa.Array:
+        """Whether the line of each row matched in full, not in part."""
+        if not self.recognized_by:
+            return pa.repeat(pa.scalar(value=True), len(rows))
+        texts = pc.binary_join_element_wise(*map(rows.column, self.recognized_by), "", null_handling="replace")
+        return pc.not_equal(texts, "")
 
     def nulls(self, column: str) -> Sequence[str]:
         """The texts of a column that mean that there is no value."""
@@ -161,7 +163,7 @@ def parse_pattern(text: str) -> LogPattern:
         hint = f"did you mean {meant!r}? Write" if meant else "write"
         raise ConfigError(
             f"{text!r} is neither a pattern that has a name ({', '.join(PATTERNS)}) nor a regular expression with named "
-            f"groups; {hint} --pattern NAME, or --pattern {_EXAMPLE}",
+            f"groups; {hint} --pattern NAME, or --pattern {EXAMPLE}",
             key="--pattern",
             value=text,
         )

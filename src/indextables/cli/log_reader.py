@@ -25,13 +25,17 @@ from indextables.cli.file_reader import (
     shortened,
 )
 from indextables.cli.input_files import InputFile
-from indextables.cli.log_patterns import PATTERNS, LogPattern, detect_pattern
+from indextables.cli.log_patterns import EXAMPLE, PATTERNS, LogPattern, detect_pattern
 from indextables.cli.timestamp_columns import TimestampColumn, are_iso
 from indextables.errors import IndexTablesError
+from indextables.kernels import sum_of
+from indextables.plural import agreeing, pluralize
 from indextables.values import decode
 
 _DETECTED_BY = 100  # lines
 _LONGEST = 4 * BLOCK  # row
+_FEW = 10  # times fewer lines than another pattern
+_DESCRIBE = f"describe them with --pattern, a regular expression with named groups, as in --pattern {EXAMPLE}"
 _INFERRED = (pa.int64(), pa.float64())
 _NO_ZONE = pa.timestamp("us")
 _NUMBER, _LINE = "\0number", "\0line"
@@ -39,11 +43,13 @@ _NUMBER, _LINE = "\0number", "\0line"
 
 @dataclass(slots=True)
 class UnmatchedLines:
-    """The lines that did not match the pattern: added to the row before, or left out."""
+    """The lines that did not match the pattern: added to the row before, or left out; and those that matched in part."""
 
     added: int = 0
     left_out: int = 0
     first: str | None = None
+    partial: int = 0
+    first_partial: str | None = None
 
     @property
     def lines(self) -> int:
@@ -64,6 +70,8 @@ class LogReader(Reader):
             sum(lines.added for lines in found),
             sum(lines.left_out for lines in found),
             next((lines.first for lines in found if lines.first), None),
+            sum(lines.partial for lines in found),
+            next((lines.first_partial for lines in found if lines.first_partial), None),
         )
 
     def columns(self, file: InputFile) -> pa.Schema:
@@ -71,6 +79,7 @@ class LogReader(Reader):
         if first is None:
             self._refuse_no_match(file)
             return pa.schema([])
+        self._refuse_other_pattern(file, first)
         return pa.schema([(name, self._inferred(name, first.column(name))) for name in self.pattern.columns])
 
     def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
@@ -145,11 +154,14 @@ class LogReader(Reader):
         unmatched.left_out += len(block) - len(starts) - added
         if unmatched.first is None and len(block) > len(starts):
             other = np.setdiff1d(np.arange(min(len(block), len(starts) + 1)), starts)[0]
-            number, line = block.column(_NUMBER)[other].as_py(), block.column(_LINE)[other].as_py()
-            unmatched.first = f"line {number:,}: {shortened(line)}"
+            unmatched.first = _shown(block, other)
         if not len(starts):
             return
         rows = block.take(pa.array(starts))
+        partial = pc.invert(self.pattern.in_full(rows))
+        unmatched.partial += sum_of(partial)
+        if unmatched.first_partial is None and (wrong := pc.index(partial, value=True).as_py()) >= 0:
+            unmatched.first_partial = _shown(rows, wrong)
         if added and continued is not None:
             texts = pc.coalesce(block.column(continued), block.column(_LINE)).slice(first)
             offsets = pa.array(np.append(starts - first, len(texts)), pa.int32())
@@ -168,10 +180,28 @@ class LogReader(Reader):
     def _refuse_no_match(self, file: InputFile) -> None:
         first = next(_lines_of(file), None)
         if first is not None:
+            lines = first.column(_LINE).slice(0, _DETECTED_BY)
             raise IndexTablesError(
                 f"no line of {file} matches {self.pattern}, which has to match whole lines; the first line is "
-                f"{shortened(first.column(_LINE)[0].as_py())}; patterns that have a name are {', '.join(PATTERNS)}"
+                f"{shortened(lines[0].as_py())}; {_advice(lines)}"
             )
+
+    def _refuse_other_pattern(self, file: InputFile, rows: pa.RecordBatch) -> None:
+        """Refuses a file whose lines all match in part, or almost all while another pattern matches them in full."""
+        in_full = self.pattern.in_full(rows)
+        count = sum_of(in_full)
+        if count * _FEW > len(rows):
+            return
+        lines = rows.column(_LINE)
+        other = detect_pattern(lines)
+        if count and (other is None or other.recognized(lines) < count * _FEW):
+            return
+        first = _shown(rows, pc.index(in_full, value=False).as_py())
+        raise IndexTablesError(
+            f"of {pluralize(len(rows), 'line')} of {file} that {agreeing(len(rows), 'begins', 'begin')} with a time, "
+            f"{f'only {count:,}' if count else 'none'} {agreeing(count or 1, 'matches', 'match')} {self.pattern} in full; "
+            f"the first that does not is {first}; {_advice(lines)}"
+        )
 
 
 def pattern_of(file: InputFile) -> LogPattern:
@@ -184,18 +214,26 @@ def pattern_of(file: InputFile) -> LogPattern:
     pattern = detect_pattern(lines)
     if pattern is None:
         line = lines[0].as_py()
-        hint = (
-            "use --format json, if each line is an object"
-            if line.startswith("{")
-            else (
-                "describe them with --pattern, a regular expression with named groups, as in "
-                r"--pattern '(?P<ts>\S+) (?P<level>\w+) (?P<message>.*)'"
-            )
-        )
+        hint = "use --format json, if each line is an object" if line.startswith("{") else _DESCRIBE
         raise IndexTablesError(
             f"the lines of {file} match none of the patterns {', '.join(PATTERNS)}; the first is {shortened(line)}; {hint}"
         )
     return pattern
+
+
+def _advice(lines: pa.Array) -> str:
+    """Which pattern matches lines, or how to write one."""
+    fitting = detect_pattern(lines)
+    if fitting is None:
+        return f"{_DESCRIBE}; patterns that have a name are {', '.join(PATTERNS)}"
+    return (
+        f"use --pattern {fitting.name}, which matches {fitting.recognized(lines):,} of {pluralize(len(lines), 'line')}"
+    )
+
+
+def _shown(lines: pa.RecordBatch, index: int) -> str:
+    number, line = lines.column(_NUMBER)[index].as_py(), lines.column(_LINE)[index].as_py()
+    return f"line {number:,}: {shortened(line)}"
 
 
 def _lines_of(file: InputFile) -> Iterator[pa.RecordBatch]:
