@@ -201,6 +201,17 @@ def test_a_score_above_windows_and_joins(logs: Any) -> None:
         assert ids(found) == FOUND
 
 
+def test_a_score_and_a_search_above_subqueries(spark: Any, logs: Any) -> None:
+    from indextables.functions import score  # noqa: PLC0415
+
+    least = spark.range(3, 9).agg({"id": "min"}).scalar()
+    some = logs.filter(disk()).filter(col("id") >= least)
+    assert ids(some.select("id", score().alias("s")).filter("s > 0")) == [id_ for id_ in FOUND if id_ >= 3]
+    assert ids(logs.filter(col("id") >= least).filter(disk()).select("id")) == [id_ for id_ in FOUND if id_ >= 3]
+    own = logs.select(of_functions().max("size")).scalar()  # of a table of ours, too
+    assert ids(logs.filter(col("size") == own).select("id", "day")) == [11]
+
+
 def test_sql_without_a_search(spark: Any, path: str, view: str) -> None:
     assert ids(spark.sql(f"SELECT * FROM {view} WHERE day = 'mon'")) == [0, 3, 6, 9]
     assert spark.sql(f"SELECT count(*) AS n FROM indextables.`{path}` VERSION AS OF 0").collect()[0].n == 0

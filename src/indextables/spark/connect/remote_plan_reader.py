@@ -98,6 +98,8 @@ class RemotePlanReader:
         if is_ours(relation):
             return self._table(number, relation)
         inputs = [self.read(below) for below in inputs_of(relation)]
+        if kind_of(relation) == "with_relations" and not isinstance(inputs[0], Opaque):
+            return self._with_subqueries(number, *inputs)
         reader = _READERS.get(kind_of(relation))
         if reader is not None and not any(isinstance(below, Opaque) for below in inputs):
             try:
@@ -105,8 +107,18 @@ class RemotePlanReader:
             except (UntranslatableError, PredicateError):
                 pass
         if kind_of(relation) in _NEEDS_ALL:
-            self.unpruned.update(table.table for below in inputs for table in relations_of(below))
+            self._keep_columns(*inputs)
+            if not isinstance(inputs[0], Opaque):
+                return self._observed(number, relation, *inputs)
         return Opaque(number, (), tuple(inputs))
+
+    def _keep_columns(self, *plans: Plan) -> None:
+        self.unpruned.update(table.table for plan in plans for table in relations_of(plan))
+
+    def _with_subqueries(self, number: int, root: Plan, *subqueries: Plan) -> Plan:
+        """A plan with subqueries, which may be about any of its columns."""
+        self._keep_columns(root)
+        return Pass(number, frozenset(root.columns), (), root, movable=frozenset(), subqueries=subqueries)
 
     def _table(self, number: int, relation: Relation) -> Plan:
         schema = StructType.fromJson(msgspec.json.decode(relation.read.data_source.schema))

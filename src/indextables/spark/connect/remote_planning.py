@@ -41,7 +41,6 @@ from indextables.spark.planner.plan import (
     Aggregate,
     Filter,
     Function,
-    Opaque,
     Origin,
     Plan,
     Rows,
@@ -170,7 +169,7 @@ class _MetadataRows:
             return any(condition.predicate is None for condition in plan.conditions)
         if kind_of(relation) == "sort":
             return any(order.child.WhichOneof("expr_type") != "unresolved_attribute" for order in relation.sort.order)
-        return isinstance(plan, Opaque) and kind_of(relation) == "filter"
+        return not isinstance(plan, Filter) and kind_of(relation) == "filter"
 
     def _rows(self, plan: Aggregate) -> pa.Table | None:
         request = _request_for(plan, self.reader)

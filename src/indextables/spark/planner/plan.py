@@ -200,6 +200,7 @@ class Pass:
     `added` are columns of its own after those of the child. A predicate moves below it if its columns are among `movable`;
     where that is None, any condition on columns of the child does. It `passes_limit` if it gives each row of the child as it
     comes. One that `is_distinct` has no two equal rows of one child, which further columns might tell apart.
+    `subqueries` are those of expressions in the child.
     """
 
     number: int
@@ -209,6 +210,7 @@ class Pass:
     movable: frozenset[int] | None = None
     passes_limit: bool = False
     is_distinct: bool = False
+    subqueries: tuple["Plan", ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -255,6 +257,8 @@ def children_of(plan: Plan) -> tuple[Plan, ...]:
             return plan.branches
         case Opaque():
             return plan.children
+        case Pass():
+            return (plan.child, *plan.subqueries)
         case _:
             return (plan.child,)
 
@@ -270,6 +274,8 @@ def with_children(plan: Plan, children: tuple[Plan, ...]) -> Plan:
             return replace(plan, branches=children)
         case Opaque():
             return replace(plan, children=children)
+        case Pass():
+            return replace(plan, child=children[0], subqueries=children[1:])
         case _:
             return replace(plan, child=children[0])
 

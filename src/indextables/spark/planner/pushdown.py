@@ -118,12 +118,17 @@ def _below(plan: Plan, demand: _Demand) -> Iterator[tuple[Plan, _Demand]]:  # no
                 yield branch, _below_set_operation(plan, position, demand)
         case Pass():
             yield plan.child, _below_pass(plan, demand)
+            yield from map(_whole, plan.subqueries)
         case Opaque():
-            for child in plan.children:
-                everything = frozenset(child.columns)
-                yield child, _Demand((), everything, everything)
+            yield from map(_whole, plan.children)
         case _:
             assert_never(plan)
+
+
+def _whole(plan: Plan) -> tuple[Plan, _Demand]:
+    """A node of which all columns of all rows may matter."""
+    everything = frozenset(plan.columns)
+    return plan, _Demand((), everything, everything)
 
 
 def _below_filter(plan: Filter, demand: _Demand) -> _Demand:

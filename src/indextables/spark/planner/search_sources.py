@@ -155,7 +155,7 @@ class SearchSources:
             case Join(type=kind):
                 return (plan.left,) if kind in _SEMI else (plan.left, plan.right)
             case Filter() | Limit() | Project() | Pass(is_distinct=False):
-                return children_of(plan)
+                return (plan.child,)
         name = self.kind(plan.number)
         raise NoSourceError(f"between it and the rows of a table stands {name}")
 
