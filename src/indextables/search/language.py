@@ -32,6 +32,7 @@ Where it is not as in Lucene:
 As in Lucene, a clause without any word (`message:"--"`) is left out, and a query of nothing else finds nothing.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -40,6 +41,7 @@ import pyarrow as pa
 
 from indextables.errors import SearchQueryError
 from indextables.nearest import nearest
+from indextables.predicate.sql_text import name_sql
 from indextables.search import queries as nodes
 from indextables.search import syntax
 from indextables.search.field_queries import MAX_FUZZY_DISTANCE, Field, LeafError
@@ -48,9 +50,10 @@ from indextables.search.lexer import syntax_error
 from indextables.search.queries import Query
 from indextables.search.text_choice import named_as_text
 from indextables.search.text_fields import Shape, shape
-from indextables.search.to_lucene import as_word
+from indextables.search.to_lucene import as_word, quoted
 
 _MAX_LISTED = 5
+_BACKTICKS = re.compile(r"`([^`]+)`\s*:")
 
 
 def parse(
@@ -167,14 +170,24 @@ class _Reader:
         """The column of a name, in any letter case, or an error that lists those that there are."""
         found = next((field for field in self.fields.values() if field.name.lower() == name.lower()), None)
         if found is None:
-            meant = nearest(name, self.searchable)
-            colon = "to search for a text with a colon in it, put it in quotes."
-            hint = f"did you mean '{as_word(meant)}'?" if meant else colon
+            hint = self.field_hint(name, item)
             listed = ", ".join(map(as_word, self.searchable)) or "none"
             raise self.error(f"there is no field {name!r}; {hint} Fields are {listed}", item, name)
         if found.name not in self.searchable:
             raise self.error(f"the column {found.name!r} is not indexed, so it cannot be searched", item, found.name)
         return found
+
+    def field_hint(self, name: str, item: syntax.Item | None) -> str:
+        """What to write in place of a field that there is not."""
+        if name.endswith("`") and (found := _BACKTICKS.search(self.text)):
+            return f"a field is written without backticks: {as_word(found[1])}:..."
+        meant = nearest(name, self.searchable)
+        before, _, path = name.partition(".")
+        column = next((field for field in self.fields.values() if field.name.lower() == before.lower()), None)
+        if path and column is not None and column.is_text and meant in (None, column.name):
+            return f"{_json_hint(column, path, item)}."
+        colon = "to search for a text with a colon in it, put it in quotes."
+        return f"did you mean '{as_word(meant)}'?" if meant else colon
 
     def error(self, reason: str, item: syntax.Item | None, field: str | None = None) -> SearchQueryError:
         error = syntax_error(self.text, reason, None if item is None else item.position)
@@ -188,6 +201,18 @@ class _Run:
 
     clauses: Sequence[syntax.Clause]
     in_or: bool
+
+
+def _json_hint(column: Field, path: str, item: syntax.Item | None) -> str:
+    """How a value in JSON text is found."""
+    words = item.item if isinstance(item, syntax.InField) else None
+    value = words.text if isinstance(words, syntax.Word | syntax.Quoted) else "..."
+    literal = value.replace("'", "''")
+    sql = f"json_extract_string({name_sql(column.name)}, '$.{path}') = '{literal}' in the SQL of `indextables sql`"
+    if not column.has_words:
+        return f"a value in the JSON text of {column.name} is found by {sql}"
+    phrase = quoted(f"{path.rpartition('.')[2]} {value}")
+    return f"JSON text is searched by its words, as in {as_word(column.name)}:{phrase}, or by {sql}"
 
 
 def _and_runs(clauses: Sequence[syntax.Clause]) -> Iterator[_Run]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from indextables.search.lexer import MAX_LENGTH, Token, syntax_error, tokens
+from indextables.search.to_lucene import as_word
 
 MAX_DEPTH = 50
 _MAX_BOOST = 1_000_000_000
@@ -157,6 +158,9 @@ class _Parser:
     def item(self, depth: int) -> Item:
         if self.kind() == "WORD" and self.kind(1) == ":":
             return self.in_field(depth)
+        if self.kind() == "QUOTED" and self.kind(1) == ":":
+            name = as_word(self.plain_text(self.next()))
+            raise syntax_error(self.text, f"a field is written without quotes: {name}:...", self.next().position)
         return self.plain(depth)
 
     def in_field(self, depth: int) -> Item:
