@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -192,6 +193,52 @@ def test_matches_are_shown_best_first(table: str) -> None:
     assert [row["n"] for row in rows] == [1, 3]
     assert list(rows[0]) == ["n", "message", "_score"]
     assert "disk full" in run("search", table, "message:full").stdout
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("shop") / "events"
+    rows = {
+        "at": pa.array(
+            [datetime(2024, 6, 2, 9, tzinfo=UTC), datetime(2024, 6, 3, tzinfo=UTC)], pa.timestamp("us", "UTC")
+        ),
+        "title": ["Refunds", "Orders"],
+        "message": ["Refund of ORD-1007 by com.shop.OrderService", "http-nio-8080 is slow for wren 429"],
+        "Order State": ["open", "closed"],
+        "agent": ["Mozilla/5.0 (X11)", "curl/8"],
+    }
+    IndexTable.write(place, pa.table(rows), text=["title", "message"])
+    return place
+
+
+@pytest.mark.parametrize(
+    ("query", "other", "reason"),
+    [
+        ("refnd", "refund", ""),
+        ("refund AND wern", "wren", ""),
+        ("message:ordrservice", "message:orderservice", ""),
+        (r"Order\ State:opn", r"Order\ State:open", ""),
+        ("OrderServ", "OrderServ*", "it finds words that begin with 'OrderServ'"),
+        ("message:Htt", "message:Htt*", "it finds words that begin with 'Htt'"),
+        ("agent:mozilla*", "agent:Mozilla*", "exact values are case-sensitive"),
+        (r"agent:*mozilla*x1?\)", r"agent:*Mozilla*X1?\)", "exact values are case-sensitive"),
+        ("at:2024-06-02", "at:[2024-06-02 TO 2024-06-03}", "2024-06-02 alone is its midnight"),
+        ("ORD-1007*", "ORD AND 1007*", "words are split at punctuation"),
+        ("message:http-nio*", "message:http AND message:nio*", "words are split at punctuation"),
+        ("com.shop.Order*", '"com shop" AND Order*', "words are split at punctuation"),
+        ("ORD-*", "ORD", "words are split at punctuation"),
+    ],
+)
+def test_a_search_without_hits_suggests_one_that_has_some(shop: Path, query: str, other: str, reason: str) -> None:
+    hint = "did you mean " + other + "?" + (" " + reason if reason else "")
+    assert " ".join(run("search", shop, query).stdout.split()).endswith(hint)
+    assert run("count", shop, "--query", query).stderr.endswith(f"\n{hint}\n")
+    assert IndexTable.open(shop).count(query=other) > 0
+
+
+@pytest.mark.parametrize("query", ["zebra", "430", "agent:curl/9", "at:2024-06-02T00:00:00", "agent:x*"])
+def test_a_search_for_what_is_not_there_has_no_suggestion(shop: Path, query: str) -> None:
+    assert "did you mean" not in run("search", shop, query).stdout
 
 
 def test_a_search_that_finds_nothing_says_where_it_looked(table: str) -> None:

@@ -680,6 +680,13 @@ def test_nothing_found_says_what_to_try(page: SearchPage) -> None:
     page.button("Search for level:ERROR").click()
     page.loaded()
     assert page.count != "0"
+    page.search("level:EROR")
+    expect(page.at(".advice")).to_contain_text("Did you mean this?")
+    page.search("host:WEB*")
+    expect(page.at(".advice")).to_contain_text("Did you mean this? Exact values are case-sensitive.")
+    page.button("Search for host:web*").click()
+    page.loaded()
+    assert page.count == f"{ROWS:,}"
 
 
 def test_a_table_without_times_and_words_is_shown(page: SearchPage) -> None:

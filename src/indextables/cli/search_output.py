@@ -11,7 +11,7 @@ from indextables.cli.terminal_tables import Style
 from indextables.read import search_coverage
 from indextables.read.scan import Scan
 from indextables.read.scan_plan import columns_and_values
-from indextables.read.search_coverage import near_miss
+from indextables.read.search_suggestions import Suggestion, suggest
 from indextables.search.match_spans import MatchSpans
 from indextables.search.queries import Not
 from indextables.table import IndexTable
@@ -31,14 +31,17 @@ def without_warning() -> Iterator[None]:
 
 
 def no_hits_note(path: str, table: IndexTable, scan: Scan) -> str:
-    """For a search without results: its columns, and one that has its words in other letter case or inside values."""
+    """For a search without results: its columns, and a search that finds something."""
     searched = f"searched: {columns_and_values(scan.scan_spec.search_columns) or 'no column'}"
-    return "\n".join([searched, *_exact_columns_hint(path, table, scan)])
+    return "\n".join([searched, *_other_search(path, table, scan)])
 
 
-def _exact_columns_hint(path: str, table: IndexTable, scan: Scan) -> Iterator[str]:
-    miss = near_miss(scan.scan_spec, lambda columns: table.scan(columns=columns, limit=_SAMPLE).to_arrow())
+def _other_search(path: str, table: IndexTable, scan: Scan) -> Iterator[str]:
+    miss = suggest(scan.scan_spec, lambda columns: table.scan(columns=columns, limit=_SAMPLE).to_arrow())
     if miss is None:
+        return
+    if isinstance(miss, Suggestion):
+        yield str(miss)
         return
     if miss.is_whole:
         yield f"did you mean {miss.query}?{'' if miss.found == miss.word else ' exact values are case-sensitive'}"

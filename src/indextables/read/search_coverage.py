@@ -18,7 +18,7 @@ from indextables.predicate.sql_text import name_sql
 from indextables.read.scan_spec import ScanSpec
 from indextables.search.exact_values import matches
 from indextables.search.field_rules import STRING, TEXT
-from indextables.search.queries import And, Boost, Or, Phrase, Prefer, Query, Term, Wildcard
+from indextables.search.queries import And, Boost, Leaf, Not, Or, Phrase, Prefer, Query, Term, Wildcard
 from indextables.search.text_choice import ranked_as_text
 from indextables.search.to_lucene import to_text
 
@@ -154,17 +154,20 @@ def _of_phrase(column: str, words: Sequence[str], values: pa.ChunkedArray) -> It
             yield NearMiss(column, text, text, is_whole=is_whole)
 
 
-def _terms(query: Query) -> Iterator[Term | Phrase]:
+def _terms(query: Query) -> list[Term | Phrase]:
     """The words that rows have to contain, with the columns that they were searched in."""
+    return [leaf for leaf in positive_leaves(query) if isinstance(leaf, Term | Phrase)]
+
+
+def positive_leaves(query: Query) -> Iterator[Leaf]:
+    """What rows have to contain, all of it or some."""
     match query:
         case And(terms) | Or(terms):
             for term in terms:
-                yield from _terms(term)
+                yield from positive_leaves(term)
         case Boost(term) | Prefer(term, _):
-            yield from _terms(term)
-        case Phrase():
-            yield query
-        case Term() if query.text:
-            yield query
-        case _:
+            yield from positive_leaves(term)
+        case Not() | Term(text=""):
             return
+        case _:
+            yield query

@@ -4,7 +4,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 LONGEST_WORD = 39  # bytes; the analyzers below leave out what is longer, as those of the index do
 LONGEST_TERM = 32_766  # bytes; the longest term of a query on any field, as in Lucene
-_FOLDING = {"default", "en_stem"}
+FOLDING = {"default", "en_stem"}
 
 
 def _analyzer(tokenizer: Tokenizer, *filters: Filter) -> TextAnalyzer:
@@ -43,8 +43,8 @@ def placed_words(text: str, tokenizer: str | None) -> list[tuple[str, int, int]]
     """
     if tokenizer is None or tokenizer == "raw":
         return [(text, 0, len(text))] if text else []
-    written = _WRITTEN.analyze(text) if tokenizer in _FOLDING else words(text, tokenizer)
-    limit, end, placed = LONGEST_WORD if tokenizer in _FOLDING else LONGEST_TERM, 0, []
+    written = _WRITTEN.analyze(text) if tokenizer in FOLDING else words(text, tokenizer)
+    limit, end, placed = LONGEST_WORD if tokenizer in FOLDING else LONGEST_TERM, 0, []
     for word, as_written in zip(words(text, tokenizer), written, strict=True):
         start = text.index(as_written, end)  # only separators are between two words
         end = start + len(as_written)
@@ -59,8 +59,8 @@ def too_long(text: str, tokenizer: str) -> list[str]:
     >>> too_long("a " + "b" * 40, "default") == ["b" * 40], too_long("b" * 40, "whitespace")
     (True, [])
     """
-    limit = LONGEST_WORD if tokenizer in _FOLDING else LONGEST_TERM
-    written = _WRITTEN.analyze(text) if tokenizer in _FOLDING else words(text, tokenizer)
+    limit = LONGEST_WORD if tokenizer in FOLDING else LONGEST_TERM
+    written = _WRITTEN.analyze(text) if tokenizer in FOLDING else words(text, tokenizer)
     return [word for word in written if len(word.encode()) > limit]
 
 
@@ -70,4 +70,4 @@ def normalized(text: str, tokenizer: str | None) -> str:
     >>> normalized("FOO-b", "default"), normalized("FOO-b", "whitespace")
     ('foo-b', 'FOO-b')
     """
-    return "".join(_LOWER.analyze(text)) if tokenizer in _FOLDING else text
+    return "".join(_LOWER.analyze(text)) if tokenizer in FOLDING else text

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.errors import ConfigError, TableNotFoundError
-from indextables.read.search_coverage import near_miss
+from indextables.read.search_suggestions import Suggestion, suggest
 from indextables.schema import column_named, type_name
 from indextables.search.match_spans import MatchSpans
 from indextables.serve.code_snippets import snippets
@@ -161,10 +161,12 @@ class Api:
         """For a search without hits: the columns that were searched, and a search that finds one of its words."""
         shown, state = self.shown(given), parse_state(given).rows_only
         spec = shown.view(state, check=query.check).scan.scan_spec
-        miss = near_miss(spec, lambda names: shown.table.scan(columns=names, limit=_SAMPLE).to_arrow())
+        miss = suggest(spec, lambda names: shown.table.scan(columns=names, limit=_SAMPLE).to_arrow())
         searched = [{"column": name, "indexed": how} for name, how in spec.search_columns.items()]
         if miss is None:
             return {"searched": searched, "nearMiss": None}
+        if isinstance(miss, Suggestion):
+            return {"searched": searched, "nearMiss": {"query": miss.query, "reason": miss.reason}}
         found = {"column": miss.column, "word": miss.word, "found": miss.found, "isWhole": miss.is_whole}
         return {"searched": searched, "nearMiss": {**found, "query": miss.query}}
 

@@ -148,7 +148,8 @@ async function drawAdvice(answer, current) {
     ...(advice.nearMiss ? [h("p", {}, describeNearMiss(advice.nearMiss)), again(advice.nearMiss.query)] : []));
 }
 
-function describeNearMiss({ column, word, found, isWhole }) {
+function describeNearMiss({ column, word, found, isWhole, reason }) {
+  if (reason !== undefined) return `Did you mean this?${reason && ` ${reason[0].toUpperCase()}${reason.slice(1)}.`}`;
   if (!isWhole) return `${column} has “${found}” inside longer values, but is indexed as exact values.`;
   return `${column} has the value “${found}”.${found === word ? "" : " Exact values are case-sensitive."}`;
 }
