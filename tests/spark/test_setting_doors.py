@@ -124,6 +124,15 @@ def test_every_setting_through_every_door(spark: Any, path: str, cases: list[Cas
     assert not spark.catalog.tableExists("doors_new")
 
 
+def test_a_setting_of_writes_is_named_where_a_read_has_it(
+    spark: Any, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    read(spark, path, mergeSchema="true", targetRecordsPerSplit="7", timeZone="UTC")
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.partition(": ")[2] for text in warned] == ["mergeschema, targetrecordspersplit"]
+    assert read(spark, path, minPartitions="2").count() == 1
+
+
 @pytest.mark.parametrize("context", [in_session, in_hadoop])
 def test_every_setting_of_a_session_counts(spark: Any, path: str, context: Callable[..., Any]) -> None:
     """One of another prefix is somebody else's."""

@@ -99,6 +99,12 @@ def is_store_setting(key: str) -> bool:
     return found is not None and found[0] == "store"
 
 
+def is_write_setting(key: str) -> bool:
+    """Whether the key is that of a setting of writes or of maintenance, which reads do not look at."""
+    found = find_setting(without_prefix(key))
+    return found is not None and found[0] in {"write", "maintenance"}
+
+
 def is_of_one_write(key: str) -> bool:
     """Whether the key is that of a setting that means one write, and would be wrong for the next one."""
     found = find_setting(without_prefix(key))

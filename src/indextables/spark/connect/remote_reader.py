@@ -11,6 +11,7 @@ from indextables.spark.connect.protocol import options_of, schema_json
 from indextables.spark.connect.remote_queries import RemoteQueries
 from indextables.spark.environment.session_settings import is_default
 from indextables.spark.options import FORMAT, is_our_format
+from indextables.spark.planner.read_options import warn_of_write_settings
 
 
 class RemoteReader(DataFrameReader):
@@ -37,6 +38,7 @@ class RemoteReader(DataFrameReader):
         if isinstance(path, list):
             raise ConfigError("a frame is read from one table; union frames of several", key="path", value=str(path))
         given = {**self._options, **({} if path is None else {"path": path})}
+        warn_of_write_settings(given)
         return frame_at(self._session, self._queries, given, self._schema or None)
 
 

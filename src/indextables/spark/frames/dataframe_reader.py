@@ -17,7 +17,7 @@ from indextables.spark.environment.session_settings import settings_of
 from indextables.spark.frames.recorded_read import RecordedRead
 from indextables.spark.frames.registration import ensure_registered
 from indextables.spark.options import ROW_ADDRESS, TABLE, TIME_TRAVEL, location_in, settings_in
-from indextables.spark.planner.read_options import ReadOptions
+from indextables.spark.planner.read_options import ReadOptions, warn_of_write_settings
 from indextables.spark.planner.snapshots import latest_snapshot
 from indextables.spark.source.batch_reader import refuse_other_columns
 from indextables.spark.source.spark_types import arrow_schema, spark_schema
@@ -62,6 +62,7 @@ def load(spark: SparkSession, options: Mapping[str, str], schema: StructType | s
     """A frame over the table that the options name, with the settings of the session."""
     ensure_registered(spark)
     refuse_stream_options(options)
+    warn_of_write_settings(options)
     return frame_at(spark, *resolve_version(spark, options), schema)
 
 

@@ -12,6 +12,7 @@ All others are settings (`indextables.config`). Keys are in any letter case.
 """
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from indextables.config import READ_OPTIONS, Config, boolean
+from indextables.config import READ_OPTIONS, Config, boolean, is_write_setting
 from indextables.errors import CastInvalidInputError, ConfigError
 from indextables.log import Snapshot, TransactionLog
 from indextables.log.table_identity import refuse_other_table
@@ -31,6 +32,7 @@ from indextables.read.scan_spec import ADDRESS, ScanSpec, Score, SearchResult, b
 from indextables.spark.options import ROW_ADDRESS, SEARCHES, TABLE, VERSION, path_in, settings_in
 from indextables.write.write_plan import current_rules
 
+logger = logging.getLogger(__name__)
 _NAMES = {name.lower(): name for name in READ_OPTIONS}
 T = TypeVar("T")
 
@@ -121,6 +123,15 @@ class ReadOptions:
             case_sensitive=self.case_sensitive,
         )
         return replace(spec, row_address=True) if self.row_address else spec
+
+
+def warn_of_write_settings(options: Mapping[str, str]) -> None:
+    """Logs the options of a read that are settings of writes, and have no effect on it."""
+    names = sorted(filter(is_write_setting, settings_in(options)))
+    if names:
+        logger.warning(
+            "options of a read have no effect on it, because they are settings of writes: %s", ", ".join(names)
+        )
 
 
 def condition_text(spec: ScanSpec) -> str | None:
