@@ -21,8 +21,9 @@ def found(*words: object, code: int = 0) -> Any:
     return json.loads(run(*words, "--json", code=code).stdout)
 
 
-def run_line(line: str) -> list[str]:
-    """The lines that a command prints, written as in a shell: `indextables count logs`."""
+def run_line(line: str, *, notes: bool = False) -> list[str]:
+    """The lines that a command prints, as in a shell: `indextables count logs`; with `notes`, those of stderr too."""
     program, *words = shlex.split(line)
     assert program == "indextables"
-    return [printed.rstrip() for printed in run(*words).stdout.splitlines()]
+    result = run(*words)
+    return [printed.rstrip() for printed in (result.output if notes else result.stdout).splitlines()]

@@ -136,7 +136,7 @@ def _run_commands(block: Block, where: str, shell: Callable[[str], str]) -> None
 def _printed_by(line: str) -> str:
     """What a command prints; without a process of its own where it is only our program."""
     if _OF_SHELLS.isdisjoint(shlex.shlex(line, posix=True, punctuation_chars=True)):
-        return "\n".join(run_line(line))
+        return "\n".join(run_line(line, notes=True))
     return run_in_shell(line)
 
 
