@@ -17,6 +17,7 @@ from indextables.log.splits import statistic
 from indextables.predicate.sql_text import name_sql
 from indextables.read.scan_spec import ScanSpec
 from indextables.search.exact_values import matches
+from indextables.search.field_queries import wildcard_literal
 from indextables.search.field_rules import STRING, TEXT
 from indextables.search.queries import And, Boost, Leaf, Not, Or, Phrase, Prefer, Query, Term, Wildcard
 from indextables.search.text_choice import ranked_as_text
@@ -103,7 +104,7 @@ class NearMiss:
     def leaf(self) -> Term | Wildcard:
         if self.is_whole:
             return Term(self.column, self.found)
-        return Wildcard(self.column, "*" + re.sub(r"([*?\\])", r"\\\1", self.found) + "*")
+        return Wildcard(self.column, f"*{wildcard_literal(self.found)}*")
 
 
 def near_miss(spec: ScanSpec, sample: Callable[[Sequence[str]], pa.Table]) -> NearMiss | None:

@@ -15,8 +15,8 @@ from indextables.search.analysis import FOLDING
 from indextables.search.field_queries import wildcard_literal
 from indextables.search.field_rules import DEFAULT_TOKENIZER, STRING, TEXT
 from indextables.search.queries import Leaf, Phrase, Prefix, Query, Range, Term, Wildcard, conjunction
-from indextables.search.syntax import unescaped
 from indextables.search.to_lucene import as_word, to_text
+from indextables.search.wildcards import PIECE
 from indextables.values import encode
 
 _DAY = 86_400_000_000  # microseconds
@@ -24,7 +24,6 @@ _NOT_IN_WORDS = r"[^\pL\pN]+"
 _MOST_WORDS = 20_000
 _SHORTEST = 3  # characters of a word that is taken for misspelt
 _SHORT = 5  # characters; a longer word may differ by two
-_PIECE = re.compile(r"(?P<literal>(?:\\.|[^\\*?])+)|(?P<many>\*)|(?P<one>\?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +138,15 @@ def _beginnings(
 
 
 def _in_other_case(leaf: Prefix | Wildcard, text: str, values: pa.Array) -> Iterator[Suggestion]:
-    pieces = [(piece.lastgroup, piece[0]) for piece in _PIECE.finditer(_pattern(leaf, text))]
-    signs = {"many": "(.*)", "one": "(.)"}
-    parts = [signs.get(kind or "") or f"({re.escape(unescaped(piece))})" for kind, piece in pieces]
-    pattern = f"(?is)^{''.join(parts)}$"
+    pieces = list(PIECE.finditer(_pattern(leaf, text)))
+    signs = {"*": ".*", "?": "."}
+    parts = [signs.get(piece["wild"] or "") or re.escape(piece["escaped"] or piece["plain"]) for piece in pieces]
+    pattern = f"(?is)^{''.join(f'({part})' for part in parts)}$"
     same = values.filter(pc.match_substring_regex(values, pattern))
     found = re.match(pattern, same[0].as_py()) if len(same) else None
     if found is not None:
         literals = (
-            wildcard_literal(group) if kind == "literal" else piece
-            for (kind, piece), group in zip(pieces, found.groups(), strict=True)
+            piece["wild"] or wildcard_literal(group) for piece, group in zip(pieces, found.groups(), strict=True)
         )
         other = Wildcard(leaf.field, "".join(literals))
         yield Suggestion(_as_searched(other, leaf.field, text), "exact values are case-sensitive")
