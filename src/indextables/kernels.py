@@ -1,6 +1,6 @@
 """The few functions on Arrow arrays that `pyarrow.compute` does not have."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +25,24 @@ def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of batches, at least one, as one batch; `pyarrow.concat_batches` is there since version 19."""
     columns = zip(*(batch.columns for batch in batches), strict=True)
     return pa.RecordBatch.from_arrays([pa.concat_arrays(pieces) for pieces in columns], schema=batches[0].schema)
+
+
+def gather_batches(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[pa.Table]:
+    """The rows in tables of at least `at_least` bytes; the last one may be smaller.
+
+    >>> [len(table) for table in gather_batches([pa.record_batch({"n": [1, 2]})] * 3, at_least=20)]
+    [4, 2]
+    """
+    pending: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        pending.append(batch)
+        size += batch.nbytes
+        if size >= at_least:
+            yield pa.Table.from_batches(pending)
+            pending, size = [], 0
+    if pending:
+        yield pa.Table.from_batches(pending)
 
 
 def cast_to(array: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
@@ -54,6 +55,20 @@ class Reader(ABC):
     @abstractmethod
     def batches(self, file: InputFile, wanted: pa.Schema, *, strict: bool) -> Iterator[pa.RecordBatch]:
         """The rows in the wanted columns; `strict` if others are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrappingReader(Reader):
+    """A reader that changes the rows of another one."""
+
+    inner: Reader
+
+    @property
+    def may_have_more_columns(self) -> bool:  # type: ignore[override]
+        return self.inner.may_have_more_columns
+
+    def later_columns(self, file: InputFile, kinds: Types) -> set[str]:
+        return self.inner.later_columns(file, kinds)
 
 
 class BlockReader:

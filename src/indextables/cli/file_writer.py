@@ -21,6 +21,7 @@ from pyarrow.csv import CSVWriter, WriteOptions
 
 from indextables.errors import ConfigError, IndexTablesError, SchemaError
 from indextables.expressions.closed_connection import closed_connection
+from indextables.kernels import gather_batches
 from indextables.nearest import nearest
 from indextables.storage import Location
 from indextables.values import encode
@@ -123,7 +124,7 @@ def write_rows(
             _compressed(plain, file.compression) as stream,
             _table_writer(stream, schema, file.format) as write,
         ):
-            for group in _groups(batches):
+            for group in gather_batches(batches, at_least=_GROUP):
                 write(group)
                 rows += group.num_rows
                 progress(rows)
@@ -203,20 +204,6 @@ def _table_writer(stream: pa.NativeFile, schema: pa.Schema, format_: str) -> Ite
             options = WriteOptions(delimiter=_DELIMITERS[format_])
             with CSVWriter(stream, _cells(schema.empty_table()).schema, write_options=options) as csv:
                 yield lambda rows: csv.write_table(_cells(rows))
-
-
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches together, until they have so many bytes."""
-    group: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        group.append(batch)
-        size += batch.nbytes
-        if size >= _GROUP:
-            yield pa.Table.from_batches(group)
-            group, size = [], 0
-    if group:
-        yield pa.Table.from_batches(group)
 
 
 def _cells(rows: pa.Table) -> pa.Table:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from indextables.cli.bad_lines import BadLines
 from indextables.cli.columnar_readers import ColumnarReader
 from indextables.cli.csv_reader import CsvReader
-from indextables.cli.file_reader import Reader, Types, kind_name, names_in, shortened
+from indextables.cli.file_reader import Reader, Types, WrappingReader, kind_name, names_in, shortened
 from indextables.cli.input_files import COLUMNAR, InputFile, format_of
 from indextables.cli.json_reader import JsonReader
 from indextables.cli.log_patterns import LogPattern
@@ -109,7 +109,7 @@ def _refuse_nested(wanted: pa.Schema, *, may_be_text: bool) -> None:
 
 
 def _innermost(reader: Reader) -> Reader:
-    return _innermost(reader.inner) if isinstance(reader, TimestampReader | PathColumnsReader) else reader
+    return _innermost(reader.inner) if isinstance(reader, WrappingReader) else reader
 
 
 def _refuse_other_columns(reader: Reader, file: InputFile, own: pa.Schema, wanted: pa.Schema, table: pa.Schema) -> None:

@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.cli.file_reader import Reader, Types, kind_name
+from indextables.cli.file_reader import Types, WrappingReader, kind_name
 from indextables.cli.input_files import InputFile
 from indextables.errors import SchemaError
 from indextables.schema import refuse_ambiguous_names
@@ -19,19 +19,11 @@ _LOSSY = r"[+-]?0[0-9]{2,}|[+].*"  # 007; 01 is a month, or a day, or an hour
 
 
 @dataclass(frozen=True, slots=True)
-class PathColumnsReader(Reader):
+class PathColumnsReader(WrappingReader):
     """Another reader, and columns that are in the paths of its files; `named` are the columns whose type was given."""
 
-    inner: Reader
     kinds: Types
     named: frozenset[str]
-
-    @property
-    def may_have_more_columns(self) -> bool:  # type: ignore[override]
-        return self.inner.may_have_more_columns
-
-    def later_columns(self, file: InputFile, kinds: Types) -> set[str]:
-        return self.inner.later_columns(file, kinds)
 
     def columns(self, file: InputFile) -> pa.Schema:
         found = self.inner.columns(file)

@@ -9,7 +9,7 @@ from shlex import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.cli.file_reader import ZONED, Reader, Types, shortened
+from indextables.cli.file_reader import ZONED, WrappingReader, shortened
 from indextables.cli.input_files import InputFile
 from indextables.errors import ConfigError, SchemaError
 from indextables.kernels import flat
@@ -62,18 +62,10 @@ def _parse(text: str) -> TimestampColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class TimestampReader(Reader):
+class TimestampReader(WrappingReader):
     """Another reader, some of whose columns become timestamps."""
 
-    inner: Reader
     timestamps: Sequence[TimestampColumn]
-
-    @property
-    def may_have_more_columns(self) -> bool:  # type: ignore[override]
-        return self.inner.may_have_more_columns
-
-    def later_columns(self, file: InputFile, kinds: Types) -> set[str]:
-        return self.inner.later_columns(file, kinds)
 
     def columns(self, file: InputFile) -> pa.Schema:
         found = self.inner.columns(file)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import StorageError
+from indextables.kernels import gather_batches
 from indextables.layout import group
 from indextables.log.actions import Add
 from indextables.log.clock import now
@@ -111,7 +112,8 @@ def _split_writer(plan: WritePlan, store: Store, scratch: Path) -> Iterator[_Spl
 def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path) -> Iterator[Contents]:
     buffer = PartitionBuffer(scratch, limit=plan.config.write.buffer_size)
     rows_of_table = conformed(batches, plan.schema, layout=plan.layout)
-    for rows in _chunked(rows_of_table, at_least=plan.config.write.buffer_size // _UNGROUPED_SHARE):
+    # Grouping costs time per partition, however few its rows are.
+    for rows in gather_batches(rows_of_table, at_least=plan.config.write.buffer_size // _UNGROUPED_SHARE):
         buffer.expect(rows)
         for part in group(rows, plan.layout):
             buffered = buffer.add(part)
@@ -120,20 +122,6 @@ def _contents(plan: WritePlan, batches: Iterable[pa.RecordBatch], scratch: Path)
         with _disk_errors(scratch):
             buffer.spill_if_full()
     yield from last_splits(plan, buffer)
-
-
-def _chunked(batches: Iterable[pa.RecordBatch], *, at_least: int) -> Iterator[pa.Table]:
-    """The rows in tables of at least `at_least` bytes: grouping costs time per partition, however few its rows are."""
-    pending: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        pending.append(batch)
-        size += batch.nbytes
-        if size >= at_least:
-            yield pa.Table.from_batches(pending)
-            pending, size = [], 0
-    if pending:
-        yield pa.Table.from_batches(pending)
 
 
 @contextmanager
